@@ -1,0 +1,59 @@
+"""Refuse a large allocation before it is made, and say what avoids it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+# Leave room for the working copies that every solver needs beside the matrix itself.
+_USABLE_SHARE = 0.8
+
+
+def available_memory() -> int | None:
+    """Bytes that can still be allocated, or None where the system does not tell."""
+    limits = [_meminfo_available(), _control_group_available()]
+    known = [limit for limit in limits if limit is not None]
+    if known:
+        return min(known)
+    try:
+        return int(os.sysconf("SC_PHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def check_allocation(
+    shape: tuple[int, ...], dtype: DTypeLike, *, what: str, remedy: str, copies: int = 1
+) -> None:
+    """Raise MemoryError when `copies` arrays of this shape would not fit into memory."""
+    needed = copies * int(np.prod(shape, dtype=np.float64)) * np.dtype(dtype).itemsize
+    available = available_memory()
+    if available is not None and needed > _USABLE_SHARE * available:
+        size = " x ".join(f"{side:,}" for side in shape)
+        raise MemoryError(
+            f"{what} needs a dense {size} array ({needed / 2**30:.1f} GiB with its working "
+            f"copies), but only {available / 2**30:.1f} GiB are available. {remedy}"
+        )
+
+
+def _meminfo_available() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def _control_group_available() -> int | None:
+    """What a container's limit leaves (control groups, version 2)."""
+    folder = Path("/sys/fs/cgroup")
+    try:
+        limit = (folder / "memory.max").read_text().strip()
+        used = (folder / "memory.current").read_text().strip()
+        return None if limit == "max" else max(int(limit) - int(used), 0)
+    except (OSError, ValueError):
+        return None
