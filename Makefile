@@ -1,0 +1,57 @@
+# Everything runs in `.venv`, made on first use. Only Python (3.10 or newer) and make are needed.
+
+PYTHON ?= python3
+PYTEST_ARGS ?= -n 2
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# The tests run in two processes: one linear-algebra thread each is what two cores can carry.
+# numba may use two, because tests compare results of one and two threads.
+TEST_THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=2
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint format bench clean
+
+help:
+	@echo "make demo    run the example of the README"
+	@echo "make test    run the tests (PYTEST_ARGS='-n 0 -k inputs' chooses some)"
+	@echo "make lint    check style, types and import order"
+	@echo "make format  let ruff repair what it can"
+	@echo "make bench   run the benchmarks"
+	@echo "make clean   remove .venv and everything generated"
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml src/soffit/_version.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	  || { echo "soffit needs Python 3.10 or newer; try: make PYTHON=python3.12"; exit 1; }
+	@echo "Installing soffit and its tools into $(VENV) (once, a minute or two)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/python examples/demo.py
+
+test: $(STAMP)
+	$(TEST_THREADS) $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)
+	@set -e; for script in benchmarks/*.py; do \
+	  if [ -f "$$script" ]; then echo "$$script"; $(BIN)/python "$$script"; fi; \
+	done
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -path ./.git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,238 @@
+"""Kernels with one bandwidth for all objects, and the cosine of the angle between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._memory import check_allocation
+from soffit._typing import FloatArray, Matrix
+from soffit.affinity._base import Affinity
+from soffit.affinity._distances import Metric, distances, objects_to_keep, unit_rows
+from soffit.affinity._precomputed import mirror_upper, row_blocks
+from soffit.affinity._relative import (
+    check_neighbor,
+    check_positive,
+    exponential_decay,
+    neighbor_distances,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+# Above this share of stored entries CSR is slower than an array and hardly smaller.
+_SPARSE_DENSITY = 0.25
+
+
+@dataclass
+class _Kernel(Affinity):
+    """exp(-c (d / h)^p) with h given or taken from the neighbour distances."""
+
+    metric: Metric = "euclidean"
+    bandwidth: float | None = None
+    neighbor: int = 10
+    n_jobs: int | None = None
+
+    _c: ClassVar[float]
+    _squared: ClassVar[bool]
+
+    def fit(self, X: Any) -> Self:
+        """Compute the affinities of all pairs and keep the objects and the bandwidth."""
+        check_neighbor(self.neighbor)
+        if self.bandwidth is not None:
+            check_positive(bandwidth=self.bandwidth)
+        D = distances(X, metric=self.metric, n_jobs=self.n_jobs)
+        self.objects_ = objects_to_keep(X, self.metric)
+        if self.bandwidth is None:
+            self.bandwidth_ = typical_distance(D, self.neighbor)
+        else:
+            self.bandwidth_ = float(self.bandwidth)
+        self.matrix_ = self._decay(D)
+        if not sp.issparse(self.matrix_):
+            mirror_upper(self.matrix_)
+        return self
+
+    def cross(self, X: Any) -> Matrix:
+        """Affinities of new objects to the fitted ones, with the fitted bandwidth."""
+        return self._decay(distances(X, self.objects_, metric=self.metric, n_jobs=self.n_jobs))
+
+    def _decay(self, D: Matrix) -> Matrix:
+        left, right = np.full(D.shape[0], 1 / self.bandwidth_), np.ones(D.shape[1])
+        return exponential_decay(D, left, right, c=self._c, squared=self._squared)
+
+
+class Gaussian(_Kernel):
+    r"""Gaussian kernel :math:`\exp(-d_{ij}^2 / (2 h^2))`.
+
+    Parameters
+    ----------
+    metric : str or callable, default "euclidean"
+        The distance d; "precomputed" takes distances instead of features. Sparse precomputed
+        distances give a CSR matrix on the pattern of the known distances.
+    bandwidth : float, default None
+        The width h. None takes the median over the objects of the distance to the
+        `neighbor`-th neighbour (of the positive ones; 1 if all distances are 0).
+    neighbor : int, default 10
+        The neighbour whose distance sets the bandwidth, itself not counted.
+    n_jobs : int, default None
+        Threads for the distances.
+
+    Attributes
+    ----------
+    matrix_ : ndarray or csr_array of shape (n, n)
+        The affinities, with unit diagonal.
+    bandwidth_ : float
+        The width h in use, also for new objects.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.affinity._kernels import Gaussian
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> Gaussian(bandwidth=1.0).fit(X).matrix_.round(2)
+    array([[1.  , 0.61, 0.14],
+           [0.61, 1.  , 0.61],
+           [0.14, 0.61, 1.  ]])
+    >>> Gaussian(neighbor=1).fit(X).bandwidth_
+    1.0
+    """
+
+    _c = 0.5
+    _squared = True
+
+
+class Laplacian(_Kernel):
+    r"""Laplacian kernel :math:`\exp(-d_{ij} / h)`.
+
+    Parameters
+    ----------
+    metric, bandwidth, neighbor, n_jobs
+        As in `Gaussian`.
+
+    Attributes
+    ----------
+    matrix_ : ndarray or csr_array of shape (n, n)
+        The affinities, with unit diagonal.
+    bandwidth_ : float
+        The width h in use, also for new objects.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.affinity._kernels import Laplacian
+    >>> Laplacian(bandwidth=2.0).fit(np.array([[0.0], [2.0]])).matrix_.round(2)
+    array([[1.  , 0.37],
+           [0.37, 1.  ]])
+    """
+
+    _c = 1.0
+    _squared = False
+
+
+@dataclass
+class Cosine(Affinity):
+    r"""Cosine of the angle between objects, :math:`\max(0, \cos(x_i, x_j))`.
+
+    A zero row has similarity 0 to every object but 1 to itself; as a new object it has
+    similarity 0 to all. Sparse features give a CSR matrix if fewer than a quarter of the pairs
+    are similar, else an array.
+
+    Attributes
+    ----------
+    matrix_ : ndarray or csr_array of shape (n, n)
+        The similarities, with unit diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.affinity._kernels import Cosine
+    >>> Cosine().fit(np.array([[3.0, 0.0], [1.0, 0.0], [0.0, 0.0]])).matrix_
+    array([[1., 1., 0.],
+           [1., 1., 0.],
+           [0., 0., 1.]])
+    """
+
+    def fit(self, X: Any) -> Self:
+        """Compute the similarities of all pairs and keep the unit rows."""
+        self.units_ = _units(X)
+        similarity = _positive_products(self.units_, self.units_)
+        self.matrix_ = _with_unit_diagonal(similarity)
+        return self
+
+    def cross(self, X: Any) -> Matrix:
+        """Similarities of new objects to the fitted ones."""
+        if X.shape[1] != self.units_.shape[1]:
+            fitted = self.units_.shape[1]
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the model was fitted with {fitted}."
+            )
+        return _positive_products(_units(X), self.units_)
+
+
+def typical_distance(D: Matrix, neighbor: int) -> float:
+    """Median distance to the n-th neighbour, repeated objects left out; 1 if all are equal."""
+    scales, smallest = neighbor_distances(D, neighbor)
+    for candidates in (scales, smallest):
+        positive = candidates[candidates > 0]
+        if positive.size:
+            return float(np.median(positive))
+    return 1.0
+
+
+def _units(X: Any) -> Any:
+    units, _ = unit_rows(X)
+    units = units.astype(np.float32 if X.dtype == np.float32 else np.float64)
+    if sp.issparse(units):
+        # Sorted indices make both sums of a pair run in the same order, hence exactly symmetric.
+        units = sp.csr_array(units)
+        units.sum_duplicates()
+    return units
+
+
+def _positive_products(U: Any, V: Any) -> Matrix:
+    """Inner products between 0 and 1, as an array or in CSR form."""
+    if not sp.issparse(U) and not sp.issparse(V):
+        return _dense_products(U, V)
+    blocks, stored, limit = [], 0, _SPARSE_DENSITY * U.shape[0] * V.shape[0]
+    for rows in row_blocks((U.shape[0], V.shape[0])):
+        block = sp.csr_array(U[rows] @ V.T)
+        np.clip(block.data, 0, 1, out=block.data)
+        block.eliminate_zeros()
+        stored += block.nnz
+        if stored > limit:
+            return _dense_products(U, V)
+        blocks.append(block)
+    products = sp.csr_array(sp.vstack(blocks, format="csr"))
+    products.sort_indices()
+    return products
+
+
+def _dense_products(U: Any, V: Any) -> FloatArray:
+    shape = (U.shape[0], V.shape[0])
+    remedy = "Use affinity='nearest_neighbors' with metric='cosine'."
+    check_allocation(shape, U.dtype, what="the cosine similarity", remedy=remedy)
+    out: FloatArray = np.empty(shape, dtype=U.dtype)
+    for rows in row_blocks(shape):
+        product = U[rows] @ V.T
+        out[rows] = product.toarray() if sp.issparse(product) else product
+        np.clip(out[rows], 0, 1, out=out[rows])
+    return out
+
+
+def _with_unit_diagonal(A: Matrix) -> Matrix:
+    n = A.shape[0]
+    if not sp.issparse(A):
+        mirror_upper(A)
+        np.fill_diagonal(A, 1)
+        return A
+    entries = A.tocoo()
+    off = entries.row != entries.col
+    rows = np.concatenate([entries.row[off], np.arange(n)])
+    columns = np.concatenate([entries.col[off], np.arange(n)])
+    values = np.concatenate([entries.data[off], np.ones(n, dtype=A.dtype)])
+    matrix = sp.csr_array((values, (rows, columns)), shape=A.shape)
+    matrix.sort_indices()
+    return matrix

@@ -1,0 +1,198 @@
+"""Compiled loops of the row-block solver. They check nothing and change `W`, `U` and `gram`.
+
+Notation: W rows on the simplex, U = theta * W, gram = U'U, s the scales. Without the diagonal the
+problem of row i is convex: minimise w'Qw - 2c'w on the simplex with Q = S (gram - u_i u_i') S and
+c = S b_i / theta_i, b_i = sum_{j != i} A_ij u_j.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# A row's problem is solved when the optimality gap falls below this share of its gradient.
+_GAP = 1e-9
+_MAX_STEPS_PER_CLUSTER = 100
+
+
+@njit(cache=True, nogil=True)
+def simplex_qp(Q, c, w, gradient):
+    """Minimise w'Qw - 2c'w over the simplex by exact pair steps, from the given w, in place."""
+    k = w.shape[0]
+    size = 0.0
+    for a in range(k):
+        value = -c[a]
+        for b in range(k):
+            value += Q[a, b] * w[b]
+        gradient[a] = value
+        size = max(size, abs(c[a]), abs(value))
+    for _ in range(_MAX_STEPS_PER_CLUSTER * k):
+        low = 0
+        for a in range(1, k):
+            if gradient[a] < gradient[low]:
+                low = a
+        # The partner that gains most (second-order choice) among those that have mass to give.
+        high, best, gap = -1, 0.0, 0.0
+        for a in range(k):
+            if w[a] > 0.0 and a != low:
+                difference = gradient[a] - gradient[low]
+                gap = max(gap, difference)
+                if difference > 0.0:
+                    curvature = max(Q[a, a] + Q[low, low] - 2.0 * Q[a, low], 1e-300)
+                    step = min(difference / curvature, w[a])
+                    gain = step * (2.0 * difference - step * curvature)
+                    if gain > best:
+                        best, high = gain, a
+        if high < 0 or gap <= _GAP * size:
+            break
+        difference = gradient[high] - gradient[low]
+        curvature = max(Q[high, high] + Q[low, low] - 2.0 * Q[high, low], 1e-300)
+        step = difference / curvature
+        if step >= w[high]:
+            step = w[high]
+            w[high] = 0.0
+        else:
+            w[high] -= step
+        w[low] += step
+        for a in range(k):
+            gradient[a] += step * (Q[a, low] - Q[a, high])
+    total = 0.0
+    for a in range(k):
+        total += w[a]
+    for a in range(k):
+        w[a] /= total
+
+
+@njit(cache=True, nogil=True)
+def _move_row(i, b, W, U, theta, s, gram, Q, c, w, gradient):
+    """Solve the problem of row i against the other rows and put the answer in place."""
+    k = W.shape[1]
+    for a in range(k):
+        w[a] = W[i, a]
+        c[a] = s[a] * b[a] / theta[i]
+        for d in range(k):
+            gram[a, d] -= np.float64(U[i, a]) * np.float64(U[i, d])
+            Q[a, d] = s[a] * s[d] * gram[a, d]
+    simplex_qp(Q, c, w, gradient)
+    for a in range(k):
+        W[i, a] = w[a]
+        U[i, a] = theta[i] * w[a]
+    for a in range(k):
+        for d in range(k):
+            gram[a, d] += np.float64(U[i, a]) * np.float64(U[i, d])
+
+
+@njit(cache=True, nogil=True)
+def sweep_sparse(indptr, indices, data, W, U, theta, s, gram):
+    """One Gauss-Seidel pass over the rows of a CSR matrix; returns u_c'A u_c without diagonal."""
+    n, k = W.shape
+    Q = np.empty((k, k))
+    c = np.empty(k)
+    w = np.empty(k)
+    gradient = np.empty(k)
+    earlier = np.empty(k)
+    b = np.empty(k)
+    association = np.zeros(k)
+    for i in range(n):
+        if theta[i] == 0.0:
+            continue
+        earlier[:] = 0.0
+        b[:] = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            if j < i:
+                for a in range(k):
+                    earlier[a] += data[p] * U[j, a]
+            elif j > i:
+                for a in range(k):
+                    b[a] += data[p] * U[j, a]
+        for a in range(k):
+            b[a] += earlier[a]
+        _move_row(i, b, W, U, theta, s, gram, Q, c, w, gradient)
+        # Each pair is met once, when its later member has just moved: no second product is needed.
+        for a in range(k):
+            association[a] += 2.0 * U[i, a] * earlier[a]
+    return association
+
+
+@njit(cache=True, nogil=True)
+def sweep_block(first, A_block, earlier_block, later_block, W, U, U_old, theta, s, gram):
+    """Gauss-Seidel inside one block of dense rows, whose products with all others are given.
+
+    `earlier_block` holds A_block times the rows before the block (already moved), `later_block`
+    times the rows of the block and after it, as they were when the block began (`U_old`).
+    """
+    size = A_block.shape[0]
+    k = W.shape[1]
+    Q = np.empty((k, k))
+    c = np.empty(k)
+    w = np.empty(k)
+    gradient = np.empty(k)
+    earlier = np.empty(k)
+    b = np.empty(k)
+    association = np.zeros(k)
+    for r in range(size):
+        i = first + r
+        if theta[i] == 0.0:
+            continue
+        for a in range(k):
+            earlier[a] = earlier_block[r, a]
+            b[a] = later_block[r, a] - A_block[r, i] * U_old[r, a]
+        for q in range(r):
+            value = A_block[r, first + q]
+            for a in range(k):
+                earlier[a] += value * U[first + q, a]
+                b[a] -= value * U_old[q, a]
+        for a in range(k):
+            b[a] += earlier[a]
+        _move_row(i, b, W, U, theta, s, gram, Q, c, w, gradient)
+        for a in range(k):
+            association[a] += 2.0 * U[i, a] * earlier[a]
+    return association
+
+
+@njit(cache=True, nogil=True)
+def sweep_weighted(indptr, indices, data, weight, W, s):
+    """One pass where each stored pair has a weight: every row has a Gram matrix of its own."""
+    n, k = W.shape
+    Q = np.empty((k, k))
+    c = np.empty(k)
+    w = np.empty(k)
+    gradient = np.empty(k)
+    for i in range(n):
+        Q[:] = 0.0
+        c[:] = 0.0
+        known = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            if j == i:
+                continue
+            known += weight[p]
+            for a in range(k):
+                row = weight[p] * s[a] * W[j, a]
+                c[a] += row * data[p]
+                for d in range(k):
+                    Q[a, d] += row * s[d] * W[j, d]
+        if known == 0.0:
+            continue
+        for a in range(k):
+            w[a] = W[i, a]
+        simplex_qp(Q, c, w, gradient)
+        for a in range(k):
+            W[i, a] = w[a]
+
+
+@njit(cache=True, nogil=True)
+def solve_new_rows(Q, C, W):
+    """Solve one simplex problem a row: shared Q, linear terms C, starts (and answers) in W."""
+    m, k = C.shape
+    c = np.empty(k)
+    w = np.empty(k)
+    gradient = np.empty(k)
+    for i in range(m):
+        for a in range(k):
+            c[a] = C[i, a]
+            w[a] = W[i, a]
+        simplex_qp(Q, c, w, gradient)
+        for a in range(k):
+            W[i, a] = w[a]

@@ -1,0 +1,131 @@
+"""A good hard partition of a graph, chosen without labels: where the flagship's fit begins.
+
+The spectral relaxation alone cuts long or uneven clusters in the wrong place. So several candidate
+partitions are made from the same eigenvectors, some of them by cutting too finely and merging, and
+a cut that knows about sizes chooses among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import qr, svd
+
+from soffit._typing import FloatArray, IntArray, Matrix
+
+# score = log(mean conductance + _FLOOR) - _SIZE_WEIGHT log(smallest share of an even split + _FLOOR)
+_FLOOR = 0.01
+_SIZE_WEIGHT = 1.0 / 3.0
+
+MergeRule = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def cluster_qr(V: FloatArray) -> IntArray:
+    """Labels from eigenvectors by a pivoted QR decomposition: no seed, no iteration."""
+    k = V.shape[1]
+    _, _, pivots = qr(V.T, mode="economic", pivoting=True)
+    left, _, right = svd(V[pivots[:k]].T)
+    return np.abs(V @ (left @ right)).argmax(axis=1)
+
+
+def cluster_kmeans(V: FloatArray, *, random_state: int) -> IntArray:
+    """Labels by k-means on the rows of the eigenvectors, made unit length."""
+    from sklearn.cluster import KMeans
+
+    model = KMeans(V.shape[1], n_init=3, random_state=random_state)
+    return np.asarray(model.fit_predict(unit_rows(V)))
+
+
+def unit_rows(V: FloatArray) -> FloatArray:
+    """Rows divided by their lengths; zero rows stay zero."""
+    length = np.linalg.norm(V, axis=1, keepdims=True)
+    return np.asarray(V / np.where(length > 0, length, 1.0), dtype=V.dtype)
+
+
+def group_weights(A: Matrix, labels: IntArray, n_groups: int) -> FloatArray:
+    """Total weight between every two groups."""
+    n = len(labels)
+    indicator = sp.csr_array(
+        (np.ones(n, dtype=A.dtype), (np.arange(n), labels)), shape=(n, n_groups)
+    )
+    between = indicator.T @ (A @ indicator if sp.issparse(A) else A @ indicator.toarray())
+    dense = between.toarray() if sp.issparse(between) else between
+    return np.asarray(dense, dtype=np.float64)
+
+
+def conductance_gain(between: FloatArray, volume: FloatArray) -> FloatArray:
+    """Merge where the link is strong for the smaller of the two groups."""
+    return np.asarray(between / np.minimum.outer(volume, volume))
+
+
+def cut_gain(between: FloatArray, volume: FloatArray) -> FloatArray:
+    """Merge where the sum of associations over volumes loses least."""
+    inside = np.diag(between)
+    joined = (inside[:, None] + inside[None, :] + 2 * between) / np.add.outer(volume, volume)
+    share = inside / volume
+    return np.asarray(joined - share[:, None] - share[None, :])
+
+
+def merge_groups(between: FloatArray, n_clusters: int, rule: MergeRule) -> IntArray:
+    """Join groups two at a time by `rule` until `n_clusters` are left; returns group -> cluster."""
+    between = between.copy()
+    cluster = np.arange(len(between))
+    alive = list(range(len(between)))
+    while len(alive) > n_clusters:
+        current = between[np.ix_(alive, alive)]
+        gain = rule(current, np.maximum(current.sum(axis=1), 1e-300))
+        linked = current > 0
+        np.fill_diagonal(linked, False)
+        # Unlinked groups are joined only when no link is left.
+        gain = np.where(linked, gain, -np.inf) if linked.any() else gain
+        np.fill_diagonal(gain, -np.inf)
+        a, b = divmod(int(gain.argmax()), len(alive))
+        keep, drop = alive[min(a, b)], alive[max(a, b)]
+        between[keep] += between[drop]
+        between[:, keep] += between[:, drop]
+        cluster[cluster == drop] = keep
+        alive.remove(drop)
+    return np.searchsorted(np.array(alive), cluster)
+
+
+def size_aware_cut(A: Matrix, labels: IntArray, n_clusters: int) -> float:
+    """Small when clusters are well separated and none of them is a splinter."""
+    between = group_weights(A, labels, n_clusters)
+    volume = between.sum(axis=1)
+    inside = np.divide(np.diag(between), volume, out=np.zeros(n_clusters), where=volume > 0)
+    smallest = np.bincount(labels, minlength=n_clusters).min()
+    share = smallest * n_clusters / len(labels)
+    return float(
+        np.log(np.mean(1.0 - inside) + _FLOOR) - _SIZE_WEIGHT * np.log(share + _FLOOR)
+    )
+
+
+def n_fine_vectors(n_objects: int, n_clusters: int) -> int:
+    """How many eigenvectors the candidates need."""
+    return max(min(max(4 * n_clusters, 20), n_objects // 6, 150), n_clusters)
+
+
+def candidate_partitions(
+    A: Matrix, V: FloatArray, n_clusters: int, *, random_state: int
+) -> list[IntArray]:
+    """Four partitions: two roundings of k eigenvectors, two mergers of a finer cut."""
+    leading = V[:, :n_clusters]
+    candidates = [cluster_qr(leading), cluster_kmeans(leading, random_state=random_state)]
+    _, fine = np.unique(cluster_qr(V), return_inverse=True)
+    n_groups = int(fine.max()) + 1
+    if n_groups > n_clusters:
+        between = group_weights(A, fine, n_groups)
+        for rule in (conductance_gain, cut_gain):
+            candidates.append(merge_groups(between, n_clusters, rule)[fine])
+    return candidates
+
+
+def best_partition(
+    A: Matrix, V: FloatArray, n_clusters: int, *, random_state: int
+) -> IntArray:
+    """The candidate with the smallest size-aware cut."""
+    candidates = candidate_partitions(A, V, n_clusters, random_state=random_state)
+    scores = [size_aware_cut(A, labels, n_clusters) for labels in candidates]
+    return candidates[int(np.argmin(scores))]

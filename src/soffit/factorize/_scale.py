@@ -1,0 +1,81 @@
+"""The best scale for a given factor, and the loss that goes with it.
+
+With U = theta * W and pairs (i, j), i != j unless the diagonal counts, the loss is quadratic in s:
+||A||^2 - 2 s'b + s'Hs with b_c = u_c'A u_c and H = (U'U)^2 elementwise (minus the diagonal's part).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import nnls
+
+from soffit._typing import FloatArray, Matrix
+from soffit.factorize._problem import Problem
+
+
+def squared_norm(A: Matrix, *, diagonal: bool) -> float:
+    """Sum of squared entries, with or without the diagonal."""
+    values = np.asarray(A.data if hasattr(A, "indptr") else A).ravel()
+    total = float(np.dot(values, values)) if values.dtype == np.float64 else _dot64(values)
+    if not diagonal:
+        d = np.asarray(A.diagonal(), dtype=np.float64)
+        total -= float(np.dot(d, d))
+    return total
+
+
+def pair_gram(U: FloatArray, gram: FloatArray, *, diagonal: bool) -> FloatArray:
+    """H, the quadratic form of the loss in the scales."""
+    H = np.asarray(gram, dtype=np.float64) ** 2
+    if not diagonal:
+        squares = np.asarray(U, dtype=np.float64) ** 2
+        H -= squares.T @ squares
+    return H
+
+
+def association(A: Matrix, U: FloatArray, *, diagonal: bool) -> FloatArray:
+    """b_c = sum of A_ij u_ic u_jc over the pairs that count."""
+    values = np.einsum("ic,ic->c", U, A @ U, dtype=np.float64)
+    if not diagonal:
+        values -= (np.asarray(A.diagonal())[:, None] * U * U).sum(axis=0, dtype=np.float64)
+    return np.asarray(values)
+
+
+def best_scale(problem: Problem, b: FloatArray, H: FloatArray) -> FloatArray:
+    """The scales that minimise the loss under the problem's rule (eq. 8 of Rota Bulo & Pelillo)."""
+    k = problem.n_clusters
+    if problem.scale == "none":
+        return np.ones(k)
+    if problem.scale == "single":
+        denominator = float(H.sum())
+        alpha = float(b.sum()) / denominator if denominator > 0 else 1.0
+        return np.full(k, max(alpha, 0.0))
+    return _nonnegative_minimum(H, b)
+
+
+def loss(norm: float, b: FloatArray, H: FloatArray, s: FloatArray) -> float:
+    """Sum of squared misfits from the sufficient statistics."""
+    return max(float(norm - 2.0 * s @ b + s @ H @ s), 0.0)
+
+
+def _nonnegative_minimum(H: FloatArray, b: FloatArray) -> FloatArray:
+    """Minimise s'Hs - 2s'b over s >= 0 for a positive semidefinite H."""
+    size = np.sqrt(np.maximum(np.diag(H), 0.0))
+    used = size > 0
+    s = np.zeros(len(b))
+    if not used.any():
+        return s
+    scaled = H[np.ix_(used, used)] / np.outer(size[used], size[used])
+    values, vectors = np.linalg.eigh(scaled)
+    # A tiny floor keeps identical columns (singular H) solvable.
+    roots = np.sqrt(np.maximum(values, 1e-12 * max(values[-1], 1e-300)))
+    root = (vectors * roots).T
+    target = (vectors / roots).T @ (b[used] / size[used])
+    solution, _ = nnls(root, target)
+    s[used] = solution / size[used]
+    return s
+
+
+def _dot64(values: FloatArray) -> float:
+    """Squared norm of a single-precision vector, summed in double precision by pieces."""
+    pieces = range(0, len(values), 1 << 20)
+    return float(sum(np.square(values[p : p + (1 << 20)], dtype=np.float64).sum() for p in pieces))

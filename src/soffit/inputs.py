@@ -1,0 +1,336 @@
+"""The door: whatever users hold becomes a table or a symmetric graph, with names if it has any.
+
+Optional libraries are recognised by the names of an object's classes and never imported here: an
+object of a library exists only where its library is already loaded.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from numbers import Number
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+# More columns than this in an error message help nobody.
+_MAX_NAMED = 5
+# Differences between the two triangles below this share of the largest weight are rounding.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Input:
+    """What came through the door.
+
+    Attributes
+    ----------
+    data : array-like, data frame or csr_array
+        A table, still to be validated (arrays, lists and frames as they were given, sparse
+        matrices as canonical `csr_array`), or the symmetric, nonnegative weights of a graph as
+        `csr_array`.
+    kind : {"table", "graph"}
+        Whether `data` is a graph that needs no affinity. Everything else is a "table", square
+        matrices too: only the caller knows whether they hold similarities.
+    names : ndarray of shape (n,) or None
+        Names of the objects, if they have any.
+    """
+
+    data: Any
+    kind: Literal["table", "graph"]
+    names: NDArray[Any] | None = None
+
+
+def read_input(X: Any) -> Input:
+    r"""Turn any supported object into a table or a graph.
+
+    A graph becomes the matrix of its edge weights, missing weights counting as 1:
+
+    .. math:: A_{ij} = \sum_{e = \{i, j\}} w_e, \qquad
+              A \leftarrow \tfrac12 (A + A^\top) \text{ if directed.}
+
+    Parameters
+    ----------
+    X : object
+        - NumPy arrays, lists and anything unknown: a table, passed on untouched;
+        - pandas and polars data frames: a table whose columns must be numbers without gaps; a
+          pandas index that is no `RangeIndex` gives the names; a polars `LazyFrame` is collected;
+        - SciPy sparse matrices and arrays of any format: a table in CSR form;
+        - networkx and igraph graphs: a graph. Weights are read from the edge attribute
+          ``"weight"``. Parallel edges add up, a self-loop counts once on the diagonal, isolated
+          nodes stay. A directed graph is averaged with its reverse, with a warning if that
+          changes it;
+        - AnnData: ``obsp["connectivities"]`` as a graph if present, else ``obsm["X_pca"]`` as a
+          table, else ``X`` as a table.
+
+    Returns
+    -------
+    Input
+        The data, what kind they are, and the names of the objects. `X` is never modified.
+
+    Raises
+    ------
+    TypeError
+        If a weight of an edge is not a number.
+    ValueError
+        If columns of a frame are not numeric or have gaps, if weights are negative or not finite,
+        or if a graph has no nodes or no edges.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from soffit.inputs import read_input
+    >>> graph = nx.Graph()
+    >>> graph.add_weighted_edges_from([("ann", "bob", 2.0), ("bob", "cyd", 1.0)])
+    >>> door = read_input(graph)
+    >>> door.kind, door.names.tolist()
+    ('graph', ['ann', 'bob', 'cyd'])
+    >>> door.data.toarray()
+    array([[0., 2., 0.],
+           [2., 0., 1.],
+           [0., 1., 0.]])
+    """
+    if sp.issparse(X):
+        return Input(_canonical_csr(X), "table")
+    for ancestor in type(X).__mro__:
+        library = ancestor.__module__.partition(".")[0]
+        reader = _READERS.get((library, ancestor.__name__))
+        if reader is not None:
+            return reader(X)
+    return Input(X, "table")
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def _canonical_csr(X: Any) -> sp.csr_array:
+    """CSR with sorted, unique indices, so that nothing later has to sort the caller's buffers."""
+    matrix = sp.csr_array(X)
+    if matrix.ndim == 2 and not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _from_pandas(frame: Any) -> Input:
+    dtypes = list(frame.dtypes)
+    numeric = (
+        dtype.kind in "biufc"
+        or (dtype == np.dtype(object) and _only_numbers(frame.iloc[:, position]))
+        for position, dtype in enumerate(dtypes)
+    )
+    _check_numeric(frame.columns, dtypes, numeric)
+    # Column by column: the sum over a frame of mixed types makes pandas warn about its own casts.
+    _check_complete(frame.columns, (int(np.sum(column.isna())) for _, column in frame.items()))
+    names = None if type(frame.index).__name__ == "RangeIndex" else np.asarray(frame.index)
+    return Input(frame, "table", names)
+
+
+def _only_numbers(column: Any) -> bool:
+    return all(isinstance(value, Number) for value in column.dropna())
+
+
+def _from_polars(frame: Any) -> Input:
+    dtypes = list(frame.dtypes)
+    numeric = (dtype.is_numeric() or str(dtype) == "Boolean" for dtype in dtypes)
+    _check_numeric(frame.columns, dtypes, numeric)
+    # polars tells absent values (null) from undefined ones (NaN); here both are gaps.
+    gaps = [
+        column.null_count() + (int(column.is_nan().sum() or 0) if column.dtype.is_float() else 0)
+        for column in frame.get_columns()
+    ]
+    _check_complete(frame.columns, gaps)
+    return Input(frame, "table")
+
+
+def _from_polars_lazy(frame: Any) -> Input:
+    return _from_polars(frame.collect())
+
+
+def _check_numeric(columns: Iterable[Any], dtypes: Iterable[Any], numeric: Iterable[bool]) -> None:
+    wrong = [
+        f"{column!r} ({dtype})"
+        for column, dtype, fine in zip(columns, dtypes, numeric, strict=True)
+        if not fine
+    ]
+    if wrong:
+        raise ValueError(
+            f"X has columns that are not numeric: {_listed(wrong)}. Drop them, or encode them as "
+            "numbers (for instance with sklearn.preprocessing.OneHotEncoder)."
+        )
+
+
+def _check_complete(columns: Iterable[Any], gaps: Iterable[int]) -> None:
+    wrong = [
+        f"{column!r} ({count} missing)"
+        for column, count in zip(columns, gaps, strict=True)
+        if count > 0
+    ]
+    if wrong:
+        raise ValueError(
+            f"X has missing values (NaN) in columns {_listed(wrong)}. Drop these rows or columns, "
+            "or fill the gaps (for instance with sklearn.impute.SimpleImputer)."
+        )
+
+
+def _listed(items: Sequence[str]) -> str:
+    rest = len(items) - _MAX_NAMED
+    return ", ".join(items[:_MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+# --- graphs ---------------------------------------------------------------------------------------
+
+
+def _from_networkx(graph: Any) -> Input:
+    names = _object_array(graph.nodes)
+    position = {node: index for index, node in enumerate(graph.nodes)}
+    edges = list(graph.edges(data="weight"))
+    ends = chain.from_iterable((position[tail], position[head]) for tail, head, _ in edges)
+    pairs = np.fromiter(ends, dtype=np.intp, count=2 * len(edges)).reshape(-1, 2)
+    weights = _edge_weights([weight for _, _, weight in edges], pairs, names)
+    return Input(_adjacency(pairs, weights, names, graph.is_directed()), "graph", names)
+
+
+def _from_igraph(graph: Any) -> Input:
+    named = "name" in graph.vertex_attributes()
+    names = _object_array(graph.vs["name"]) if named else None
+    labels = np.arange(graph.vcount()) if names is None else names
+    pairs = np.array(graph.get_edgelist(), dtype=np.intp).reshape(-1, 2)
+    given = graph.es["weight"] if "weight" in graph.edge_attributes() else [None] * len(pairs)
+    weights = _edge_weights(given, pairs, labels)
+    return Input(_adjacency(pairs, weights, labels, graph.is_directed()), "graph", names)
+
+
+def _object_array(values: Iterable[Any]) -> NDArray[Any]:
+    """One entry per value, even where the values are tuples."""
+    items = list(values)
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def _edge_weights(
+    given: Sequence[Any], pairs: NDArray[np.intp], labels: NDArray[Any]
+) -> NDArray[np.float64]:
+    weights = np.empty(len(given), dtype=np.float64)
+    for index, weight in enumerate(given):
+        try:
+            weights[index] = 1.0 if weight is None else weight
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"The weight of edge {_edge(pairs[index], labels)} is {weight!r}, which is not a "
+                'number. Set the edge attribute "weight" to nonnegative numbers.'
+            ) from error
+    return weights
+
+
+def _adjacency(
+    pairs: NDArray[np.intp], weights: NDArray[np.float64], labels: NDArray[Any], directed: bool
+) -> sp.csr_array:
+    _check_weights(weights, pairs, labels)
+    rows, columns = pairs[:, 0], pairs[:, 1]
+    if not directed:
+        # Each edge once in either triangle; a self-loop only once.
+        between = rows != columns
+        rows, columns = (
+            np.concatenate([rows, columns[between]]),
+            np.concatenate([columns, rows[between]]),
+        )
+        weights = np.concatenate([weights, weights[between]])
+    n = len(labels)
+    A = sp.csr_array(sp.coo_array((weights, (rows, columns)), shape=(n, n)))
+    return _checked_graph(_symmetric(A) if directed else A)
+
+
+def _check_weights(
+    weights: NDArray[Any], pairs: NDArray[np.integer[Any]], labels: NDArray[Any]
+) -> None:
+    # Written so that NaN fails too.
+    wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
+    if wrong.size:
+        first = wrong[0]
+        raise ValueError(
+            f"The weight of edge {_edge(pairs[first], labels)} is {weights[first]} "
+            f"({wrong.size} such edges). Weights must be finite and nonnegative: remove these "
+            "edges or correct their weights."
+        )
+
+
+def _edge(pair: NDArray[np.integer[Any]], labels: NDArray[Any]) -> str:
+    tail, head = labels[pair].tolist()
+    return f"({tail!r}, {head!r})"
+
+
+def _symmetric(A: sp.csr_array) -> sp.csr_array:
+    """Mean of A and its transpose; say so if that changes more than rounding."""
+    reverse = sp.csr_array(A.T)
+    gap = abs(A - reverse)
+    if gap.nnz == 0:
+        return A
+    if gap.max() > _ROUNDING * A.max():
+        warnings.warn(
+            "The graph is directed: its weights A were replaced by (A + A.T) / 2. Make it "
+            "undirected to choose another rule and to silence this warning.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return sp.csr_array((A + reverse) / 2)
+
+
+def _checked_graph(A: sp.csr_array) -> sp.csr_array:
+    A.eliminate_zeros()
+    if A.shape[0] == 0:
+        raise ValueError("The graph has no nodes. Add nodes and edges before clustering it.")
+    if A.nnz == 0:
+        raise ValueError(
+            f"The graph has {A.shape[0]} nodes but no edge of positive weight, so nothing tells "
+            "its nodes apart. Add edges before clustering it."
+        )
+    return A
+
+
+# --- AnnData --------------------------------------------------------------------------------------
+
+
+def _from_anndata(annotated: Any) -> Input:
+    names = np.asarray(annotated.obs_names)
+    if "connectivities" in annotated.obsp:
+        return Input(_connectivities(annotated.obsp["connectivities"], names), "graph", names)
+    # Not `get`: reading X may load a whole file, so only when it is needed.
+    values = annotated.obsm["X_pca"] if "X_pca" in annotated.obsm else annotated.X  # noqa: SIM401
+    if values is None:
+        raise ValueError(
+            'The AnnData object has none of obsp["connectivities"], obsm["X_pca"] and X. Compute '
+            "one of them first."
+        )
+    # Matrices left on disk come as handles; plain arrays may come as views that track changes.
+    if hasattr(values, "to_memory"):
+        values = values.to_memory()
+    if not (sp.issparse(values) or hasattr(values, "dtypes")):
+        values = np.asarray(values)
+    return replace(read_input(values), names=names)
+
+
+def _connectivities(given: Any, names: NDArray[Any]) -> sp.csr_array:
+    """The neighbour graph, in its own precision."""
+    values = given.to_memory() if hasattr(given, "to_memory") else given
+    A = _canonical_csr(values if sp.issparse(values) else np.asarray(values)).copy()
+    if A.dtype != np.float32:
+        A = A.astype(np.float64)
+    triplets = A.tocoo()
+    _check_weights(triplets.data, np.column_stack(triplets.coords), names)
+    return _checked_graph(_symmetric(A))
+
+
+_READERS: dict[tuple[str, str], Callable[[Any], Input]] = {
+    ("anndata", "AnnData"): _from_anndata,
+    ("igraph", "GraphBase"): _from_igraph,
+    ("networkx", "Graph"): _from_networkx,
+    ("pandas", "DataFrame"): _from_pandas,
+    ("polars", "DataFrame"): _from_polars,
+    ("polars", "LazyFrame"): _from_polars_lazy,
+}

@@ -1,0 +1,84 @@
+"""What a normalization returns, and the row operations that all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._memory import check_allocation
+from soffit._typing import FloatArray, Matrix
+
+_BLOCK_ENTRIES = 2**21
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Normalized:
+    """A normalized affinity matrix and the rule that normalizes rows of new objects.
+
+    Attributes
+    ----------
+    matrix : ndarray or csr_array of shape (n, n)
+        The normalized affinities, exactly symmetric.
+    factors : ndarray of shape (n,) or None
+        The vector x with matrix = diag(x) A diag(x), for multiplicative normalizations.
+    beta : float or None
+        The common row sum, for the additive normalization.
+    """
+
+    matrix: Matrix
+    factors: FloatArray | None = None
+    beta: float | None = None
+
+    def cross(self, block: Matrix) -> Matrix:
+        """Normalize the (m, n) affinities of new objects like the rows of the fitted ones.
+
+        The row of a fitted object gives its row of `matrix` again. This base class changes
+        nothing; rows without any affinity are safe everywhere.
+        """
+        return block
+
+
+def check_nonnegative(A: Matrix, *, how: str) -> None:
+    """Refuse matrices that square roots and scaling cannot treat."""
+    values = A.data if sp.issparse(A) else A
+    smallest = float(values.min()) if values.size else 0.0
+    if smallest < 0:
+        raise ValueError(
+            f"normalization={how!r} needs affinities >= 0, but the smallest is {smallest:.3g}. "
+            "Use normalization='additive', which accepts negative entries, or clip them."
+        )
+
+
+def row_sums(A: Matrix) -> FloatArray:
+    """Sums of the rows in float64."""
+    return np.asarray(A.sum(axis=1, dtype=np.float64)).ravel()
+
+
+def scaled(A: Matrix, left: FloatArray, right: FloatArray) -> Matrix:
+    """diag(left) A diag(right) in the storage and precision of A, symmetric if left is right."""
+    if sp.issparse(A):
+        rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+        # The two factors are multiplied first: x_i x_j is symmetric, (a_ij x_i) x_j is not.
+        data = (A.data * (left[rows] * right[A.indices])).astype(A.dtype, copy=False)
+        return sp.csr_array((data, A.indices.copy(), A.indptr.copy()), shape=A.shape)
+    out = new_array(A.shape, A.dtype, what="the normalized affinity matrix")
+    for rows in row_blocks(A.shape):
+        out[rows] = A[rows] * (left[rows, None] * right)
+    return out
+
+
+def new_array(shape: tuple[int, ...], dtype: np.dtype[np.floating], *, what: str) -> FloatArray:
+    """An empty array, refused early when it would not fit."""
+    remedy = "Use affinity='nearest_neighbors' with normalization='degree' or 'sinkhorn'."
+    check_allocation(shape, dtype, what=what, remedy=remedy)
+    return np.empty(shape, dtype=dtype)
+
+
+def row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Slices of rows whose working copies stay small."""
+    step = max(16, _BLOCK_ENTRIES // max(shape[1], 1))
+    for start in range(0, shape[0], step):
+        yield slice(start, min(start + step, shape[0]))
