@@ -57,9 +57,7 @@ def _components(n: int, first: IntArray, second: IntArray) -> tuple[int, IntArra
     return int(count), component
 
 
-def _with_links(
-    edges: tuple[IntArray, IntArray], found: list[Links]
-) -> tuple[IntArray, IntArray]:
+def _with_links(edges: tuple[IntArray, IntArray], found: list[Links]) -> tuple[IntArray, IntArray]:
     return (
         np.concatenate([edges[0], *(links[0] for links in found)]),
         np.concatenate([edges[1], *(links[1] for links in found)]),
@@ -102,9 +100,7 @@ def _shortest_outside(X: Any, component: IntArray, metric: Metric, n_jobs: int |
             nearest = block.argmin(axis=1)
             distance = block[np.arange(len(inside)), nearest]
         else:
-            index, distances = neighbors_of(
-                X[inside], X[outside], 1, metric=metric, n_jobs=n_jobs
-            )
+            index, distances = neighbors_of(X[inside], X[outside], 1, metric=metric, n_jobs=n_jobs)
             nearest, distance = index[:, 0], distances[:, 0]
         best = int(distance.argmin())
         links.append((inside[best], outside[nearest[best]], distance[best]))

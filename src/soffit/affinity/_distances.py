@@ -9,14 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._memory import check_allocation
-from soffit._typing import FloatArray, Matrix
+from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity._precomputed import (
-    as_float_matrix,
-    asymmetry_tolerance,
-    check_square,
-    check_width,
-    largest_asymmetry,
-    largest_entry,
+    checked_distance_block,
+    checked_distances,
     mirror_upper,
     row_blocks,
 )
@@ -36,6 +32,8 @@ _SPARSE_METRICS = ("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan", 
 # Below this share of |x|^2 + |y|^2 the expanded square loses digits, so the difference is used.
 _CANCELLATION = 1e-5
 _DIRECT_ENTRIES = 2**20
+# Above this share of near pairs it is quicker to take the difference of all pairs.
+_MANY = 0.05
 _REMEDY = "Use affinity='nearest_neighbors', which keeps the near pairs only."
 
 
@@ -72,9 +70,9 @@ def distances(
            [5., 0.]])
     """
     if isinstance(metric, str) and metric == "precomputed":
-        return _known_distances(X) if Y is None else _known_block(X, Y.shape[0])
+        return checked_distances(X) if Y is None else checked_distance_block(X, Y.shape[0])
     reference = X if Y is None else Y
-    _check_metric(metric, sparse=sp.issparse(X) or sp.issparse(reference))
+    _check_metric(metric, sparse=is_sparse(X) or is_sparse(reference))
     if X.shape[1] != reference.shape[1]:
         raise ValueError(
             f"X has {X.shape[1]} features, but the model was fitted with {reference.shape[1]}."
@@ -110,12 +108,9 @@ def unit_rows(X: Any) -> tuple[Any, np.ndarray[Any, np.dtype[np.bool_]]]:
 def _check_metric(metric: Metric, *, sparse: bool) -> None:
     if callable(metric):
         return
-    from sklearn.metrics.pairwise import distance_metrics
-
     if not isinstance(metric, str):
         raise TypeError(f"metric must be a name or a callable, not {metric!r}.")
-    known = {*distance_metrics(), *_SCIPY_METRICS}
-    if metric not in known:
+    if metric not in _OWN_METRICS and metric not in (known := _known_metrics()):
         raise ValueError(
             f"metric={metric!r} is unknown. Use for example 'euclidean', 'manhattan', 'cosine', "
             "'correlation', 'precomputed' or a callable; "
@@ -126,6 +121,12 @@ def _check_metric(metric: Metric, *, sparse: bool) -> None:
             f"metric={metric!r} does not accept sparse features. Pass X.toarray(), or use one of "
             f"{', '.join(_SPARSE_METRICS)}."
         )
+
+
+def _known_metrics() -> set[str]:
+    from sklearn.metrics.pairwise import distance_metrics
+
+    return {*distance_metrics(), *_SCIPY_METRICS}
 
 
 def _fill(out: FloatArray, block: Block, *, symmetric: bool, n_jobs: int | None) -> None:
@@ -218,19 +219,21 @@ def _squared_euclidean(X: Any, Y: Any) -> Block:
     """|x|^2 + |y|^2 - 2 xy in units of `_power_of_two`; near pairs from their difference."""
     scale = _power_of_two(X, Y)
     # Centring makes the norms, and with them the cancellation, as small as possible.
-    centre = None if sp.issparse(Y) else (np.asarray(Y, dtype=np.float64) / scale).mean(axis=0)
+    centre = None if is_sparse(Y) else (np.asarray(Y, dtype=np.float64) / scale).mean(axis=0)
     A = _centred(X, scale, centre)
     B = A if Y is X else _centred(Y, scale, centre)
     norms_a, norms_b = _squared_norms(A), _squared_norms(B)
 
     def block(rows: slice, columns: slice) -> FloatArray:
         product = A[rows] @ B[columns].T
-        D = product.toarray() if sp.issparse(product) else product
+        D = product.toarray() if is_sparse(product) else product
         total = norms_a[rows, None] + norms_b[columns]
         D *= -2
         D += total
         total *= _CANCELLATION
         i, j = np.nonzero(total >= D)
+        if len(i) > D.size * _MANY and not is_sparse(X):
+            return _all_squared_differences(X[rows], Y[columns], scale)
         D[i, j] = _squared_differences(X[rows], Y[columns], i, j, scale)
         return D
 
@@ -249,6 +252,13 @@ def _squared_differences(X: Any, Y: Any, i: Any, j: Any, scale: float) -> FloatA
     return squares
 
 
+def _all_squared_differences(X: FloatArray, Y: FloatArray, scale: float) -> FloatArray:
+    from scipy.spatial.distance import cdist
+
+    x, y = X.astype(np.float64) / scale, Y.astype(np.float64) / scale
+    return np.asarray(cdist(x, y, "sqeuclidean"))
+
+
 def _power_of_two(X: Any, Y: Any) -> float:
     """A factor that keeps squares within range; 1 for data of ordinary size."""
     largest = max(float(abs(X).max()), float(abs(Y).max())) if X.shape[1] else 0.0
@@ -263,19 +273,19 @@ def _centred(X: Any, scale: float, centre: FloatArray | None) -> Any:
 
 
 def _squared_norms(X: Any) -> FloatArray:
-    if sp.issparse(X):
+    if is_sparse(X):
         return _row_reduce(X.multiply(X).sum(axis=1))
     return np.asarray(np.einsum("ij,ij->i", X, X))
 
 
 def _row_reduce(column: Any) -> FloatArray:
     """One value per row, from an array or from what sparse reductions return."""
-    dense = column.toarray() if sp.issparse(column) else column
+    dense = column.toarray() if is_sparse(column) else column
     return np.asarray(dense, dtype=np.float64).ravel()
 
 
 def _scale_rows(X: Any, factors: FloatArray) -> Any:
-    if not sp.issparse(X):
+    if not is_sparse(X):
         return X * factors[:, None]
     scaled = sp.csr_array(X)
     scaled.data = scaled.data * np.repeat(factors, np.diff(scaled.indptr))
@@ -315,76 +325,3 @@ def _metric_parameters(Y: Any, metric: Metric) -> dict[str, Any]:
         covariance = np.atleast_2d(np.cov(Y, rowvar=False, dtype=np.float64))
         return {"VI": np.linalg.pinv(covariance, hermitian=True)}
     return {}
-
-
-def _known_distances(value: Any) -> Matrix:
-    what = "the precomputed distance matrix"
-    D = _nonnegative_distances(value, what=what)
-    check_square(D, what=what)
-    _check_zero_diagonal(D, what=what)
-    if sp.issparse(D):
-        return _both_directions(D)
-    largest = largest_asymmetry(D)
-    _check_asymmetry(largest, asymmetry_tolerance(D))
-    if largest > 0:
-        D = (D + D.T) / 2
-    np.fill_diagonal(D, 0)
-    return D
-
-
-def _known_block(value: Any, n: int) -> Matrix:
-    what = "the block of precomputed distances"
-    D = _nonnegative_distances(value, what=what)
-    check_width(D, n, what=what)
-    return D
-
-
-def _nonnegative_distances(value: Any, *, what: str) -> Matrix:
-    D = as_float_matrix(value, what=what)
-    values = D.data if sp.issparse(D) else D
-    smallest = float(values.min()) if values.size else 0.0
-    if smallest < 0:
-        raise ValueError(
-            f"{what} must be >= 0, but its smallest entry is {smallest:.3g}. "
-            "If these are similarities, pass affinity='precomputed'."
-        )
-    return D
-
-
-def _check_zero_diagonal(D: Matrix, *, what: str) -> None:
-    diagonal = D.diagonal()
-    largest = float(diagonal.max())
-    overall = largest_entry(D)
-    if largest <= 1e-6 * overall:
-        return
-    if float(diagonal.min()) >= 0.999 * overall:
-        guess = "These look like similarities: pass affinity='precomputed'."
-    else:
-        guess = "Set it to 0; if these are similarities, pass affinity='precomputed'."
-    raise ValueError(f"{what} must have a zero diagonal, but it reaches {largest:.3g}. {guess}")
-
-
-def _check_asymmetry(largest: float, tolerance: float) -> None:
-    if largest > tolerance:
-        raise ValueError(
-            f"the precomputed distance matrix must be symmetric, but D and D.T differ by up to "
-            f"{largest:.3g}. Pass (D + D.T) / 2 if the difference carries no meaning."
-        )
-
-
-def _both_directions(D: sp.csr_array) -> sp.csr_array:
-    """Known distances in both directions, stored zeros kept, with a stored zero diagonal."""
-    n = D.shape[0]
-    known = D.tocoo()
-    off = known.row != known.col
-    rows = np.concatenate([known.row[off], known.col[off], np.arange(n)])
-    columns = np.concatenate([known.col[off], known.row[off], np.arange(n)])
-    values = np.concatenate([known.data[off], known.data[off], np.zeros(n, dtype=D.dtype)])
-    order = np.lexsort((columns, rows))
-    rows, columns, values = rows[order], columns[order], values[order]
-    new = np.concatenate([[True], (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])])
-    first = np.flatnonzero(new)
-    largest = np.maximum.reduceat(values, first)
-    difference = largest - np.minimum.reduceat(values, first)
-    _check_asymmetry(float(difference.max()), asymmetry_tolerance(D))
-    return sp.csr_array((largest, (rows[first], columns[first])), shape=D.shape)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from soffit._typing import FloatArray, IntArray, Matrix
+from soffit._typing import FloatArray, IntArray
 from soffit.affinity._base import Affinity
 from soffit.affinity._connect import connecting_links
 from soffit.affinity._search import Metric, nearest_neighbors, neighbors_of
@@ -68,7 +68,8 @@ class NeighborGraph(Affinity):
             X = distances(X, metric="precomputed")
         n = X.shape[0]
         if n == 1:
-            lists, values = np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0), dtype=X.dtype)
+            lists: IntArray = np.zeros((1, 0), dtype=np.int64)
+            values: FloatArray = np.zeros((1, 0), dtype=X.dtype)
             self.matrix_ = sp.csr_array((1, 1), dtype=X.dtype)
         else:
             lists, values = nearest_neighbors(

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._memory import check_allocation
-from soffit._typing import FloatArray, Matrix
+from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity._base import Affinity
 from soffit.affinity._distances import Metric, distances, objects_to_keep, unit_rows
 from soffit.affinity._precomputed import mirror_upper, row_blocks
@@ -51,7 +51,7 @@ class _Kernel(Affinity):
         else:
             self.bandwidth_ = float(self.bandwidth)
         self.matrix_ = self._decay(D)
-        if not sp.issparse(self.matrix_):
+        if not is_sparse(self.matrix_):
             mirror_upper(self.matrix_)
         return self
 
@@ -185,7 +185,7 @@ def typical_distance(D: Matrix, neighbor: int) -> float:
 def _units(X: Any) -> Any:
     units, _ = unit_rows(X)
     units = units.astype(np.float32 if X.dtype == np.float32 else np.float64)
-    if sp.issparse(units):
+    if is_sparse(units):
         # Sorted indices make both sums of a pair run in the same order, hence exactly symmetric.
         units = sp.csr_array(units)
         units.sum_duplicates()
@@ -194,7 +194,7 @@ def _units(X: Any) -> Any:
 
 def _positive_products(U: Any, V: Any) -> Matrix:
     """Inner products between 0 and 1, as an array or in CSR form."""
-    if not sp.issparse(U) and not sp.issparse(V):
+    if not is_sparse(U) and not is_sparse(V):
         return _dense_products(U, V)
     blocks, stored, limit = [], 0, _SPARSE_DENSITY * U.shape[0] * V.shape[0]
     for rows in row_blocks((U.shape[0], V.shape[0])):
@@ -217,14 +217,14 @@ def _dense_products(U: Any, V: Any) -> FloatArray:
     out: FloatArray = np.empty(shape, dtype=U.dtype)
     for rows in row_blocks(shape):
         product = U[rows] @ V.T
-        out[rows] = product.toarray() if sp.issparse(product) else product
+        out[rows] = product.toarray() if is_sparse(product) else product
         np.clip(out[rows], 0, 1, out=out[rows])
     return out
 
 
 def _with_unit_diagonal(A: Matrix) -> Matrix:
     n = A.shape[0]
-    if not sp.issparse(A):
+    if not is_sparse(A):
         mirror_upper(A)
         np.fill_diagonal(A, 1)
         return A

@@ -1,4 +1,4 @@
-"""Matrices computed by the caller: similarities, and the checks they share with distances."""
+"""Matrices computed by the caller: similarities or distances, checked and made symmetric."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._memory import check_allocation
-from soffit._typing import FloatArray, Matrix
+from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity._base import Affinity
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def checked_similarities(value: Any, *, what: str, copy: bool = True) -> Matrix:
             f"{what} must be symmetric, but A and A.T differ by up to {largest:.3g}. "
             "Pass (A + A.T) / 2 if the difference carries no meaning."
         )
-    if not sp.issparse(A) and _looks_like_distances(A):
+    if not is_sparse(A) and _looks_like_distances(A):
         raise ValueError(
             f"{what} looks like distances: its diagonal is zero, everything else is positive and "
             "the triangle inequality holds. Pass metric='precomputed' with "
@@ -88,9 +88,33 @@ def checked_similarity_block(value: Any, n: int, *, what: str) -> Matrix:
     return _canonical(B)
 
 
+def checked_distances(value: Any) -> Matrix:
+    """Known distances: finite, >= 0, exactly symmetric, zero diagonal; sparse stays sparse."""
+    what = "the precomputed distance matrix"
+    D = _nonnegative_distances(value, what=what)
+    check_square(D, what=what)
+    _check_zero_diagonal(D, what=what)
+    if is_sparse(D):
+        return _both_directions(D)
+    largest = largest_asymmetry(D)
+    _check_asymmetry(largest, asymmetry_tolerance(D))
+    if largest > 0:
+        D = (D + D.T) / 2
+    np.fill_diagonal(D, 0)
+    return D
+
+
+def checked_distance_block(value: Any, n: int) -> Matrix:
+    """Known (m, n) distances of new objects to the fitted ones."""
+    what = "the block of precomputed distances"
+    D = _nonnegative_distances(value, what=what)
+    check_width(D, n, what=what)
+    return D
+
+
 def as_float_matrix(value: Any, *, what: str, copy: bool = True) -> Matrix:
     """A float array or CSR matrix of the values; float32 is kept, all else becomes float64."""
-    if sp.issparse(value):
+    if is_sparse(value):
         dtype = _float_dtype(value.dtype, what=what)
         # The copy lets the clean-up below work in place without touching the caller's arrays.
         matrix = sp.csr_array(value, dtype=dtype, copy=True)
@@ -138,7 +162,7 @@ def check_finite(A: Matrix, *, what: str) -> None:
 
 def largest_asymmetry(A: Matrix) -> float:
     """Largest |A - A.T|."""
-    if sp.issparse(A):
+    if is_sparse(A):
         difference = abs(A - A.T)
         return float(difference.max()) if difference.nnz else 0.0
     return max(float(np.abs(A[rows] - A[:, rows].T).max()) for rows in row_blocks(A.shape))
@@ -179,7 +203,7 @@ def _float_dtype(dtype: np.dtype[Any], *, what: str) -> np.dtype[Any]:
 
 def _value_blocks(A: Matrix) -> Iterator[FloatArray]:
     """The stored values in pieces, so that checks need no second matrix."""
-    if sp.issparse(A):
+    if is_sparse(A):
         if A.nnz:
             yield A.data
         return
@@ -200,7 +224,7 @@ def _check_similarity_values(A: Matrix, *, what: str) -> None:
 
 def _canonical(A: Matrix) -> Matrix:
     """CSR with sorted indices and no stored zeros; an array as it is."""
-    if not sp.issparse(A):
+    if not is_sparse(A):
         return A
     A = sp.csr_array(A)
     A.eliminate_zeros()
@@ -225,3 +249,54 @@ def _looks_like_distances(A: FloatArray) -> bool:
         return False
     longest = sides.max(axis=0)
     return bool(np.all(longest <= (sides.sum(axis=0) - longest) * (1 + 1e-6)))
+
+
+def _nonnegative_distances(value: Any, *, what: str) -> Matrix:
+    D = as_float_matrix(value, what=what)
+    values: FloatArray = D.data if is_sparse(D) else D
+    smallest = float(values.min()) if values.size else 0.0
+    if smallest < 0:
+        raise ValueError(
+            f"{what} must be >= 0, but its smallest entry is {smallest:.3g}. "
+            "If these are similarities, pass affinity='precomputed'."
+        )
+    return D
+
+
+def _check_zero_diagonal(D: Matrix, *, what: str) -> None:
+    diagonal = D.diagonal()
+    largest = float(diagonal.max())
+    overall = largest_entry(D)
+    if largest <= 1e-6 * overall:
+        return
+    if float(diagonal.min()) >= 0.999 * overall:
+        guess = "These look like similarities: pass affinity='precomputed'."
+    else:
+        guess = "Set it to 0; if these are similarities, pass affinity='precomputed'."
+    raise ValueError(f"{what} must have a zero diagonal, but it reaches {largest:.3g}. {guess}")
+
+
+def _check_asymmetry(largest: float, tolerance: float) -> None:
+    if largest > tolerance:
+        raise ValueError(
+            f"the precomputed distance matrix must be symmetric, but D and D.T differ by up to "
+            f"{largest:.3g}. Pass (D + D.T) / 2 if the difference carries no meaning."
+        )
+
+
+def _both_directions(D: sp.csr_array) -> sp.csr_array:
+    """Known distances in both directions, stored zeros kept, with a stored zero diagonal."""
+    n = D.shape[0]
+    known = D.tocoo()
+    off = known.row != known.col
+    rows = np.concatenate([known.row[off], known.col[off], np.arange(n)])
+    columns = np.concatenate([known.col[off], known.row[off], np.arange(n)])
+    values = np.concatenate([known.data[off], known.data[off], np.zeros(n, dtype=D.dtype)])
+    order = np.lexsort((columns, rows))
+    rows, columns, values = rows[order], columns[order], values[order]
+    new = np.concatenate([[True], (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])])
+    first = np.flatnonzero(new)
+    largest = np.maximum.reduceat(values, first)
+    difference = largest - np.minimum.reduceat(values, first)
+    _check_asymmetry(float(difference.max()), asymmetry_tolerance(D))
+    return sp.csr_array((largest, (rows[first], columns[first])), shape=D.shape)

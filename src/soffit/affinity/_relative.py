@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from soffit._typing import FloatArray, Matrix
+from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity._base import Affinity
 from soffit.affinity._distances import Metric, distances, objects_to_keep
 from soffit.affinity._precomputed import mirror_upper, row_blocks
@@ -84,7 +84,7 @@ class RelativeDistance(Affinity):
         self.objects_ = objects_to_keep(X, self.metric)
         self.scales_ = self._scales(D)
         self.matrix_ = self._probabilities(D, self.scales_)
-        if not sp.issparse(self.matrix_):
+        if not is_sparse(self.matrix_):
             mirror_upper(self.matrix_)
         return self
 
@@ -109,7 +109,7 @@ def neighbor_distances(D: Matrix, neighbor: int) -> tuple[FloatArray, FloatArray
     A zero counts once as the object itself. A row with too few distances gives its largest one,
     a row of a sparse matrix without any gives 0.
     """
-    if sp.issparse(D):
+    if is_sparse(D):
         return _known_neighbor_distances(D, neighbor)
     m, n = D.shape
     rank = min(neighbor, n - 1)
@@ -129,7 +129,7 @@ def exponential_decay(
     D: Matrix, left: FloatArray, right: FloatArray, *, c: float, squared: bool
 ) -> Matrix:
     """exp(-c d_ij), or exp(-c d_ij^2), of d_ij = left_i D_ij right_j; overwrites D."""
-    if sp.issparse(D):
+    if is_sparse(D):
         rows = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
         _decay_values(D.data, left[rows] * right[D.indices], c, squared)
         D.eliminate_zeros()
@@ -150,7 +150,7 @@ def check_neighbor(neighbor: Any) -> None:
 def check_positive(**values: Any) -> None:
     """Refuse anything but positive finite numbers."""
     for name, value in values.items():
-        if not isinstance(value, Real) or not np.isfinite(value) or value <= 0:
+        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
             raise ValueError(f"{name} must be a positive finite number, not {value!r}.")
 
 

@@ -183,6 +183,28 @@ def sweep_weighted(indptr, indices, data, weight, W, s):
 
 
 @njit(cache=True, nogil=True)
+def pair_statistics(indptr, indices, data, weight, W):
+    """The b and H of the weighted loss as a quadratic in the scales; each pair is read once."""
+    n, k = W.shape
+    b = np.zeros(k)
+    H = np.zeros((k, k))
+    product = np.empty(k)
+    for i in range(n):
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            if j <= i:
+                continue
+            for a in range(k):
+                product[a] = np.float64(W[i, a]) * np.float64(W[j, a])
+            for a in range(k):
+                term = 2.0 * weight[p] * product[a]
+                b[a] += term * data[p]
+                for d in range(k):
+                    H[a, d] += term * product[d]
+    return b, H
+
+
+@njit(cache=True, nogil=True)
 def solve_new_rows(Q, C, W):
     """Solve one simplex problem a row: shared Q, linear terms C, starts (and answers) in W."""
     m, k = C.shape

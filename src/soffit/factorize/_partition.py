@@ -15,7 +15,7 @@ from scipy.linalg import qr, svd
 
 from soffit._typing import FloatArray, IntArray, Matrix
 
-# score = log(mean conductance + _FLOOR) - _SIZE_WEIGHT log(smallest share of an even split + _FLOOR)
+# score = log(mean conductance + _FLOOR) - _SIZE_WEIGHT log(smallest cluster k/n + _FLOOR)
 _FLOOR = 0.01
 _SIZE_WEIGHT = 1.0 / 3.0
 
@@ -97,9 +97,7 @@ def size_aware_cut(A: Matrix, labels: IntArray, n_clusters: int) -> float:
     inside = np.divide(np.diag(between), volume, out=np.zeros(n_clusters), where=volume > 0)
     smallest = np.bincount(labels, minlength=n_clusters).min()
     share = smallest * n_clusters / len(labels)
-    return float(
-        np.log(np.mean(1.0 - inside) + _FLOOR) - _SIZE_WEIGHT * np.log(share + _FLOOR)
-    )
+    return float(np.log(np.mean(1.0 - inside) + _FLOOR) - _SIZE_WEIGHT * np.log(share + _FLOOR))
 
 
 def n_fine_vectors(n_objects: int, n_clusters: int) -> int:
@@ -122,9 +120,7 @@ def candidate_partitions(
     return candidates
 
 
-def best_partition(
-    A: Matrix, V: FloatArray, n_clusters: int, *, random_state: int
-) -> IntArray:
+def best_partition(A: Matrix, V: FloatArray, n_clusters: int, *, random_state: int) -> IntArray:
     """The candidate with the smallest size-aware cut."""
     candidates = candidate_partitions(A, V, n_clusters, random_state=random_state)
     scores = [size_aware_cut(A, labels, n_clusters) for labels in candidates]

@@ -6,18 +6,26 @@ costs nnz(A) k + n k^2; the loss never rises, because rows and scale are minimis
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from soffit._typing import FloatArray
+from soffit.factorize._descent import Callback, Descent
 from soffit.factorize._problem import Factorization, Problem
-from soffit.factorize._scale import association, best_scale, loss, pair_gram, squared_norm
+from soffit.factorize._scale import (
+    association,
+    best_scale,
+    exact_gram,
+    loss,
+    pair_gram,
+    scale_limit,
+    squared_norm,
+)
+from soffit.factorize._support import check_support, copy_start
 
 _BLOCK = 128
-Callback = Callable[[int, float], None]
 
 
 class _Sweep(Protocol):
@@ -56,54 +64,38 @@ def solve_rows(
     Factorization
         Factor, scale, loss, history and the reason for stopping.
     """
-    if problem.diagonal:
-        raise ValueError("The row-block solver leaves the diagonal out: set diagonal=False.")
+    check_support("rows", problem)
     if problem.pair_weight is not None:
         from soffit.factorize._rows_weighted import solve_weighted_rows
 
-        return solve_weighted_rows(
-            problem, start, max_iter=max_iter, tol=tol, callback=callback
-        )
+        return solve_weighted_rows(problem, start, max_iter=max_iter, tol=tol, callback=callback)
     theta = problem.row_factors()
-    dtype = problem.matrix.dtype
-    W = np.array(start, dtype=dtype, order="C")
+    W = copy_start(problem, start)
     U = theta[:, None] * W
-    gram = _gram(U)
+    gram = exact_gram(U)
     norm = squared_norm(problem.matrix, diagonal=False)
+    limit = scale_limit(problem)
     b = association(problem.matrix, U, diagonal=False)
     H = pair_gram(U, gram, diagonal=False)
-    s = best_scale(problem, b, H)
-    history = [loss(norm, b, H, s)]
+    s = best_scale(problem, b, H, limit)
+    descent = Descent(loss(norm, b, H, s), norm=norm, callback=callback)
     sweep = _sparse_sweep(problem, theta) if problem.is_sparse else _dense_sweep(problem, theta)
-    stopped = False
-    while len(history) <= max_iter and not stopped:
+    converged = False
+    while descent.n_iter < max_iter and not converged:
         b = sweep(W, U, s, gram)
-        gram = _gram(U)  # afresh, so that rounding does not add up over the sweeps
+        gram = exact_gram(U)  # afresh, so that rounding does not add up over the sweeps
         H = pair_gram(U, gram, diagonal=False)
-        s = best_scale(problem, b, H)
-        history.append(loss(norm, b, H, s))
-        if callback is not None:
-            callback(len(history) - 1, history[-1])
-        stopped = history[-2] - history[-1] <= tol * max(history[-1], 1e-12 * norm)
-    return Factorization(
-        factor=W,
-        scale=s,
-        objective=history[-1],
-        history=np.array(history),
-        n_iter=len(history) - 1,
-        stopped="converged" if stopped else "max_iter",
-    )
-
-
-def _gram(U: FloatArray) -> FloatArray:
-    return np.asarray(U.T @ U, dtype=np.float64)
+        s = best_scale(problem, b, H, limit)
+        descent.record(loss(norm, b, H, s))
+        converged = descent.settled(tol)
+    return descent.result(W, s, converged=converged)
 
 
 def _sparse_sweep(problem: Problem, theta: FloatArray) -> _Sweep:
     from soffit.factorize._kernels import sweep_sparse
 
     A = problem.matrix
-    assert sp.issparse(A)
+    assert isinstance(A, sp.csr_array)
 
     def sweep(W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
         return np.asarray(sweep_sparse(A.indptr, A.indices, A.data, W, U, theta, s, gram))

@@ -2,15 +2,24 @@
 
 With U = theta * W and pairs (i, j), i != j unless the diagonal counts, the loss is quadratic in s:
 ||A||^2 - 2 s'b + s'Hs with b_c = u_c'A u_c and H = (U'U)^2 elementwise (minus the diagonal's part).
+
+Without the diagonal a scale can run away: a cluster of one whole object and traces of others fits
+their similarities ever better as its scale grows and the traces shrink, until rounding is all that
+is left. Scales are therefore kept below a limit that no cluster of several objects comes near.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy.sparse as sp
+from scipy.optimize import lsq_linear, nnls
 
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize._problem import Problem
+
+# A scale is at most this many times the largest similarity.
+_LARGEST_SCALE = 1e3
+_BLOCK = 128
 
 
 def squared_norm(A: Matrix, *, diagonal: bool) -> float:
@@ -21,6 +30,31 @@ def squared_norm(A: Matrix, *, diagonal: bool) -> float:
         d = np.asarray(A.diagonal(), dtype=np.float64)
         total -= float(np.dot(d, d))
     return total
+
+
+def scale_limit(problem: Problem) -> float:
+    """The largest scale allowed: a multiple of the largest A_ij / (theta_i theta_j)."""
+    if problem.scale == "none" or problem.diagonal:
+        return np.inf
+    A = problem.matrix
+    theta = problem.row_factors()
+    inverse = np.divide(1.0, theta, out=np.zeros_like(theta), where=theta > 0)
+    if isinstance(A, sp.csr_array):
+        rows = np.repeat(inverse, np.diff(A.indptr))
+        largest = np.max(A.data * rows * inverse[A.indices], initial=0.0)
+    else:
+        blocks = range(0, len(A), _BLOCK)
+        largest = max(
+            ((A[i : i + _BLOCK] * inverse).max(axis=1) * inverse[i : i + _BLOCK]).max()
+            for i in blocks
+        )
+    return _LARGEST_SCALE * float(largest) if largest > 0 else np.inf
+
+
+def exact_gram(U: FloatArray) -> FloatArray:
+    """U'U in double precision: H is a difference of two almost equal matrices at times."""
+    V = np.asarray(U, dtype=np.float64)
+    return np.asarray(V.T @ V)
 
 
 def pair_gram(U: FloatArray, gram: FloatArray, *, diagonal: bool) -> FloatArray:
@@ -40,7 +74,7 @@ def association(A: Matrix, U: FloatArray, *, diagonal: bool) -> FloatArray:
     return np.asarray(values)
 
 
-def best_scale(problem: Problem, b: FloatArray, H: FloatArray) -> FloatArray:
+def best_scale(problem: Problem, b: FloatArray, H: FloatArray, limit: float = np.inf) -> FloatArray:
     """The scales that minimise the loss under the problem's rule (eq. 8 of Rota Bulo & Pelillo)."""
     k = problem.n_clusters
     if problem.scale == "none":
@@ -48,8 +82,8 @@ def best_scale(problem: Problem, b: FloatArray, H: FloatArray) -> FloatArray:
     if problem.scale == "single":
         denominator = float(H.sum())
         alpha = float(b.sum()) / denominator if denominator > 0 else 1.0
-        return np.full(k, max(alpha, 0.0))
-    return _nonnegative_minimum(H, b)
+        return np.full(k, min(max(alpha, 0.0), limit))
+    return _bounded_minimum(H, b, limit)
 
 
 def loss(norm: float, b: FloatArray, H: FloatArray, s: FloatArray) -> float:
@@ -57,8 +91,8 @@ def loss(norm: float, b: FloatArray, H: FloatArray, s: FloatArray) -> float:
     return max(float(norm - 2.0 * s @ b + s @ H @ s), 0.0)
 
 
-def _nonnegative_minimum(H: FloatArray, b: FloatArray) -> FloatArray:
-    """Minimise s'Hs - 2s'b over s >= 0 for a positive semidefinite H."""
+def _bounded_minimum(H: FloatArray, b: FloatArray, limit: float) -> FloatArray:
+    """Minimise s'Hs - 2s'b over 0 <= s <= limit for a positive semidefinite H."""
     size = np.sqrt(np.maximum(np.diag(H), 0.0))
     used = size > 0
     s = np.zeros(len(b))
@@ -71,7 +105,9 @@ def _nonnegative_minimum(H: FloatArray, b: FloatArray) -> FloatArray:
     root = (vectors * roots).T
     target = (vectors / roots).T @ (b[used] / size[used])
     solution, _ = nnls(root, target)
-    s[used] = solution / size[used]
+    if np.any(solution > limit * size[used]):
+        solution = lsq_linear(root, target, (0.0, limit * size[used]), method="bvls").x
+    s[used] = np.clip(solution / size[used], 0.0, limit)
     return s
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
-from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
-from soffit._typing import FloatArray, Matrix
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 
 # Up to this size a dense decomposition is the quickest and the most robust one.
 _DENSE = 1200
@@ -19,27 +19,62 @@ _SHIFT = 1.0 + 1e-4
 def leading_eigenvectors(
     N: Matrix, n_vectors: int, *, random_state: int = 0
 ) -> tuple[FloatArray, FloatArray]:
-    """The largest eigenvalues (descending) of a degree-normalized matrix and their eigenvectors."""
+    """The largest eigenvalues (descending) of a degree-normalized matrix and their eigenvectors.
+
+    The components of a graph are treated one by one: a repeated eigenvalue has no eigenvectors
+    of its own, and Lanczos iterations may miss some of them. Where there are more components than
+    vectors, the largest components are described and the others have zero rows.
+    """
+    n_vectors = min(n_vectors, N.shape[0])
+    if not is_sparse(N):
+        values, vectors = _connected(N, n_vectors, random_state)
+        return values, _fix_signs(vectors)
+    count, component = connected_components(N, directed=False)
+    if count == 1:
+        values, vectors = _connected(N, n_vectors, random_state)
+        return values, _fix_signs(vectors)
+    sizes = np.bincount(component)
+    largest = np.argsort(-sizes, kind="stable")[:n_vectors]
+    return _by_component(N, component, largest, n_vectors, random_state)
+
+
+def _by_component(
+    N: sp.csr_array, component: IntArray, chosen: IntArray, n_vectors: int, random_state: int
+) -> tuple[FloatArray, FloatArray]:
+    found = []
+    for c in chosen:
+        members = np.flatnonzero(component == c)
+        wanted = min(len(members), n_vectors - len(chosen) + 1)
+        values, vectors = _connected(N[members][:, members], wanted, random_state)
+        found += [(values[i], members, vectors[:, i]) for i in range(wanted)]
+    order = np.argsort([-value for value, _, _ in found], kind="stable")[:n_vectors]
+    V = np.zeros((N.shape[0], len(order)), dtype=N.dtype)
+    for place, index in enumerate(order):
+        V[found[index][1], place] = found[index][2]
+    return np.array([found[index][0] for index in order], dtype=N.dtype), _fix_signs(V)
+
+
+def _connected(N: Matrix, n_vectors: int, random_state: int) -> tuple[FloatArray, FloatArray]:
     n = N.shape[0]
-    n_vectors = min(n_vectors, n)
     if n <= _DENSE or n_vectors > n // 3:
-        dense = N.toarray() if sp.issparse(N) else np.asarray(N)
+        dense = N.toarray() if is_sparse(N) else np.asarray(N)
         values, vectors = eigh(dense, subset_by_index=[n - n_vectors, n - 1])
     else:
         values, vectors = _lanczos(N, n_vectors, random_state)
     order = np.argsort(-values, kind="stable")
-    return values[order], _fix_signs(vectors[:, order])
+    return values[order], vectors[:, order]
 
 
 def _lanczos(N: Matrix, n_vectors: int, random_state: int) -> tuple[FloatArray, FloatArray]:
     n = N.shape[0]
     start = np.random.default_rng(random_state).uniform(0.5, 1.0, n).astype(N.dtype)
-    if sp.issparse(N) and _factorizes_cheaply(N):
+    if is_sparse(N) and _factorizes_cheaply(N):
         # Long thin clusters crowd the eigenvalues near 1; the inverse spreads them out.
         factor = splu((_SHIFT * sp.eye_array(n) - N.astype(np.float64)).tocsc())
         inverse = LinearOperator((n, n), matvec=factor.solve, dtype=np.float64)
         values, vectors = eigsh(inverse, n_vectors, which="LA", v0=start.astype(np.float64))
-        return (_SHIFT - 1.0 / values).astype(N.dtype), vectors.astype(N.dtype)
+        spread_out = np.asarray(_SHIFT - 1.0 / values, dtype=N.dtype)
+        return spread_out, np.asarray(vectors, dtype=N.dtype)
     width = min(max(2 * n_vectors + 20, 60), n)
     try:
         found = eigsh(N, n_vectors, which="LA", v0=start, ncv=width, tol=1e-5, maxiter=500)

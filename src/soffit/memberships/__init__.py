@@ -1,6 +1,20 @@
-"""Memberships: their uncertainty and the matching of clusters."""
+"""From a factor to memberships: uncertainty, matching of clusters, smoothing, new objects."""
 
 from soffit.memberships._entropy import entropy
+from soffit.memberships._extension import FittedRows
 from soffit.memberships._matching import align, match_clusters
+from soffit.memberships._mixture import SeededMixture, fit_seeded_mixture
+from soffit.memberships._walk import random_walk, random_walk_from, sharpen, walk_length
 
-__all__ = ["align", "entropy", "match_clusters"]
+__all__ = [
+    "FittedRows",
+    "SeededMixture",
+    "align",
+    "entropy",
+    "fit_seeded_mixture",
+    "match_clusters",
+    "random_walk",
+    "random_walk_from",
+    "sharpen",
+    "walk_length",
+]

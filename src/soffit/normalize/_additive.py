@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
-from soffit._typing import FloatArray, Matrix
+from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.normalize._result import Normalized, new_array, row_blocks, row_sums
 
 _WHAT = "the additive normalization, whose result is dense even for sparse affinities,"
@@ -96,7 +95,7 @@ def _centre(
 ) -> None:
     """A_ij - row_means_i - means_j + shift, a few rows at a time."""
     for rows in row_blocks(A.shape):
-        block = A[rows].toarray() if sp.issparse(A) else A[rows]
+        block = A[rows].toarray() if is_sparse(A) else A[rows]
         # The means are added to each other first, so that the result is exactly symmetric.
         out[rows] = block - (row_means[rows, None] + means) + shift
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._memory import check_allocation
-from soffit._typing import FloatArray, Matrix
+from soffit._typing import FloatArray, Matrix, is_sparse
 
 _BLOCK_ENTRIES = 2**21
 
@@ -43,7 +43,7 @@ class Normalized:
 
 def check_nonnegative(A: Matrix, *, how: str) -> None:
     """Refuse matrices that square roots and scaling cannot treat."""
-    values = A.data if sp.issparse(A) else A
+    values: FloatArray = A.data if is_sparse(A) else A
     smallest = float(values.min()) if values.size else 0.0
     if smallest < 0:
         raise ValueError(
@@ -59,10 +59,10 @@ def row_sums(A: Matrix) -> FloatArray:
 
 def scaled(A: Matrix, left: FloatArray, right: FloatArray) -> Matrix:
     """diag(left) A diag(right) in the storage and precision of A, symmetric if left is right."""
-    if sp.issparse(A):
-        rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    if is_sparse(A):
+        row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
         # The two factors are multiplied first: x_i x_j is symmetric, (a_ij x_i) x_j is not.
-        data = (A.data * (left[rows] * right[A.indices])).astype(A.dtype, copy=False)
+        data = (A.data * (left[row] * right[A.indices])).astype(A.dtype, copy=False)
         return sp.csr_array((data, A.indices.copy(), A.indptr.copy()), shape=A.shape)
     out = new_array(A.shape, A.dtype, what="the normalized affinity matrix")
     for rows in row_blocks(A.shape):

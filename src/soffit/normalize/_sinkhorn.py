@@ -35,7 +35,7 @@ def sinkhorn(A: Matrix, *, tol: float = 1e-8, max_iter: int = 1000) -> SinkhornN
     The iteration :math:`x \leftarrow \sqrt{x / (A x)}` needs one product with A per step and
     copies A only once, at the end. A zero row has factor 1 and stays zero. The scaling exists if
     and only if every positive entry of A lies on a diagonal of positive entries (total support);
-    a positive diagonal is enough.
+    a positive diagonal is enough. This is checked when `tol` is not reached.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def sinkhorn(A: Matrix, *, tol: float = 1e-8, max_iter: int = 1000) -> SinkhornN
     Raises
     ------
     ValueError
-        If A has no total support.
+        If `tol` is not reached because A has no total support.
 
     Examples
     --------
@@ -73,29 +73,47 @@ def sinkhorn(A: Matrix, *, tol: float = 1e-8, max_iter: int = 1000) -> SinkhornN
     check_nonnegative(A, how="sinkhorn")
     if not tol > 0 or not max_iter >= 1:
         raise ValueError(f"tol must be > 0 and max_iter >= 1, not {tol!r} and {max_iter!r}.")
-    active = row_sums(A) > 0
-    if active.any():
-        check_total_support(A, active)
     if A.dtype == np.float32:
         tol = max(tol, _SINGLE_TOLERANCE)
-    factors = _factors(A, active, tol, max_iter)
+    active = row_sums(A) > 0
+    factors, error = _factors(A, active, tol, max_iter)
+    if error > tol:
+        # Asked only now, because a matching of a large graph takes longer than the scaling.
+        check_total_support(A, active)
+        _warn_not_converged(error, tol, max_iter)
     return SinkhornNormalized(
         matrix=scaled(A, factors, factors), factors=factors.astype(A.dtype, copy=False)
     )
 
 
-def _factors(A: Matrix, active: NDArray[np.bool_], tol: float, max_iter: int) -> FloatArray:
+def _factors(
+    A: Matrix, active: NDArray[np.bool_], tol: float, max_iter: int
+) -> tuple[FloatArray, float]:
+    """The factors x and the largest difference of a row sum from 1."""
+    limit = float(np.sqrt(np.finfo(A.dtype).max))
     x = np.ones(A.shape[0])
-    error = np.inf
-    for _ in range(max_iter + 1):
-        # The vector takes A's precision, because mixing precisions would copy A every time.
-        product = np.where(active, np.asarray(A @ x.astype(A.dtype), dtype=np.float64), 1)
-        error = float(np.max(np.abs(x * product - 1), where=active, initial=0))
+    product = _product(A, x, active)
+    error = _error(x, product, active)
+    for _ in range(max_iter):
         if error <= tol:
-            return x
-        x = np.where(active, np.sqrt(x / product), 1)
-    _warn_not_converged(error, tol, max_iter)
-    return x
+            break
+        following = np.where(active, np.sqrt(x / product), 1)
+        # Without support the factors drift apart by a constant ratio per step, out of range.
+        if following.max() > limit or following.min() < 1 / limit:
+            break
+        x = following
+        product = _product(A, x, active)
+        error = _error(x, product, active)
+    return x, error
+
+
+def _product(A: Matrix, x: FloatArray, active: NDArray[np.bool_]) -> FloatArray:
+    # The vector takes A's precision, because mixing precisions would copy A every time.
+    return np.where(active, np.asarray(A @ x.astype(A.dtype), dtype=np.float64), 1)
+
+
+def _error(x: FloatArray, product: FloatArray, active: NDArray[np.bool_]) -> float:
+    return float(np.max(np.abs(x * product - 1), where=active, initial=0))
 
 
 def _warn_not_converged(error: float, tol: float, max_iter: int) -> None:
@@ -106,5 +124,5 @@ def _warn_not_converged(error: float, tol: float, max_iter: int) -> None:
         f"{error:.2g} (tol={tol:.2g}). The scaling exists: raise max_iter, raise tol, or add to "
         "the diagonal to speed it up.",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=3,
     )

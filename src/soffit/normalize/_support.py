@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from soffit._typing import Matrix
+from soffit._typing import Matrix, is_sparse
 
 _REMEDY = (
     "Give every object a similarity to itself (a positive diagonal), or use normalization='degree'."
@@ -18,8 +18,8 @@ _REMEDY = (
 def check_total_support(A: Matrix, active: NDArray[np.bool_]) -> None:
     """Raise unless every positive entry among the active rows lies on a positive diagonal.
 
-    A diagonal is the set of entries (i, p(i)) of a permutation p. Sinkhorn's iteration converges
-    to a scaling exactly when this holds (Sinkhorn and Knopp, 1967).
+    A diagonal is the set of entries (i, p(i)) of a permutation p. A doubly stochastic scaling
+    exists exactly when this holds (Sinkhorn and Knopp, 1967).
     """
     objects = np.flatnonzero(active)
     # The identity and the swap of i and j put every entry of such a matrix on a diagonal.
@@ -36,7 +36,7 @@ def check_total_support(A: Matrix, active: NDArray[np.bool_]) -> None:
 
 def _counts(A: Matrix) -> NDArray[np.int64]:
     """Positive entries of each row."""
-    if not sp.issparse(A):
+    if not is_sparse(A):
         return np.count_nonzero(A, axis=1)
     rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     return np.bincount(rows[A.data > 0], minlength=A.shape[0])

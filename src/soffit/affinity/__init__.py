@@ -1,0 +1,23 @@
+"""Objects to affinities: dense kernels, relative distances, neighbour graphs, given matrices."""
+
+from soffit.affinity._base import Affinity
+from soffit.affinity._callable import CallableAffinity
+from soffit.affinity._graph import NeighborGraph
+from soffit.affinity._kernels import Cosine, Gaussian, Laplacian
+from soffit.affinity._precomputed import Precomputed
+from soffit.affinity._registry import AFFINITIES, Settings, make_affinity
+from soffit.affinity._relative import RelativeDistance
+
+__all__ = [
+    "AFFINITIES",
+    "Affinity",
+    "CallableAffinity",
+    "Cosine",
+    "Gaussian",
+    "Laplacian",
+    "NeighborGraph",
+    "Precomputed",
+    "RelativeDistance",
+    "Settings",
+    "make_affinity",
+]

@@ -1,0 +1,56 @@
+"""The affinities by name: the one place where a name becomes an object."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from soffit.affinity._base import Affinity
+from soffit.affinity._callable import CallableAffinity
+from soffit.affinity._graph import NeighborGraph
+from soffit.affinity._kernels import Cosine, Gaussian, Laplacian
+from soffit.affinity._precomputed import Precomputed
+from soffit.affinity._relative import RelativeDistance
+from soffit.affinity._search import Metric
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a model's constructor says about affinities."""
+
+    metric: Metric = "euclidean"
+    n_neighbors: int = 15
+    c: float = 1.0
+    relative_neighbor: int = 10
+    n_jobs: int | None = None
+
+
+AFFINITIES: dict[str, Callable[[Settings], Affinity]] = {
+    "nearest_neighbors": lambda s: NeighborGraph(
+        n_neighbors=s.n_neighbors, metric=s.metric, n_jobs=s.n_jobs
+    ),
+    "relative": lambda s: RelativeDistance(
+        metric=s.metric, c=s.c, neighbor=s.relative_neighbor, n_jobs=s.n_jobs
+    ),
+    "rbf": lambda s: Gaussian(metric=s.metric, neighbor=s.n_neighbors, n_jobs=s.n_jobs),
+    "laplacian": lambda s: Laplacian(metric=s.metric, neighbor=s.n_neighbors, n_jobs=s.n_jobs),
+    "cosine": lambda s: Cosine(),
+    "precomputed": lambda s: Precomputed(),
+}
+
+
+def make_affinity(affinity: Any, settings: Settings) -> Affinity:
+    """An affinity from its name, from a function of two tables, or a copy of the given object."""
+    if isinstance(affinity, Affinity):
+        return copy.copy(affinity)
+    if callable(affinity):
+        return CallableAffinity(affinity)
+    if not isinstance(affinity, str) or affinity not in AFFINITIES:
+        raise ValueError(
+            f"affinity={affinity!r} is unknown. Choose one of {sorted(AFFINITIES)}, pass a "
+            "function of two tables that returns their similarities, or an object of "
+            "soffit.affinity."
+        )
+    return AFFINITIES[affinity](settings)

@@ -1,0 +1,60 @@
+"""Where a solver begins: rows on the simplex from chance, labels, eigenvectors or diffusion."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.factorize._partition import cluster_kmeans, cluster_qr
+from soffit.factorize._simplex import make_rows_sum_to_one
+from soffit.factorize._spectral import leading_eigenvectors
+
+# A start from labels leaves this much for all clusters together, so that no zero is locked in.
+_SPREAD = 0.1
+
+
+def random_start(
+    n_objects: int, n_clusters: int, random_state: np.random.RandomState
+) -> FloatArray:
+    """Rows drawn uniformly from the simplex (a flat Dirichlet distribution)."""
+    return make_rows_sum_to_one(random_state.standard_exponential((n_objects, n_clusters)))
+
+
+def labels_start(labels: IntArray, n_clusters: int, *, spread: float = _SPREAD) -> FloatArray:
+    """Rows close to the given labels: 1 - spread on the label, the rest spread evenly."""
+    W = np.full((len(labels), n_clusters), spread / n_clusters)
+    W[np.arange(len(labels)), labels] += 1.0 - spread
+    return W
+
+
+def spectral_start(
+    N: Matrix,
+    n_clusters: int,
+    *,
+    rounding: Literal["qr", "kmeans"] = "qr",
+    random_state: int = 0,
+) -> FloatArray:
+    """Rows close to the labels that the leading eigenvectors of a normalized matrix give."""
+    _, V = leading_eigenvectors(N, n_clusters, random_state=random_state)
+    labels = cluster_qr(V) if rounding == "qr" else cluster_kmeans(V, random_state=random_state)
+    return labels_start(labels, n_clusters)
+
+
+def diffused_start(
+    A: Matrix, n_clusters: int, random_state: np.random.RandomState, *, steps: int = 100
+) -> FloatArray:
+    """Random rows made smooth by a lazy random walk, then told apart again.
+
+    After many steps only slow modes of the graph are left; standardised and exponentiated they
+    give soft regions without any eigenvector.
+    """
+    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+    inverse = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)
+    W = random_start(A.shape[0], n_clusters, random_state)
+    for _ in range(steps):
+        W = 0.5 * (W + inverse[:, None] * (A @ W))
+    spread = W.std(axis=0)
+    Z = (W - W.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return make_rows_sum_to_one(np.exp(Z - Z.max(axis=1, keepdims=True)))

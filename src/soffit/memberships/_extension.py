@@ -1,0 +1,64 @@
+"""Memberships of new objects: each solves its own row of the fitted problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from soffit._typing import FloatArray, Matrix
+from soffit.factorize import Factorization, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRows:
+    r"""The fitted factor as new objects see it.
+
+    A new object with affinities :math:`b_j` to the fitted ones gets the row that minimises the
+    same loss with everything else held fixed,
+
+    .. math:: \min_{w \in \Delta} \sum_j \big(b_j - \theta\theta_j \textstyle\sum_c s_c w_c
+              W_{jc}\big)^2,
+
+    a convex problem in k unknowns. An object without any affinity gets the mean membership.
+    """
+
+    rows: FloatArray
+    scale: FloatArray
+    mean_degree: float | None
+
+    @classmethod
+    def of(cls, problem: Problem, found: Factorization) -> FittedRows:
+        """Keep what the problem of a new row needs."""
+        degrees = problem.degrees
+        return cls(
+            rows=problem.row_factors()[:, None] * found.factor,
+            scale=found.scale,
+            mean_degree=None if degrees is None else float(np.mean(degrees)),
+        )
+
+    def place(self, block: Matrix, degrees: FloatArray, prior: FloatArray) -> FloatArray:
+        """Rows of the factor for new objects.
+
+        Parameters
+        ----------
+        block : array or CSR of shape (m, n)
+            Normalized affinities of the new objects to the fitted ones.
+        degrees : array of shape (m,)
+            Sums of their affinities before normalization.
+        prior : array of shape (k,)
+            The answer for objects without any affinity.
+        """
+        from soffit.factorize._kernels import solve_new_rows
+
+        connected = degrees > 0
+        theta = np.ones(len(degrees))
+        if self.mean_degree:
+            theta[connected] = np.sqrt(degrees[connected] / self.mean_degree)
+        gram = np.asarray(self.rows.T @ self.rows, dtype=np.float64)
+        linear = np.asarray(block @ self.rows, dtype=np.float64)
+        linear = np.ascontiguousarray(linear * (self.scale / theta[:, None]))
+        placed = np.tile(np.asarray(prior, dtype=np.float64), (len(degrees), 1))
+        solve_new_rows(np.outer(self.scale, self.scale) * gram, linear, placed)
+        placed[~connected] = prior
+        return placed.astype(self.rows.dtype)

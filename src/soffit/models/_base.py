@@ -1,0 +1,330 @@
+"""The one template of `fit`: input, affinity, factorization, memberships."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.affinity import Affinity, Precomputed, Settings, make_affinity
+from soffit.factorize import Factorization, Problem
+from soffit.inputs import read_input
+from soffit.memberships import FittedRows, entropy
+from soffit.models._parameters import (
+    Number,
+    OrNone,
+    Rule,
+    TextOrFunction,
+    WholeNumber,
+    check_parameters,
+)
+from soffit.models._progress import Progress
+from soffit.normalize import Normalized
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+# Entries of one dense block of affinities between new and fitted objects.
+_BLOCK_ENTRIES = 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a model's factorization step hands back to the template."""
+
+    problem: Problem
+    normalized: Normalized
+    found: Factorization
+
+
+class SimilarityClustering(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Base of all models.
+
+    A model says which problem it solves (`_solve`) and, where memberships are more than the
+    factor, how they are reported (`_report`, `_report_new`).
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_clusters": WholeNumber(1),
+        "metric": TextOrFunction(),
+        "n_neighbors": WholeNumber(1),
+        "max_iter": WholeNumber(1),
+        "tol": Number(0.0),
+        "verbose": Number(0.0),
+        "n_jobs": OrNone(WholeNumber(-(2**15))),
+    }
+    # Parameters, declared here for the type checker; every model's __init__ assigns them.
+    n_clusters: int
+    affinity: Any
+    metric: Any
+    n_neighbors: int
+    max_iter: int
+    tol: float
+    random_state: Any
+    verbose: int | bool
+    n_jobs: int | None
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the objects.
+
+        Parameters
+        ----------
+        X : table, matrix or graph
+            Features (NumPy, pandas, polars, SciPy sparse), similarities with
+            ``affinity="precomputed"``, distances with ``metric="precomputed"``, a networkx or
+            igraph graph, or an AnnData object.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
+        progress = Progress(type(self).__name__, int(self.verbose))
+        # One thread for BLAS: the same bytes on any machine. Own loops use `n_jobs` threads.
+        with threadpool_limits(limits=1):
+            self._fit(X, progress)
+        if not self.converged_:
+            warnings.warn(
+                f"{type(self).__name__} stopped after {self.n_iter_} iterations before it "
+                "converged. Increase max_iter, or tol if this precision is enough.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _fit(self, X: Any, progress: Progress) -> None:
+        given = read_input(X)
+        builder = self._make_affinity(given.kind)
+        table = self._validated(given.data, builder, reset=True)
+        n = table.shape[0]
+        if n < self.n_clusters:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} is larger than the number of objects, "
+                f"n_samples={n}. Choose n_clusters of at most {n}."
+            )
+        progress.phase("affinities")
+        self._affinity = builder.fit(self._prepare(table, builder))
+        A = self._affinity.matrix_
+        random_state = check_random_state(self.random_state)
+        progress.phase("factorization")
+        solution = self._solve(A, random_state, progress)
+        factor = _with_prior(solution.found.factor, _off_diagonal_degrees(A))
+        self._rows = FittedRows.of(solution.problem, solution.found)
+        self._normalized = solution.normalized
+        self._prior = factor.mean(axis=0)
+        progress.phase("memberships")
+        self.affinity_matrix_ = A
+        self.factor_ = factor
+        self.scale_ = solution.found.scale
+        self.objective_ = solution.found.objective
+        self.objective_history_ = solution.found.history
+        self.n_iter_ = solution.found.n_iter
+        self.converged_ = solution.found.converged
+        self.n_clusters_ = int(self.n_clusters)
+        self.object_names_ = given.names
+        self.memberships_ = self._report(factor, random_state)
+        self.labels_ = self.memberships_.argmax(axis=1)
+        self.entropy_ = entropy(self.memberships_)
+        progress.finish(f"{self.n_iter_} iterations, objective {self.objective_:.6g}")
+
+    # --- what models define --------------------------------------------------------------------
+
+    def _solve(
+        self, A: Matrix, random_state: np.random.RandomState, progress: Progress
+    ) -> Solution:
+        raise TypeError("a model must define _solve")
+
+    def _settings(self) -> Settings:
+        """What this model's parameters say about affinities."""
+        return Settings(
+            metric=self.metric,
+            n_neighbors=self.n_neighbors,
+            relative_neighbor=self.n_neighbors,
+            n_jobs=self.n_jobs,
+        )
+
+    def _prepare(self, table: Any, builder: Affinity) -> Any:
+        """Change a validated table before affinities are computed; the base leaves it."""
+        return table
+
+    def _prepare_new(self, table: Any) -> Any:
+        """The same change for new objects."""
+        return table
+
+    def _report(self, factor: FloatArray, random_state: np.random.RandomState) -> FloatArray:
+        """Memberships from the factor; in the base they are the factor itself."""
+        return factor
+
+    def _report_new(self, factor: FloatArray, table: Any, block: Matrix) -> FloatArray:
+        """Memberships of new objects from their rows of the factor."""
+        return factor
+
+    # --- results -------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Memberships of new objects.
+
+        Each new object solves the fitted problem for its own row, with the affinities to the
+        fitted objects, the same scale and the same degree correction.
+
+        Parameters
+        ----------
+        X : table, or block of shape (m, n)
+            New objects with the features of the fitted ones; for precomputed similarities or
+            distances (and for graphs), the block between the new and the fitted objects.
+
+        Returns
+        -------
+        ndarray of shape (m, k)
+            Rows sum to one.
+        """
+        check_is_fitted(self, "memberships_")
+        table = self._validated(read_input(X).data, self._affinity, reset=False)
+        prepared = self._prepare_new(table)
+        m, n = prepared.shape[0], len(self.memberships_)
+        step = m if sp.issparse(self.affinity_matrix_) else max(_BLOCK_ENTRIES // n, 1)
+        result = np.empty((m, self.n_clusters_), dtype=self.memberships_.dtype)
+        with threadpool_limits(limits=1):
+            for first in range(0, m, max(step, 1)):
+                rows = slice(first, first + step)
+                result[rows] = self._place(prepared[rows])
+        return result
+
+    def _place(self, table: Any) -> FloatArray:
+        block = self._affinity.cross(table)
+        degrees = np.asarray(block.sum(axis=1), dtype=np.float64).ravel()
+        placed = self._rows.place(self._normalized.cross(block), degrees, self._prior)
+        return self._report_new(placed, table, block)
+
+    def predict(self, X: Any) -> IntArray:
+        """The most probable cluster of each new object.
+
+        Parameters
+        ----------
+        X : table, or block of shape (m, n)
+            As for `predict_proba`.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            Cluster numbers.
+        """
+        return self.predict_proba(X).argmax(axis=1)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Memberships as features, for pipelines; the same as `predict_proba`.
+
+        Parameters
+        ----------
+        X : table, or block of shape (m, n)
+            As for `predict_proba`.
+
+        Returns
+        -------
+        ndarray of shape (m, k)
+            Rows sum to one.
+        """
+        return self.predict_proba(X)
+
+    def fit_predict_proba(self, X: Any, y: Any = None) -> FloatArray:
+        """Cluster the objects and return their memberships.
+
+        Parameters
+        ----------
+        X : table, matrix or graph
+            As for `fit`.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            `memberships_`.
+        """
+        return self.fit(X).memberships_
+
+    # --- the door ------------------------------------------------------------------------------
+
+    def _make_affinity(self, kind: Literal["table", "graph"]) -> Affinity:
+        if kind == "graph":
+            return Precomputed()
+        return make_affinity(self.affinity, self._settings())
+
+    def _validated(self, data: Any, builder: Affinity, *, reset: bool) -> Any:
+        table = validate_data(
+            self,
+            data,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+        )
+        table = sp.csr_array(table) if sp.issparse(table) else table
+        if reset and not self._takes_matrix(builder) and _is_symmetric(table):
+            warnings.warn(
+                f"X is a symmetric {table.shape[0]} x {table.shape[0]} matrix, but "
+                f"affinity={self.affinity!r} reads its rows as features. Pass "
+                "affinity='precomputed' if it holds similarities, metric='precomputed' if it "
+                "holds distances.",
+                UserWarning,
+                stacklevel=5,
+            )
+        return table
+
+    def _takes_matrix(self, builder: Affinity) -> bool:
+        return isinstance(builder, Precomputed) or self.metric == "precomputed"
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = (
+            isinstance(self.affinity, str) and self.affinity == "precomputed"
+        ) or (isinstance(self.metric, str) and self.metric == "precomputed")
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _off_diagonal_degrees(A: Matrix) -> FloatArray:
+    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel() - np.asarray(A.diagonal())
+
+
+def _with_prior(factor: FloatArray, degrees: FloatArray) -> FloatArray:
+    """Objects tied to no other get the mean membership: nothing is known about them."""
+    isolated = degrees <= 0
+    if not isolated.any():
+        return factor
+    factor = factor.copy()
+    k = factor.shape[1]
+    factor[isolated] = factor[~isolated].mean(axis=0) if not isolated.all() else 1.0 / k
+    return factor
+
+
+def _is_symmetric(table: Any) -> bool:
+    n, d = table.shape
+    if n != d or n < 3:
+        return False
+    if isinstance(table, sp.csr_array):
+        return bool(abs(table - table.T).max() == 0)
+    return bool(np.array_equal(table, table.T))

@@ -1,0 +1,126 @@
+"""Baum-Eagon clustering (Rota Bulo & Pelillo 2010)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from soffit._typing import Matrix
+from soffit.factorize import SOLVERS, Problem
+from soffit.models._base import SimilarityClustering, Solution
+from soffit.models._parameters import OneOf, WholeNumber
+from soffit.models._progress import Progress
+from soffit.models._restarts import solve_from_random_starts
+from soffit.normalize import normalize
+
+
+class BaumEagon(SimilarityClustering):
+    r"""Soft clusters from any nonnegative similarities, up to a common factor.
+
+    .. math:: \min_{Y, \alpha} \|W - \alpha Y^\top Y\|_F^2, \quad
+              y_i \text{ on the probability simplex}
+
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        Number of clusters.
+    affinity : str, callable or Affinity, default "relative"
+        The similarities W. One of "relative", "nearest_neighbors", "rbf", "laplacian", "cosine",
+        "precomputed".
+    metric : str or callable, default "euclidean"
+        The distance behind the similarities; "precomputed" takes distances instead of features.
+    n_neighbors : int, default 10
+        Neighbour that sets the scale of similarities, or size of a neighbour graph.
+    solver : {"rows", "gradient", "growth"}, default "rows"
+        Exact row blocks, which leave the diagonal out; accelerated projected gradient; or the
+        published growth transformation (eq. 7 in its numerically stable form, eq. 8 for alpha).
+    n_init : int, default 1
+        Random starts; the one with the lowest objective is kept.
+    max_iter : int, default 1000
+        Most iterations of the solver.
+    tol : float, default 1e-5
+        Relative decrease of the objective below which a solver stops.
+    random_state : int, RandomState or None, default None
+        Seed of the starts.
+    verbose : int, default 0
+        1 shows phases, 2 also iterations.
+    n_jobs : int or None, default None
+        Threads for distances and neighbours.
+
+    Attributes
+    ----------
+    memberships_ : ndarray of shape (n, k)
+        The columns of Y as rows; they sum to one.
+    labels_ : ndarray of shape (n,)
+        Most probable cluster.
+    entropy_ : ndarray of shape (n,)
+        Uncertainty of each object in nats.
+    scale_ : ndarray of shape (k,)
+        alpha, repeated.
+    affinity_matrix_ : ndarray or csr_array of shape (n, n)
+        W.
+    objective_, objective_history_, n_iter_, converged_
+        How the fit went.
+
+    Examples
+    --------
+    >>> from soffit import BaumEagon
+    >>> from soffit.datasets import make_block_stochastic
+    >>> matrix, labels, _ = make_block_stochastic(100, random_state=7)
+    >>> model = BaumEagon(n_clusters=5, affinity="precomputed", random_state=7).fit(matrix)
+    >>> model.memberships_.shape
+    (100, 5)
+
+    References
+    ----------
+    S. Rota Bulo, M. Pelillo (2010). Probabilistic clustering using the Baum-Eagon inequality.
+    ICPR.
+    """
+
+    _rules = SimilarityClustering._rules | {
+        "solver": OneOf(("rows", "gradient", "growth")),
+        "n_init": WholeNumber(1),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        affinity: Any = "relative",
+        metric: Any = "euclidean",
+        n_neighbors: int = 10,
+        solver: Literal["rows", "gradient", "growth"] = "rows",
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        random_state: Any = None,
+        verbose: int | bool = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.solver = solver
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def _solve(
+        self, A: Matrix, random_state: np.random.RandomState, progress: Progress
+    ) -> Solution:
+        problem = Problem(A, self.n_clusters, scale="single", diagonal=self.solver != "rows")
+        found = solve_from_random_starts(
+            problem,
+            SOLVERS[self.solver],
+            random_state,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            progress=progress,
+        )
+        return Solution(problem, normalize(A, None), found)
