@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Zelnik-Manor & Perona's neighbour for the local scale.
 _SCALE_NEIGHBOR = 7
+_LINK_WEIGHT = 0.3
 
 
 @dataclass
@@ -33,11 +34,12 @@ class NeighborGraph(Affinity):
     keep : {"mutual", "union"}
         Keep an edge when both ends list each other, or when one does.
     weights : {"overlap", "local", "binary"}
-        Jaccard overlap of the two neighbour lists, :math:`|L_i \cap L_j| / |L_i \cup L_j|` (an
-        object belongs to its own list); :math:`\exp(-d_{ij}^2/\sigma_i\sigma_j)` with the
-        distance to the 7th neighbour as scale; or one.
+        Jaccard overlap of the two neighbour lists, :math:`|L_i \cap L_j| / |L_i \cup L_j|`;
+        :math:`\exp(-d_{ij}^2/\sigma_i\sigma_j)` with the distance to the 7th neighbour as scale;
+        or one.
     connect : bool
-        Join separate components by their shortest links.
+        Join separate components by their shortest links, which count like ordinary edges
+        (weight 0.3 at least), so that a stray object does not pass for a cluster.
     n_jobs : int, optional
         Threads of the search.
 
@@ -46,8 +48,8 @@ class NeighborGraph(Affinity):
     >>> import numpy as np
     >>> from soffit.affinity import NeighborGraph
     >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
-    >>> graph = NeighborGraph(n_neighbors=2, connect=False).fit(X)
-    >>> graph.matrix_.toarray()[0].round(2)
+    >>> graph = NeighborGraph(n_neighbors=2, weights="binary", connect=False).fit(X)
+    >>> graph.matrix_.toarray()[0]
     array([0., 1., 1., 0., 0., 0.])
     """
 
@@ -75,8 +77,7 @@ class NeighborGraph(Affinity):
             lists, values = nearest_neighbors(
                 X, min(self.n_neighbors, n - 1), metric=self.metric, n_jobs=self.n_jobs
             )
-        # An object is a member of its own list; the lists are sorted for the overlap's merge.
-        self._members = np.sort(np.column_stack([np.arange(n), lists]), axis=1)
+        self._members = _sorted_members(lists)
         self._radius = values[:, -1] if lists.shape[1] else np.full(n, np.inf, dtype=X.dtype)
         self._local_scale = _local_scale(values)
         self._X = None if self.metric == "precomputed" else X
@@ -95,7 +96,7 @@ class NeighborGraph(Affinity):
             from soffit.affinity._distances import distances
 
             X = distances(X, np.empty((n, 0)), metric="precomputed")
-        length = max(self._members.shape[1] - 1, 1)
+        length = max(self._members.shape[1], 1)
         lists, values = neighbors_of(
             X, X if self._X is None else self._X, length, metric=self.metric, n_jobs=self.n_jobs
         )
@@ -105,14 +106,8 @@ class NeighborGraph(Affinity):
         kept[:, 0] = known[:, 0]
         row, place = np.nonzero(kept)
         column, distance = lists[row, place], values[row, place]
-        if self.weights == "overlap":
-            own = np.sort(lists, axis=1)
-            shared = _shared(own, self._members, row, column) + reached[row, place]
-            weight = _jaccard(shared, length + 1)
-        elif self.weights == "local":
-            weight = _locally_scaled(distance, _local_scale(values)[row], self._local_scale[column])
-        else:
-            weight = np.ones(len(row))
+        scale = _local_scale(values)
+        weight = self._weigh(_sorted_members(lists, first=n), scale, row, column, distance)
         shape = (lists.shape[0], n)
         return sp.csr_array((weight.astype(values.dtype), (row, column)), shape=shape)
 
@@ -129,18 +124,29 @@ class NeighborGraph(Affinity):
             first = np.concatenate([first, links[0]])
             second = np.concatenate([second, links[1]])
             distance = np.concatenate([distance, links[2]])
-        if self.weights == "overlap":
-            weight = _jaccard(
-                _shared(self._members, self._members, first, second), self._members.shape[1]
-            )
-        elif self.weights == "local":
-            weight = _locally_scaled(distance, self._local_scale[first], self._local_scale[second])
-        else:
-            weight = np.ones(len(first))
+        weight = self._weigh(self._members, self._local_scale, first, second, distance)
+        if self.connect:
+            joining = slice(len(first) - len(links[0]), None)
+            weight[joining] = np.maximum(weight[joining], _LINK_WEIGHT)
         edges = sp.coo_array((weight.astype(values.dtype), (first, second)), shape=(n, n)).tocsr()
         matrix = sp.csr_array(edges + edges.T)
         matrix.sort_indices()
         return matrix
+
+    def _weigh(
+        self,
+        members: IntArray,
+        scale: FloatArray,
+        row: IntArray,
+        column: IntArray,
+        distance: FloatArray,
+    ) -> FloatArray:
+        """Weights of edges from objects with these lists and scales to fitted objects."""
+        if self.weights == "overlap":
+            return _overlap(members, self._members, row, column)
+        if self.weights == "local":
+            return _locally_scaled(distance, scale[row], self._local_scale[column])
+        return np.ones(len(row))
 
 
 def _unordered_pairs(
@@ -156,16 +162,21 @@ def _unordered_pairs(
     return pairs // n, pairs % n, values.ravel()[known][place], count == 2
 
 
-def _shared(own: IntArray, other: IntArray, row: IntArray, column: IntArray) -> IntArray:
+def _sorted_members(lists: IntArray, first: int = 0) -> IntArray:
+    """Lists in ascending order; unknown members get numbers that no other list has.
+
+    The objects are numbered from `first` on.
+    """
+    nobody = -1 - first - np.arange(len(lists))[:, None]
+    return np.sort(np.where(lists >= 0, lists, nobody), axis=1)
+
+
+def _overlap(own: IntArray, other: IntArray, row: IntArray, column: IntArray) -> FloatArray:
+    """Jaccard overlap of neighbour lists; none at all counts as half a member, to keep the edge."""
     from soffit.affinity._search_kernel import shared_neighbors
 
-    return np.asarray(shared_neighbors(own, other, row, column))
-
-
-def _jaccard(shared: IntArray, length: int) -> FloatArray:
-    """Overlap of two lists of one length; a link without any overlap counts as half a member."""
-    inside = np.maximum(shared, 0.5)
-    return np.asarray(inside / (2 * length - inside))
+    shared = np.maximum(shared_neighbors(own, other, row, column), 0.5)
+    return np.asarray(shared / (own.shape[1] + other.shape[1] - shared))
 
 
 def _local_scale(values: FloatArray) -> FloatArray:
@@ -179,8 +190,10 @@ def _local_scale(values: FloatArray) -> FloatArray:
 
 
 def _locally_scaled(distance: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
-    # The floor keeps a connecting link in the graph however long it is.
-    return np.maximum(np.exp(-(distance**2) / (a * b)), 1e-6)
+    # In float64, and without the product of two scales, nothing under- or overflows.
+    distance = distance.astype(np.float64)
+    # The floor keeps an edge in the graph however long it is.
+    return np.maximum(np.exp(-(distance / a) * (distance / b)), 1e-6)
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -81,23 +81,28 @@ def _by_tree(
 def _by_products(
     X_new: FloatArray, X: FloatArray, n_neighbors: int, n_jobs: int | None
 ) -> tuple[IntArray, FloatArray]:
-    """Compare all pairs through matrix products, a few candidates more than asked for exactly."""
+    """Compare all pairs through matrix products; what rounding leaves open, by exact distances."""
     from joblib import Parallel, delayed
 
     from soffit.affinity._search_kernel import nearest_by_rank
 
+    X, X_new = np.ascontiguousarray(X), np.ascontiguousarray(X_new)
     center = X.mean(axis=0)
     reference = X - center
     half_norms = 0.5 * np.einsum("ij,ij->i", reference, reference)
-    # Rounding may swap near-ties: take a margin and rank it by exact distances.
     margin = min(n_neighbors + 8, len(X))
+    # Bounds the error of a rank by rounding: d products and sums, the centring, the difference.
+    rounding = 2 * (X.shape[1] + 4) * np.finfo(X.dtype).eps
 
     def search(first: int) -> tuple[IntArray, FloatArray]:
-        rows = X_new[first : first + _CHUNK] - center
+        given = X_new[first : first + _CHUNK]
+        rows = given - center
         ranks = rows @ reference.T
         np.subtract(half_norms, ranks, out=ranks)
+        half_own = 0.5 * np.einsum("ij,ij->i", rows, rows)
+        reach = rounding * (half_own + half_norms.max()) - half_own
         found: tuple[IntArray, FloatArray] = nearest_by_rank(
-            ranks, rows, reference, n_neighbors, margin
+            ranks, reach, given, X, n_neighbors, margin
         )
         return found
 
@@ -111,7 +116,14 @@ def _by_scikit_learn(
 ) -> tuple[IntArray, FloatArray]:
     from sklearn.neighbors import NearestNeighbors
 
-    search = NearestNeighbors(n_neighbors=n_neighbors, metric=metric, n_jobs=n_jobs).fit(X)
+    from soffit.affinity._distances import _metric_parameters
+
+    search = NearestNeighbors(
+        n_neighbors=n_neighbors,
+        metric=metric,
+        metric_params=_metric_parameters(X, metric) or None,
+        n_jobs=n_jobs,
+    ).fit(X)
     distances, indices = search.kneighbors(X_new)
     return indices, np.asarray(distances, dtype=X.dtype)
 

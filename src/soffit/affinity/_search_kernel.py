@@ -7,54 +7,72 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def nearest_by_rank(ranks, rows, reference, n_neighbors, margin):
-    """The `margin` smallest ranks of every row, ranked again by exact distance."""
+def nearest_by_rank(ranks, reach, rows, reference, n_neighbors, margin):
+    """The nearest rows of `reference`, sorted by distance, equal distances by index.
+
+    A rank is half a squared distance, up to a constant of its row and up to rounding. The `margin`
+    smallest ranks bound the distance to the last neighbour; whoever else may lie within this bound
+    (`reach` is the rounding less the row's constant) is compared by exact distance, too.
+    """
     m, n = ranks.shape
-    d = rows.shape[1]
     indices = np.empty((m, n_neighbors), dtype=np.int64)
     distances = np.empty((m, n_neighbors), dtype=ranks.dtype)
-    best = np.empty(margin, dtype=ranks.dtype)
-    who = np.empty(margin, dtype=np.int64)
+    lowest = np.empty(margin, dtype=ranks.dtype)
+    candidates = np.empty(margin, dtype=np.int64)
+    best = np.empty(n_neighbors)
+    who = np.empty(n_neighbors, dtype=np.int64)
     for i in range(m):
-        count = 0
+        lowest[:] = np.inf
         for j in range(n):
-            value = ranks[i, j]
-            if count < margin:
-                place = count
-                count += 1
-            elif value < best[margin - 1]:
-                place = margin - 1
-            else:
-                continue
-            while place > 0 and best[place - 1] > value:
-                best[place] = best[place - 1]
-                who[place] = who[place - 1]
-                place -= 1
-            best[place] = value
-            who[place] = j
-        for p in range(margin):
-            total = 0.0
-            for q in range(d):
-                difference = np.float64(rows[i, q]) - np.float64(reference[who[p], q])
-                total += difference * difference
-            best[p] = np.sqrt(total)
-        order = np.argsort(best, kind="mergesort")
-        for p in range(n_neighbors):
-            indices[i, p] = who[order[p]]
-            distances[i, p] = best[order[p]]
+            if ranks[i, j] < lowest[-1]:
+                _insert(lowest, candidates, ranks[i, j], j)
+        limit = np.inf
+        # Ranks that overflowed are not numbers: the list is not full, and nobody is ruled out.
+        if lowest[-1] < np.inf:
+            _keep_nearest(best, who, candidates, rows[i], reference)
+            limit = 0.5 * best[-1] + reach[i]
+        if not lowest[-1] > limit:
+            _keep_nearest(best, who, np.flatnonzero(~(ranks[i] > limit)), rows[i], reference)
+        indices[i] = who
+        distances[i] = np.sqrt(best)
     return indices, distances
+
+
+@njit(cache=True, nogil=True)
+def _keep_nearest(best, who, candidates, x, reference):
+    """Fill `best` and `who` with the nearest of the candidates and their squared distances."""
+    best[:] = np.inf
+    for j in np.sort(candidates):
+        square = 0.0
+        for q in range(len(x)):
+            difference = np.float64(x[q]) - np.float64(reference[j, q])
+            square += difference * difference
+        if square < best[-1]:
+            _insert(best, who, square, j)
+
+
+@njit(cache=True, nogil=True)
+def _insert(best, who, value, j):
+    """Put j into the sorted list of the smallest values, behind its equals; the last one falls."""
+    place = len(best) - 1
+    while place > 0 and best[place - 1] > value:
+        best[place] = best[place - 1]
+        who[place] = who[place - 1]
+        place -= 1
+    best[place] = value
+    who[place] = j
 
 
 @njit(cache=True, nogil=True)
 def shared_neighbors(lists_a, lists_b, first, second):
     """Length of the intersection of two sorted neighbour lists, for every pair of rows."""
     n_pairs = len(first)
-    length = lists_a.shape[1]
+    length_a, length_b = lists_a.shape[1], lists_b.shape[1]
     count = np.zeros(n_pairs, dtype=np.int64)
     for e in range(n_pairs):
         a, b = 0, 0
         i, j = first[e], second[e]
-        while a < length and b < length:
+        while a < length_a and b < length_b:
             x, y = lists_a[i, a], lists_b[j, b]
             if x == y:
                 count[e] += 1

@@ -18,6 +18,7 @@ from soffit.factorize._scale import (
     best_scale,
     exact_gram,
     loss,
+    misfit,
     pair_gram,
     scale_limit,
     squared_norm,
@@ -29,7 +30,6 @@ from soffit.factorize._support import check_support, copy_start
 _WINDOW = 10
 # The curvature is doubled until the step is safe, and relaxed a little after every step.
 _RELAX = 0.8
-_MAX_TRIALS = 60
 
 
 class Point(NamedTuple):
@@ -66,9 +66,8 @@ class Objective:
         return b, pair_gram(U, exact_gram(U), diagonal=diagonal)
 
     def value(self, point: Point, s: FloatArray) -> float:
-        """The loss, not clipped at zero."""
-        b, H = self.statistics(point)
-        return float(self.norm - 2.0 * s @ b + s @ H @ s)
+        """The loss for given scales; not clipped at zero, as differences of it matter."""
+        return misfit(self.norm, *self.statistics(point), s)
 
     def gradient(self, point: Point, s: FloatArray) -> FloatArray:
         """4 (U S U' - A) U S, with the residuals of the pairs (i, i) taken out if need be."""
@@ -139,14 +138,14 @@ def solve_gradient(
     objective = Objective(problem)
     here = objective.at(W)
     b, H = objective.statistics(here)
-    s = best_scale(problem, b, H, objective.limit)
+    s = best_scale(problem, b, H, limit=objective.limit)
     descent = Descent(loss(objective.norm, b, H, s), norm=objective.norm, callback=callback)
     stepper = _Stepper(objective, W, here, s)
     converged = False
     while descent.n_iter < max_iter and not converged:
         stuck = not stepper.step(s)
         b, H = objective.statistics(stepper.here)
-        s = best_scale(problem, b, H, objective.limit)
+        s = best_scale(problem, b, H, limit=objective.limit, previous=s)
         descent.record(loss(objective.norm, b, H, s))
         converged = stuck or descent.settled(tol, over=_WINDOW)
     return descent.result(stepper.W, s, converged=converged)
@@ -164,8 +163,11 @@ class _Stepper:
         # Three times the largest curvature of the model, S^1/2 U'U S^1/2: a cautious first step.
         spread = np.sqrt(s)[:, None] * exact_gram(here.U) * np.sqrt(s)
         largest = float(np.linalg.norm(spread, 2)) * float(s.max(initial=0.0))
-        self.curvature = max(12.0 * largest, 1e-30)
-        self.slack = 4.0 * float(np.finfo(W.dtype).eps) * objective.norm
+        self.curvature = max(12.0 * largest, 1e-12 * sqrt(objective.norm), 1e-30)
+        self.curvature_range = (1e-6 * self.curvature, 1e9 * self.curvature)
+        # Rounding of the loss, which is a difference of squares as large as these.
+        size = objective.norm + max(objective.value(here, s), 0.0)
+        self.slack = 4.0 * float(np.finfo(W.dtype).eps) * size
 
     def step(self, s: FloatArray) -> bool:
         """Move downhill; False when rounding hides any further gain."""
@@ -191,15 +193,15 @@ class _Stepper:
         """One projected gradient step whose length the local curvature allows."""
         gradient = self.objective.gradient(origin, s)
         value = self.objective.value(origin, s)
-        self.curvature *= _RELAX
-        for _ in range(_MAX_TRIALS):
+        smallest, largest = self.curvature_range
+        self.curvature = max(_RELAX * self.curvature, smallest)
+        while True:
             W = self.objective.project(origin.U - gradient / self.curvature, self.W)
             there = self.objective.at(W)
             new = self.objective.value(there, s)
             move = (there.U - origin.U).astype(np.float64, copy=False)
             slope = float(np.vdot(gradient, move))
             bound = value + slope + 0.5 * self.curvature * float(np.vdot(move, move))
-            if new <= bound + self.slack:
-                break
+            if new <= bound + self.slack or self.curvature >= largest:
+                return W, there, new
             self.curvature *= 2.0
-        return W, there, new

@@ -53,6 +53,10 @@ class Problem:
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
             raise ValueError(f"scale must be one of {list(SCALES)}, got {self.scale!r}.")
+        if self.loss != "l2":
+            raise ValueError(f"loss must be 'l2', got {self.loss!r}.")
+        if self.constraint != "simplex":
+            raise ValueError(f"constraint must be 'simplex', got {self.constraint!r}.")
         n = self.matrix.shape[0]
         if self.matrix.shape != (n, n):
             raise ValueError(f"matrix must be square, got shape {self.matrix.shape}.")

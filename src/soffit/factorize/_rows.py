@@ -77,7 +77,7 @@ def solve_rows(
     limit = scale_limit(problem)
     b = association(problem.matrix, U, diagonal=False)
     H = pair_gram(U, gram, diagonal=False)
-    s = best_scale(problem, b, H, limit)
+    s = best_scale(problem, b, H, limit=limit)
     descent = Descent(loss(norm, b, H, s), norm=norm, callback=callback)
     sweep = _sparse_sweep(problem, theta) if problem.is_sparse else _dense_sweep(problem, theta)
     converged = False
@@ -85,7 +85,7 @@ def solve_rows(
         b = sweep(W, U, s, gram)
         gram = exact_gram(U)  # afresh, so that rounding does not add up over the sweeps
         H = pair_gram(U, gram, diagonal=False)
-        s = best_scale(problem, b, H, limit)
+        s = best_scale(problem, b, H, limit=limit, previous=s)
         descent.record(loss(norm, b, H, s))
         converged = descent.settled(tol)
     return descent.result(W, s, converged=converged)

@@ -65,13 +65,13 @@ def solve_weighted_rows(
     norm = float(np.einsum("p,p,p->", pairs.weights, pairs.values, pairs.values, dtype=np.float64))
     limit = scale_limit(problem)
     b, H = pair_statistics(*pairs, W)
-    s = best_scale(problem, b, H, limit)
+    s = best_scale(problem, b, H, limit=limit)
     descent = Descent(loss(norm, b, H, s), norm=norm, callback=callback)
     converged = False
     while descent.n_iter < max_iter and not converged:
         sweep_weighted(*pairs, W, s)
         b, H = pair_statistics(*pairs, W)
-        s = best_scale(problem, b, H, limit)
+        s = best_scale(problem, b, H, limit=limit, previous=s)
         descent.record(loss(norm, b, H, s))
         converged = descent.settled(tol)
     return descent.result(W, s, converged=converged)

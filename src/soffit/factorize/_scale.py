@@ -3,7 +3,7 @@
 With U = theta * W and pairs (i, j), i != j unless the diagonal counts, the loss is quadratic in s:
 ||A||^2 - 2 s'b + s'Hs with b_c = u_c'A u_c and H = (U'U)^2 elementwise (minus the diagonal's part).
 
-Without the diagonal a scale can run away: a cluster of one whole object and traces of others fits
+A scale can run away: without the diagonal, a cluster of one whole object and traces of others fits
 their similarities ever better as its scale grows and the traces shrink, until rounding is all that
 is left. Scales are therefore kept below a limit that no cluster of several objects comes near.
 """
@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import lsq_linear, nnls
+from scipy.optimize import nnls
 
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize._problem import Problem
 
-# A scale is at most this many times the largest similarity.
-_LARGEST_SCALE = 1e3
+# A scale is at most this many times k times the largest similarity; uniform rows reach 1.
+_LARGEST_SCALE = 100.0
+# Passes over the scales when some of them are at the limit.
+_MAX_PASSES = 100
 _BLOCK = 128
 
 
@@ -34,7 +36,7 @@ def squared_norm(A: Matrix, *, diagonal: bool) -> float:
 
 def scale_limit(problem: Problem) -> float:
     """The largest scale allowed: a multiple of the largest A_ij / (theta_i theta_j)."""
-    if problem.scale == "none" or problem.diagonal:
+    if problem.scale == "none":
         return np.inf
     A = problem.matrix
     theta = problem.row_factors()
@@ -48,7 +50,7 @@ def scale_limit(problem: Problem) -> float:
             ((A[i : i + _BLOCK] * inverse).max(axis=1) * inverse[i : i + _BLOCK]).max()
             for i in blocks
         )
-    return _LARGEST_SCALE * float(largest) if largest > 0 else np.inf
+    return _LARGEST_SCALE * problem.n_clusters * float(largest) if largest > 0 else np.inf
 
 
 def exact_gram(U: FloatArray) -> FloatArray:
@@ -74,8 +76,18 @@ def association(A: Matrix, U: FloatArray, *, diagonal: bool) -> FloatArray:
     return np.asarray(values)
 
 
-def best_scale(problem: Problem, b: FloatArray, H: FloatArray, limit: float = np.inf) -> FloatArray:
-    """The scales that minimise the loss under the problem's rule (eq. 8 of Rota Bulo & Pelillo)."""
+def best_scale(
+    problem: Problem,
+    b: FloatArray,
+    H: FloatArray,
+    *,
+    limit: float = np.inf,
+    previous: FloatArray | None = None,
+) -> FloatArray:
+    """The scales that minimise the loss under the problem's rule (eq. 8 of Rota Bulo & Pelillo).
+
+    They are never worse than the previous ones, even where H is singular.
+    """
     k = problem.n_clusters
     if problem.scale == "none":
         return np.ones(k)
@@ -83,16 +95,26 @@ def best_scale(problem: Problem, b: FloatArray, H: FloatArray, limit: float = np
         denominator = float(H.sum())
         alpha = float(b.sum()) / denominator if denominator > 0 else 1.0
         return np.full(k, min(max(alpha, 0.0), limit))
-    return _bounded_minimum(H, b, limit)
+    s = _nonnegative_minimum(H, b)
+    if s.max() > limit:
+        s = _descend_to_minimum(H, b, np.minimum(s, limit), limit)
+    if previous is not None and misfit(0.0, b, H, previous) < misfit(0.0, b, H, s):
+        s = _descend_to_minimum(H, b, previous, limit)
+    return s
 
 
 def loss(norm: float, b: FloatArray, H: FloatArray, s: FloatArray) -> float:
     """Sum of squared misfits from the sufficient statistics."""
-    return max(float(norm - 2.0 * s @ b + s @ H @ s), 0.0)
+    return max(misfit(norm, b, H, s), 0.0)
 
 
-def _bounded_minimum(H: FloatArray, b: FloatArray, limit: float) -> FloatArray:
-    """Minimise s'Hs - 2s'b over 0 <= s <= limit for a positive semidefinite H."""
+def misfit(norm: float, b: FloatArray, H: FloatArray, s: FloatArray) -> float:
+    """The loss before rounding errors below zero are removed."""
+    return float(norm - 2.0 * s @ b + s @ H @ s)
+
+
+def _nonnegative_minimum(H: FloatArray, b: FloatArray) -> FloatArray:
+    """Minimise s'Hs - 2s'b over s >= 0 for a positive semidefinite H."""
     size = np.sqrt(np.maximum(np.diag(H), 0.0))
     used = size > 0
     s = np.zeros(len(b))
@@ -105,9 +127,21 @@ def _bounded_minimum(H: FloatArray, b: FloatArray, limit: float) -> FloatArray:
     root = (vectors * roots).T
     target = (vectors / roots).T @ (b[used] / size[used])
     solution, _ = nnls(root, target)
-    if np.any(solution > limit * size[used]):
-        solution = lsq_linear(root, target, (0.0, limit * size[used]), method="bvls").x
-    s[used] = np.clip(solution / size[used], 0.0, limit)
+    s[used] = solution / size[used]
+    return s
+
+
+def _descend_to_minimum(
+    H: FloatArray, b: FloatArray, start: FloatArray, limit: float
+) -> FloatArray:
+    """Minimise s'Hs - 2s'b over 0 <= s <= limit, one scale at a time; never worse than at first."""
+    s = np.array(start, dtype=np.float64)
+    for _ in range(_MAX_PASSES):
+        before = s.copy()
+        for c in np.flatnonzero(np.diag(H) > 0):
+            s[c] = min(max(s[c] + (b[c] - H[c] @ s) / H[c, c], 0.0), limit)
+        if np.allclose(s, before, rtol=1e-10, atol=0.0):
+            break
     return s
 
 

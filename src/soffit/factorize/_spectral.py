@@ -42,9 +42,11 @@ def _by_component(
     N: sp.csr_array, component: IntArray, chosen: IntArray, n_vectors: int, random_state: int
 ) -> tuple[FloatArray, FloatArray]:
     found = []
+    # Every other component has an eigenvalue 1 of its own, except single objects without any tie.
+    n_tied = max(int(np.sum(np.bincount(component)[chosen] > 1)), 1)
     for c in chosen:
         members = np.flatnonzero(component == c)
-        wanted = min(len(members), n_vectors - len(chosen) + 1)
+        wanted = min(len(members), n_vectors - n_tied + 1)
         values, vectors = _connected(N[members][:, members], wanted, random_state)
         found += [(values[i], members, vectors[:, i]) for i in range(wanted)]
     order = np.argsort([-value for value, _, _ in found], kind="stable")[:n_vectors]
@@ -67,13 +69,13 @@ def _connected(N: Matrix, n_vectors: int, random_state: int) -> tuple[FloatArray
 
 def _lanczos(N: Matrix, n_vectors: int, random_state: int) -> tuple[FloatArray, FloatArray]:
     n = N.shape[0]
-    start = np.random.default_rng(random_state).uniform(0.5, 1.0, n).astype(N.dtype)
+    start = np.asarray(np.random.default_rng(random_state).uniform(0.5, 1.0, n), dtype=N.dtype)
     if is_sparse(N) and _factorizes_cheaply(N):
         # Long thin clusters crowd the eigenvalues near 1; the inverse spreads them out.
         factor = splu((_SHIFT * sp.eye_array(n) - N.astype(np.float64)).tocsc())
         inverse = LinearOperator((n, n), matvec=factor.solve, dtype=np.float64)
         values, vectors = eigsh(inverse, n_vectors, which="LA", v0=start.astype(np.float64))
-        spread_out = np.asarray(_SHIFT - 1.0 / values, dtype=N.dtype)
+        spread_out = np.asarray(_SHIFT - 1.0 / np.asarray(values), dtype=N.dtype)
         return spread_out, np.asarray(vectors, dtype=N.dtype)
     width = min(max(2 * n_vectors + 20, 60), n)
     try:

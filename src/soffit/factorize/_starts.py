@@ -48,13 +48,15 @@ def diffused_start(
     """Random rows made smooth by a lazy random walk, then told apart again.
 
     After many steps only slow modes of the graph are left; standardised and exponentiated they
-    give soft regions without any eigenvector.
+    give soft regions without any eigenvector. Objects without any tie get uniform rows.
     """
     degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
     inverse = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)
     W = random_start(A.shape[0], n_clusters, random_state)
     for _ in range(steps):
         W = 0.5 * (W + inverse[:, None] * (A @ W))
-    spread = W.std(axis=0)
-    Z = (W - W.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    tied = degrees > 0
+    spread = W[tied].std(axis=0) if tied.any() else np.zeros(n_clusters)
+    center = W[tied].mean(axis=0) if tied.any() else np.zeros(n_clusters)
+    Z = np.where(tied[:, None], (W - center) / np.where(spread > 0, spread, 1.0), 0.0)
     return make_rows_sum_to_one(np.exp(Z - Z.max(axis=1, keepdims=True)))

@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.special import logsumexp
 
 from soffit._typing import FloatArray, IntArray
 from soffit.memberships._projection import Projection
@@ -20,6 +18,8 @@ from soffit.memberships._projection import Projection
 _PIECES = (1, 2, 4, 8)
 _EM_STEPS = 10
 _MOST_OBJECTS = 4000
+# Entries of the largest working array.
+_BLOCK_ENTRIES = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +36,8 @@ class SeededMixture:
 
     def memberships(self, X: FloatArray) -> FloatArray:
         """Posterior probability of each cluster, the sum over the cluster's own Gaussians."""
-        Z = self.projection.apply(X)
-        joint = _log_densities(Z, self.means, self.whitening) + self.log_weights
-        pieces = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        Z = np.asarray(self.projection.apply(X), dtype=np.float64)
+        pieces, _ = _posterior(Z, self.means, self.whitening, self.log_weights)
         indicator = (self.owner[:, None] == np.arange(self.n_clusters)).astype(pieces.dtype)
         result = pieces @ indicator
         return np.asarray(result / result.sum(axis=1, keepdims=True))
@@ -102,39 +101,50 @@ def _expectation_maximisation(
     Z: FloatArray, responsibility: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """A fixed number of EM steps; d + 1 pseudo-points draw covariances to the pooled one."""
+    d = Z.shape[1]
+    products = (Z[:, :, None] * Z[:, None, :]).reshape(len(Z), d * d)
     for _ in range(_EM_STEPS + 1):
-        means, whitening, weights = _maximise(Z, responsibility)
-        joint = _log_densities(Z, means, whitening) + np.log(weights)
-        total = logsumexp(joint, axis=1, keepdims=True)
-        responsibility = np.exp(joint - total)
-    return means, whitening, weights, float(total.sum())
+        means, whitening, weights = _maximise(Z, products, responsibility)
+        responsibility, likelihood = _posterior(Z, means, whitening, np.log(weights))
+    return means, whitening, weights, likelihood
 
 
 def _maximise(
-    Z: FloatArray, responsibility: FloatArray
+    Z: FloatArray, products: FloatArray, responsibility: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     n, d = Z.shape
     mass = responsibility.sum(axis=0) + 1e-10
     means = (responsibility.T @ Z) / mass[:, None]
-    scatter = np.empty((len(mass), d, d))
-    for g, mean in enumerate(means):
-        centred = Z - mean
-        scatter[g] = (responsibility[:, g, None] * centred).T @ centred
+    scatter = (responsibility.T @ products).reshape(-1, d, d)
+    scatter -= mass[:, None, None] * means[:, :, None] * means[:, None, :]
     pooled = scatter.sum(axis=0) / n
     covariance = (scatter + (d + 1) * pooled) / (mass + d + 1)[:, None, None]
     # A constant direction has no spread at all: a trace of noise keeps it invertible.
-    covariance += (1e-9 * np.trace(pooled) / d + 1e-300) * np.eye(d)
-    identity = np.eye(d)
-    whitening = np.stack(
-        [solve_triangular(np.linalg.cholesky(S), identity, lower=True) for S in covariance]
-    )
+    covariance += (1e-9 * abs(np.trace(pooled)) / d + 1e-12) * np.eye(d)
+    whitening = np.linalg.inv(np.linalg.cholesky(covariance))
     return means, whitening, mass / mass.sum()
 
 
-def _log_densities(Z: FloatArray, means: FloatArray, whitening: FloatArray) -> FloatArray:
-    d = Z.shape[1]
-    result = np.empty((len(Z), len(means)))
-    for g, (mean, white) in enumerate(zip(means, whitening, strict=True)):
-        noise = (Z - mean) @ white.T
-        result[:, g] = np.log(np.diag(white)).sum() - 0.5 * np.einsum("ij,ij->i", noise, noise)
-    return np.asarray(result - 0.5 * d * np.log(2 * np.pi))
+def _posterior(
+    Z: FloatArray, means: FloatArray, whitening: FloatArray, log_weights: FloatArray
+) -> tuple[FloatArray, float]:
+    """Probability of every Gaussian for every object, and the log likelihood of all objects."""
+    g, d = means.shape
+    # One product whitens all objects for all Gaussians: L (z - mean) = L z - L mean.
+    stacked = whitening.reshape(g * d, d)
+    shift = np.einsum("gij,gj->gi", whitening, means)
+    constant = log_weights + np.log(np.diagonal(whitening, axis1=1, axis2=2)).sum(axis=1)
+    constant = constant - 0.5 * d * np.log(2 * np.pi)
+    result = np.empty((len(Z), g))
+    likelihood = 0.0
+    step = max(_BLOCK_ENTRIES // (g * d), 1)
+    for first in range(0, len(Z), step):
+        rows = slice(first, first + step)
+        noise = (Z[rows] @ stacked.T).reshape(-1, g, d) - shift
+        joint = constant - 0.5 * np.einsum("ngd,ngd->ng", noise, noise)
+        largest = joint.max(axis=1, keepdims=True)
+        density = np.exp(joint - largest)
+        total = density.sum(axis=1, keepdims=True)
+        result[rows] = density / total
+        likelihood += float((largest + np.log(total)).sum())
+    return result, likelihood

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from soffit._typing import FloatArray, Matrix
 
-# Half the walk stays where it is, so that two-sided (bipartite) graphs do not swing to and fro.
 _SHARE_OF_GAP = 0.5
 _MOST_STEPS = 1024
 
@@ -21,23 +22,40 @@ def walk_length(eigenvalue: float) -> int:
     return int(np.clip(_SHARE_OF_GAP / gap, 1, _MOST_STEPS))
 
 
-def random_walk(A: Matrix, W: FloatArray, steps: int) -> FloatArray:
-    """Memberships after `steps` steps of W <- (W + D^-1 A W) / 2; isolated objects stay."""
-    share = _half_steps(A)
-    for _ in range(steps):
-        W = _step(A, share, W, W)
-    return W
+@dataclass(frozen=True, eq=False)
+class Walk:
+    r"""Memberships after :math:`W_{s+1} = \tfrac12 (W_s + D^{-1} A W_s)`, s = 0 ... t - 1.
+
+    Half of the walk stays where it is, so that two-sided (bipartite) graphs do not swing to and
+    fro. A new object that looks at the fitted ones, but is not seen by them, arrives at
+    :math:`2^{-t} w_0 + p \sum_s 2^{s-t} W_s` with p its affinities made to sum to one; the sum is
+    kept, so that new objects cost one product.
+    """
+
+    memberships: FloatArray
+    seen: FloatArray
+    steps: int
+
+    def arrive(self, block: Matrix, W_new: FloatArray) -> FloatArray:
+        """The same walk for new objects with these affinities and rows at its beginning."""
+        degrees = _degrees(block)
+        share = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)
+        moved = 0.5**self.steps * W_new + share[:, None] * (block @ self.seen)
+        return np.asarray(np.where(degrees[:, None] > 0, moved, W_new), dtype=W_new.dtype)
 
 
-def random_walk_from(
-    block: Matrix, W_new: FloatArray, A: Matrix, W: FloatArray, steps: int
-) -> FloatArray:
-    """The same walk for new objects, which look at the fitted ones but are not seen by them."""
-    share, share_new = _half_steps(A), _half_steps(block)
+def random_walk(A: Matrix, W: FloatArray, steps: int) -> Walk:
+    """Let memberships walk on the graph for some lazy steps; isolated objects stay."""
+    degrees = _degrees(A)
+    half = np.divide(0.5, degrees, out=np.zeros_like(degrees), where=degrees > 0)
+    half = half.astype(W.dtype)[:, None]
+    stay = np.where(degrees > 0, 0.5, 1.0).astype(W.dtype)[:, None]
+    seen = np.zeros_like(W)
+    one_half = W.dtype.type(0.5)
     for _ in range(steps):
-        W_new = _step(block, share_new, W_new, W)
-        W = _step(A, share, W, W)
-    return W_new
+        seen = one_half * (seen + W)
+        W = stay * W + half * (A @ W)
+    return Walk(W, seen, steps)
 
 
 def sharpen(W: FloatArray, power: float) -> FloatArray:
@@ -46,12 +64,5 @@ def sharpen(W: FloatArray, power: float) -> FloatArray:
     return np.asarray(raised / raised.sum(axis=1, keepdims=True), dtype=W.dtype)
 
 
-def _half_steps(A: Matrix) -> FloatArray:
-    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
-    half = np.divide(0.5, degrees, out=np.zeros_like(degrees), where=degrees > 0)
-    return half.astype(A.dtype)[:, None]
-
-
-def _step(A: Matrix, half: FloatArray, own: FloatArray, others: FloatArray) -> FloatArray:
-    moved = own.dtype.type(0.5) * own + half * (A @ others)
-    return np.asarray(np.where(half > 0, moved, own), dtype=own.dtype)
+def _degrees(A: Matrix) -> FloatArray:
+    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel()

@@ -15,7 +15,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
@@ -303,6 +303,8 @@ class SimilarityClustering(
             isinstance(self.affinity, str) and self.affinity == "precomputed"
         ) or (isinstance(self.metric, str) and self.metric == "precomputed")
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        # scikit-learn's checks read these of everything that has predict_proba.
+        tags.classifier_tags = ClassifierTags(multi_class=True)
         return tags
 
 

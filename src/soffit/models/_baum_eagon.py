@@ -37,10 +37,11 @@ class BaumEagon(SimilarityClustering):
         published growth transformation (eq. 7 in its numerically stable form, eq. 8 for alpha).
     n_init : int, default 1
         Random starts; the one with the lowest objective is kept.
-    max_iter : int, default 1000
-        Most iterations of the solver.
+    max_iter : int, default 20000
+        Most iterations of the solver; the growth transformation needs thousands.
     tol : float, default 1e-5
-        Relative decrease of the objective below which a solver stops.
+        Relative decrease of the objective below which a solver stops; tol / 100 for the growth
+        transformation, whose single steps are short.
     random_state : int, RandomState or None, default None
         Seed of the starts.
     verbose : int, default 0
@@ -92,7 +93,7 @@ class BaumEagon(SimilarityClustering):
         n_neighbors: int = 10,
         solver: Literal["rows", "gradient", "growth"] = "rows",
         n_init: int = 1,
-        max_iter: int = 1000,
+        max_iter: int = 20000,
         tol: float = 1e-5,
         random_state: Any = None,
         verbose: int | bool = 0,
@@ -120,7 +121,7 @@ class BaumEagon(SimilarityClustering):
             random_state,
             n_init=self.n_init,
             max_iter=self.max_iter,
-            tol=self.tol,
+            tol=self.tol / 100 if self.solver == "growth" else self.tol,
             progress=progress,
         )
         return Solution(problem, normalize(A, None), found)

@@ -47,10 +47,11 @@ class SoF(SimilarityClustering):
         Random starts; the one with the lowest objective is kept.
     n_neighbors : int, default 15
         Neighbours for ``affinity="nearest_neighbors"`` and the bandwidth of kernels.
-    max_iter : int, default 1000
-        Most iterations of the solver (sweeps, steps or penalty rounds).
+    max_iter : int, default 2000
+        Most sweeps or gradient steps (of the penalty method: steps in one round).
     tol : float, default 1e-5
-        Relative decrease of the objective below which a solver stops.
+        Relative decrease of the objective below which a solver stops. The penalty method ends a
+        round when the gradient has shrunk to 100 tol.
     random_state : int, RandomState or None, default None
         Seed of the starts.
     verbose : int, default 0
@@ -108,7 +109,7 @@ class SoF(SimilarityClustering):
         solver: Literal["rows", "gradient", "penalty"] = "rows",
         n_init: int = 1,
         n_neighbors: int = 15,
-        max_iter: int = 1000,
+        max_iter: int = 2000,
         tol: float = 1e-5,
         random_state: Any = None,
         verbose: int | bool = 0,
@@ -158,7 +159,7 @@ class SoF(SimilarityClustering):
             random_state,
             n_init=self.n_init,
             max_iter=self.max_iter,
-            tol=self.tol,
+            tol=100 * self.tol if self.solver == "penalty" else self.tol,
             progress=progress,
         )
         return Solution(problem, normalize(A, None), found)

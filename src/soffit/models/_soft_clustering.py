@@ -21,7 +21,6 @@ from soffit.memberships import (
     SeededMixture,
     fit_seeded_mixture,
     random_walk,
-    random_walk_from,
     sharpen,
     walk_length,
 )
@@ -207,7 +206,9 @@ class SoftClustering(SimilarityClustering):
     # --- memberships ---------------------------------------------------------------------------
 
     def _report(self, factor: FloatArray, random_state: np.random.RandomState) -> FloatArray:
-        walked = sharpen(random_walk(self._graph(), factor, self.n_steps_), _SHARPNESS)
+        graph = without_diagonal(self.affinity_matrix_)
+        self._walk = random_walk(graph, factor, self.n_steps_)
+        walked = sharpen(self._walk.memberships, _SHARPNESS)
         self._mixture: SeededMixture | None = None
         if self._features is not None and self.n_clusters > 1:
             self._mixture = fit_seeded_mixture(
@@ -221,16 +222,13 @@ class SoftClustering(SimilarityClustering):
         return result
 
     def _report_new(self, factor: FloatArray, table: Any, block: Matrix) -> FloatArray:
-        walked = random_walk_from(block, factor, self._graph(), self.factor_, self.n_steps_)
+        walked = self._walk.arrive(block, factor)
         return self._with_mixture(sharpen(walked, _SHARPNESS), table)
 
     def _with_mixture(self, walked: FloatArray, features: FloatArray | None) -> FloatArray:
         if self._mixture is None or features is None:
             return walked
         return ((walked + self._mixture.memberships(features)) / 2).astype(walked.dtype)
-
-    def _graph(self) -> Matrix:
-        return without_diagonal(self.affinity_matrix_)
 
 
 def without_diagonal(A: Matrix) -> Matrix:

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+from soffit.affinity import _connect
+from soffit.affinity._connect import connecting_links
+
+NOTHING = (np.empty(0, dtype=int), np.empty(0, dtype=int), np.empty(0))
+
+
+def kruskal(n, edges, *rounds):
+    """Join components by the shortest links, one list of (distance, i, j) after the other."""
+    parent = list(range(n))
+
+    def root(i):
+        while parent[i] != i:
+            i = parent[i]
+        return i
+
+    for i, j in zip(*edges, strict=True):
+        parent[root(i)] = root(j)
+    lengths = []
+    for links in rounds:
+        for distance, i, j in sorted(links):
+            if root(i) != root(j):
+                parent[root(i)] = root(j)
+                lengths.append(distance)
+    return lengths
+
+
+def all_pairs(D):
+    n = len(D)
+    return [(D[i, j], i, j) for i in range(n) for j in range(i + 1, n)]
+
+
+def n_components(n, edges, links):
+    row = np.concatenate([edges[0], links[0]])
+    column = np.concatenate([edges[1], links[1]])
+    graph = sp.coo_array((np.ones(len(row)), (row, column)), shape=(n, n))
+    return sp.csgraph.connected_components(graph, directed=False)[0]
+
+
+def groups(centers, size, rng):
+    """Chains of near points around far-apart centres, and their edges."""
+    X = np.repeat(centers, size, axis=0) + rng.normal(scale=0.1, size=(len(centers) * size, 2))
+    first = np.concatenate([np.arange(size - 1) + g * size for g in range(len(centers))])
+    return X, (first, first + 1)
+
+
+@given(st.integers(0, 2**31), st.integers(2, 16), st.integers(0, 10), st.integers(0, 12))
+def test_total_length_is_that_of_the_spanning_tree(seed, n, n_edges, n_candidates):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 5, size=(n, 2)).astype(float)
+    D = cdist(X, X)
+    edges = rng.integers(0, n, size=(2, n_edges))
+    first, second = rng.integers(0, n, size=(2, n_candidates))
+    candidates = (first, second, D[first, second])
+    links = connecting_links(X, (edges[0], edges[1]), candidates, D.max(1), metric="euclidean")
+    expected = kruskal(
+        n, edges, list(zip(candidates[2], first, second, strict=True)), all_pairs(D)
+    )
+    np.testing.assert_allclose(links[2], D[links[0], links[1]], rtol=1e-12)
+    np.testing.assert_allclose(np.sort(links[2]), np.sort(expected), rtol=1e-12)
+    assert n_components(n, edges, links) == 1
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed"])
+def test_metrics(metric):
+    rng = np.random.default_rng(7717)
+    X, edges = groups(rng.uniform(0, 100, size=(7, 2)), 9, rng)
+    D = cdist(X, X, "cityblock" if metric == "manhattan" else "euclidean")
+    given_objects = D if metric == "precomputed" else X
+    links = connecting_links(given_objects, edges, NOTHING, D.max(1), metric=metric)
+    np.testing.assert_allclose(np.sort(links[2]), np.sort(kruskal(len(X), edges, all_pairs(D))))
+
+
+def test_sparse_features():
+    rng = np.random.default_rng(2203)
+    X, edges = groups(rng.uniform(0, 100, size=(5, 2)), 6, rng)
+    radius = np.ones(len(X))
+    dense = connecting_links(X, edges, NOTHING, radius, metric="euclidean")
+    stored = connecting_links(sp.csr_array(X), edges, NOTHING, radius, metric="euclidean")
+    assert np.array_equal(dense[0], stored[0])
+    assert np.array_equal(dense[1], stored[1])
+
+
+def test_connected_graph_needs_no_links():
+    X = np.arange(6.0)[:, None]
+    edges = (np.arange(5), np.arange(1, 6))
+    links = connecting_links(X, edges, NOTHING, np.ones(6), metric="euclidean")
+    assert all(len(part) == 0 for part in links)
+
+
+def test_sparse_distances_offer_no_other_links():
+    D = sp.csr_array((4, 4))
+    edges = (np.array([0, 2]), np.array([1, 3]))
+    links = connecting_links(D, edges, NOTHING, np.ones(4), metric="precomputed")
+    assert n_components(4, edges, links) == 2
+    candidates = (np.array([1, 0]), np.array([2, 3]), np.array([5.0, 4.0]))
+    links = connecting_links(D, edges, candidates, np.ones(4), metric="precomputed")
+    assert (links[0].tolist(), links[1].tolist(), links[2].tolist()) == ([0], [3], [4.0])
+
+
+# --- many components -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed"])
+def test_many_components(metric):
+    rng = np.random.default_rng(9413)
+    X, edges = groups(rng.uniform(0, 1000, size=(150, 2)), 2, rng)
+    assert len(X) // 2 > _connect._MOST_EXACT_COMPONENTS
+    D = cdist(X, X)
+    given_objects = D if metric == "precomputed" else X
+    links = connecting_links(given_objects, edges, NOTHING, rng.random(len(X)), metric=metric)
+    assert n_components(len(X), edges, links) == 1
+    assert len(links[0]) == 149
+    if metric == "euclidean":
+        # One object speaks for its component: hardly longer than the shortest links.
+        assert links[2].sum() < 1.05 * sum(kruskal(len(X), edges, all_pairs(D)))
+
+
+def test_many_components_of_copies():
+    X = np.zeros((200, 2))
+    edges = (np.arange(0, 200, 2), np.arange(1, 200, 2))
+    links = connecting_links(X, edges, NOTHING, np.zeros(200), metric="euclidean")
+    assert n_components(200, edges, links) == 1
+    assert np.all(links[2] == 0)
+
+
+def test_representatives_are_the_densest_objects(monkeypatch):
+    monkeypatch.setattr(_connect, "_MOST_EXACT_COMPONENTS", 1)
+    X = np.array([[0.0], [1.0], [10.0], [11.0]])
+    edges = (np.array([0, 2]), np.array([1, 3]))
+    radius = np.array([0.1, 1.0, 1.0, 0.1])
+    links = connecting_links(X, edges, NOTHING, radius, metric="euclidean")
+    assert {int(links[0][0]), int(links[1][0])} == {0, 3}
+    assert links[2].tolist() == [11.0]

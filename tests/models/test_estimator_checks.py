@@ -1,0 +1,28 @@
+"""scikit-learn's own checks of the estimator contract, for every public model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from soffit import BaumEagon, SoF, SoftClustering
+
+# Four clusters, because one check expects four columns of whatever offers probabilities.
+MODELS = [
+    SoftClustering(4),
+    SoF(4),
+    SoF(4, scale="fit"),
+    SoF(4, solver="gradient"),
+    SoF(4, solver="penalty"),
+    BaumEagon(4),
+    BaumEagon(4, solver="growth"),
+]
+
+
+# The checks shorten max_iter on purpose, so fits may stop early, and say so.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(MODELS)
+def test_scikit_learn_check(estimator: Any, check: Any) -> None:
+    check(estimator)
