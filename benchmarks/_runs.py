@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import process_time
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from soffit.factorize import (
 )
 
 Array = NDArray[np.floating]
+Scale = Literal["none", "single"]
 Result = TypeVar("Result")
 
 ROUNDING = 1e-9
@@ -35,7 +36,7 @@ class Task:
 
     A: Array
     start: Array
-    scale: str
+    scale: Scale
     limit: float
 
     def problem(self, *, diagonal: bool) -> Problem:
@@ -202,7 +203,7 @@ def _penalty_steps(task: Task) -> int:
 
 
 GRADIENT_WITH_DIAGONAL = "gradient, diagonal"
-PUBLISHED = {"none": "penalty", "single": "growth"}
+PUBLISHED: dict[Scale, str] = {"none": "penalty", "single": "growth"}
 _RUNS: dict[str, Callable[[Task], Record]] = {
     "rows": run_rows,
     "gradient": run_gradient,

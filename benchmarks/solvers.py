@@ -40,7 +40,7 @@ from statistics import median
 from time import process_time
 
 import numpy as np
-from _runs import GRADIENT_WITH_DIAGONAL, PUBLISHED, Array, Record, Task, run
+from _runs import GRADIENT_WITH_DIAGONAL, PUBLISHED, Array, Record, Scale, Task, run
 from _table import print_table, print_target
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
@@ -88,7 +88,7 @@ class Timing:
         return theirs / self.seconds
 
 
-def compare(A: Array, k: int, scale: str, seeds: tuple[int, ...], limit: float) -> Results:
+def compare(A: Array, k: int, scale: Scale, seeds: tuple[int, ...], limit: float) -> Results:
     """Run all solvers of a comparison from the same starts."""
     names = ("rows", "gradient", GRADIENT_WITH_DIAGONAL, PUBLISHED[scale])
     starts = [random_start(len(A), k, np.random.RandomState(seed)) for seed in seeds]
@@ -157,7 +157,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time of the solvers to the same objective.")
     parser.add_argument("--sets", default=",".join(SETS), help="comma-separated names")
     parser.add_argument("--starts", type=int, default=3, choices=(1, 2, 3), help="random starts")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds a solver may take")
+    parser.add_argument("--limit", type=float, default=30.0, help="seconds a solver may take")
     return parser.parse_args()
 
 

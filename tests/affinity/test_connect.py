@@ -61,9 +61,7 @@ def test_total_length_is_that_of_the_spanning_tree(seed, n, n_edges, n_candidate
     first, second = rng.integers(0, n, size=(2, n_candidates))
     candidates = (first, second, D[first, second])
     links = connecting_links(X, (edges[0], edges[1]), candidates, D.max(1), metric="euclidean")
-    expected = kruskal(
-        n, edges, list(zip(candidates[2], first, second, strict=True)), all_pairs(D)
-    )
+    expected = kruskal(n, edges, list(zip(candidates[2], first, second, strict=True)), all_pairs(D))
     np.testing.assert_allclose(links[2], D[links[0], links[1]], rtol=1e-12)
     np.testing.assert_allclose(np.sort(links[2]), np.sort(expected), rtol=1e-12)
     assert n_components(n, edges, links) == 1

@@ -216,7 +216,7 @@ def test_sparse_distances(rng, keep, weights):
     X = blobs(rng, n_blobs=2, size=20)
     D = cdist(X, X)
     D[D > 3] = 0
-    graph = NeighborGraph(15, metric="precomputed", keep=keep, weights=weights)
+    graph = NeighborGraph(25, metric="precomputed", keep=keep, weights=weights)
     graph.fit(sp.csr_array(D))
     assert_graph(graph.matrix_, 40)
     assert np.all(D[graph.matrix_.nonzero()] > 0)

@@ -53,6 +53,31 @@ def test_the_table_and_the_registry_name_the_same_solvers():
     assert list(SUPPORT) == list(SOLVERS)
 
 
+@pytest.mark.parametrize(
+    ("solver", "fields", "message"),
+    [
+        ("rows", {"diagonal": True}, "diagonal=True. Use solver 'gradient' or 'penalty' or"),
+        ("penalty", {"scale": "single", "diagonal": True}, "scale='single'. Use solver 'gradient'"),
+        (
+            "growth",
+            {"scale": "cluster", "diagonal": True},
+            "scale='cluster'. Use solver 'gradient'",
+        ),
+        ("growth", {"degrees": np.ones(4)}, "diagonal=False, degrees. Use solver 'rows' or"),
+        ("gradient", {"pair_weight": np.eye(4)}, "pair_weight. Use solver 'rows'."),
+        (
+            "rows",
+            {"pair_weight": np.eye(4), "degrees": np.ones(4)},
+            "degrees together with pair_weight. No solver does: change one of these fields.",
+        ),
+    ],
+)
+def test_refusals_name_the_field_and_the_remedy(solver, fields, message):
+    with pytest.raises(ValueError, match=f"{solver!r} does not support ") as caught:
+        SOLVERS[solver](Problem(np.eye(4), 2, **fields), random_rows(4, 2, 3))
+    assert message in str(caught.value)
+
+
 @pytest.mark.parametrize(("solver", "fields"), CELLS)
 def test_cell(solver, fields):
     problem = build(fields)

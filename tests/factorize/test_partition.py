@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
+from soffit.factorize import _partition
 from soffit.factorize._partition import (
     best_partition,
     candidate_partitions,
@@ -38,6 +40,13 @@ def block_graph(sizes, rng, inside=0.5, across=0.02):
     A = (upper | upper.T).astype(float)
     A[np.arange(len(A) - 1), np.arange(1, len(A))] = 1  # no object is left without a tie
     return np.maximum(A, A.T), labels
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """As in the models: many threads for small matrices only wait for one another."""
+    with threadpool_limits(limits=1):
+        yield
 
 
 @pytest.fixture
@@ -144,8 +153,8 @@ def test_merging_agrees_with_a_naive_loop(rule, seed, n_groups, density, data):
     assert np.array_equal(between, before)
     assert set(cluster.tolist()) == set(range(n_clusters))
     found = {frozenset(np.flatnonzero(cluster == c).tolist()) for c in range(n_clusters)}
-    linked_pairs = np.count_nonzero(np.triu(between, 1))
-    if linked_pairs == n_groups * (n_groups - 1) // 2 or n_clusters == n_groups:
+    # Below that number unlinked groups are joined, and all of them may be equally good.
+    if sp.csgraph.connected_components(between, directed=False)[0] <= n_clusters:
         assert found == naive_merge(between, n_clusters, rule)
 
 
@@ -165,6 +174,12 @@ def test_groups_without_any_weight_can_be_merged(rule):
 # --- choosing ------------------------------------------------------------------------------------
 
 
+def score(conductance, share):
+    return np.log(conductance + _partition._LEAST_CUT) - _partition._SIZE_WEIGHT * np.log(
+        share + _partition._LEAST_SHARE
+    )
+
+
 @storages
 def test_cut_by_hand(storage):
     # Two pairs with weight 3 each and one tie of weight 1 between them.
@@ -173,17 +188,13 @@ def test_cut_by_hand(storage):
     A[1, 2] = A[2, 1] = 1.0
     A = storage(A)
     # Volumes 7 and 7, conductances 1/7; the smallest cluster has 2 * 2 / 4 = 1 of its share.
-    expected = np.log(1 / 7 + 0.01) - np.log(1 + 0.01) / 3
-    assert size_aware_cut(A, np.array([0, 0, 1, 1]), 2) == pytest.approx(expected)
+    assert size_aware_cut(A, np.array([0, 0, 1, 1]), 2) == pytest.approx(score(1 / 7, 1.0))
     # One object against three: conductances 1 and 3/11.
-    expected = np.log((1 + 3 / 11) / 2 + 0.01) - np.log(0.5 + 0.01) / 3
+    expected = score((1 + 3 / 11) / 2, 0.5)
     assert size_aware_cut(A, np.array([0, 1, 1, 1]), 2) == pytest.approx(expected)
     # An empty cluster counts as one that keeps nothing inside.
-    expected = np.log(0.5 + 0.01) - np.log(0.01) / 3
-    assert size_aware_cut(A, np.array([0, 0, 0, 0]), 2) == pytest.approx(expected)
-    assert size_aware_cut(A, np.zeros(4, dtype=int), 1) == pytest.approx(
-        np.log(0.01) - np.log(1.01) / 3
-    )
+    assert size_aware_cut(A, np.array([0, 0, 0, 0]), 2) == pytest.approx(score(0.5, 0.0))
+    assert size_aware_cut(A, np.zeros(4, dtype=int), 1) == pytest.approx(score(0.0, 1.0))
 
 
 def test_cut_prefers_the_true_blocks(rng):
@@ -211,7 +222,7 @@ def test_candidates_are_partitions_into_k(rng, storage, k):
     A = storage(A)
     _, V = leading_eigenvectors(normalize(A, "degree").matrix, n_fine_vectors(90, k))
     candidates = candidate_partitions(A, V, k, random_state=7)
-    assert len(candidates) == 4
+    assert len(candidates) >= 4
     for labels in candidates:
         assert labels.shape == (90,)
         assert set(labels.tolist()) <= set(range(k))

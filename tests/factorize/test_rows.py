@@ -149,6 +149,22 @@ def test_objects_without_degree_keep_their_start(storage):
     assert np.abs(found.factor - start).max(axis=1)[[0, 1]].min() > 0
 
 
+@pytest.mark.parametrize(
+    ("seed", "n", "density", "with_degrees"), [(4, 4, 1.0, False), (57, 5, 0.3, True)]
+)
+def test_scales_that_run_away_are_held_where_the_loss_can_still_be_computed(
+    seed, n, density, with_degrees
+):
+    # About as many clusters as objects: a cluster of one object can take any scale.
+    A = random_matrix(n, seed, density)
+    degrees = A.sum(axis=1) if with_degrees else None
+    problem = Problem(A, 5, scale="cluster", degrees=degrees)
+    found = solve_rows(problem, random_rows(n, 5, seed + 1))
+    rounding = 1e-9 * np.sum(A**2)
+    assert np.diff(found.history).max() <= rounding
+    assert abs(found.objective - problem_loss(problem, found.factor, found.scale)) <= rounding
+
+
 def test_callback_sees_every_sweep():
     seen = []
     found = solve_rows(

@@ -119,6 +119,17 @@ def test_scales_respect_the_limit_and_never_lose_to_the_previous_ones(seed):
     assert misfit(0.0, b, H, s) <= misfit(0.0, b, H, previous)
 
 
+def test_previous_scales_stay_where_rounding_hides_better_ones():
+    U = np.array([[1e-5, 1e-6, 1e-8], [1e-6, 1e-7, 1.0]])
+    problem = Problem(np.ones((2, 2)), 3, scale="cluster")
+    b, H = statistics(problem, U)
+    previous = np.array([0.0, 90.0, 300.0])
+    afresh = best_scale(problem, b, H, limit=1e3)
+    kept = best_scale(problem, b, H, limit=1e3, previous=previous)
+    assert misfit(0.0, b, H, previous) < misfit(0.0, b, H, afresh)
+    assert misfit(0.0, b, H, kept) <= misfit(0.0, b, H, previous)
+
+
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_limit_follows_the_largest_similarity_per_degree(convert):
     A, degrees = random_matrix(150, 37), np.random.default_rng(5).uniform(0.1, 1, size=150)

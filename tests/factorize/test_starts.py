@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from soffit.affinity import NeighborGraph
 from soffit.factorize import diffused_start, labels_start, random_start, spectral_start
@@ -21,6 +22,13 @@ def assert_on_simplex(W, shape):
 
 def chance(seed):
     return np.random.RandomState(seed)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """As in the models: many threads for small matrices only wait for one another."""
+    with threadpool_limits(limits=1):
+        yield
 
 
 @pytest.fixture

@@ -15,9 +15,13 @@ from scipy.linalg import qr, svd
 
 from soffit._typing import FloatArray, IntArray, Matrix
 
-# score = log(mean conductance + _FLOOR) - _SIZE_WEIGHT log(smallest cluster k/n + _FLOOR)
-_FLOOR = 0.01
+# score = log(mean conductance + _LEAST_CUT) - log(smallest cluster k/n + _LEAST_SHARE) / 3
+_LEAST_CUT = 0.003
+_LEAST_SHARE = 0.01
 _SIZE_WEIGHT = 1.0 / 3.0
+# Single k-means runs end in different optima, and the best one is not the one with the least
+# inertia: each is a candidate of its own.
+_KMEANS_STARTS = 6
 
 MergeRule = Callable[[FloatArray, FloatArray], FloatArray]
 
@@ -30,11 +34,11 @@ def cluster_qr(V: FloatArray) -> IntArray:
     return np.abs(V @ (left @ right)).argmax(axis=1)
 
 
-def cluster_kmeans(V: FloatArray, *, random_state: int) -> IntArray:
+def cluster_kmeans(V: FloatArray, *, random_state: int, n_init: int = 3) -> IntArray:
     """Labels by k-means on the rows of the eigenvectors, made unit length."""
     from sklearn.cluster import KMeans
 
-    model = KMeans(V.shape[1], n_init=3, random_state=random_state)
+    model = KMeans(V.shape[1], n_init=n_init, random_state=random_state)
     return np.asarray(model.fit_predict(unit_rows(V)))
 
 
@@ -97,7 +101,8 @@ def size_aware_cut(A: Matrix, labels: IntArray, n_clusters: int) -> float:
     inside = np.divide(np.diag(between), volume, out=np.zeros(n_clusters), where=volume > 0)
     smallest = np.bincount(labels, minlength=n_clusters).min()
     share = smallest * n_clusters / len(labels)
-    return float(np.log(np.mean(1.0 - inside) + _FLOOR) - _SIZE_WEIGHT * np.log(share + _FLOOR))
+    cut = float(np.mean(1.0 - inside))
+    return float(np.log(cut + _LEAST_CUT) - _SIZE_WEIGHT * np.log(share + _LEAST_SHARE))
 
 
 def n_fine_vectors(n_objects: int, n_clusters: int) -> int:
@@ -108,9 +113,12 @@ def n_fine_vectors(n_objects: int, n_clusters: int) -> int:
 def candidate_partitions(
     A: Matrix, V: FloatArray, n_clusters: int, *, random_state: int
 ) -> list[IntArray]:
-    """Four partitions: two roundings of k eigenvectors, two mergers of a finer cut."""
+    """Roundings of k eigenvectors (QR and k-means) and two mergers of a finer cut."""
     leading = V[:, :n_clusters]
-    candidates = [cluster_qr(leading), cluster_kmeans(leading, random_state=random_state)]
+    candidates = [cluster_qr(leading)]
+    for start in range(_KMEANS_STARTS):
+        seed = (random_state + start) % 2**31
+        candidates.append(cluster_kmeans(leading, random_state=seed, n_init=1))
     _, fine = np.unique(cluster_qr(V), return_inverse=True)
     n_groups = int(fine.max()) + 1
     if n_groups > n_clusters:

@@ -94,11 +94,13 @@ def solve_penalty(
     descent = Descent(_loss(A, best, norm), norm=norm, callback=callback)
     target = tol * _length(4.0 * (A @ best))
     gamma = _first_step(A, lambda0, problem.n_clusters)
-    W, weight, converged = best, lambda0, False
+    # Late steps are shorter than single precision can tell, so W itself is kept in double.
+    W: FloatArray = best.astype(np.float64)
+    weight, converged = lambda0, False
     while weight <= 1.0 / eps2:
         penalised = _Penalised(A, norm, weight)
         W, gamma, converged = penalised.descend(W, gamma, target=target, max_iter=max_iter)
-        feasible = project_rows(W)
+        feasible = project_rows(W.astype(best.dtype))
         value = _loss(A, feasible, norm)
         if value < descent.history[-1]:
             best = feasible
@@ -125,7 +127,7 @@ class _Penalised:
 
     def state(self, W: FloatArray) -> _State:
         """Loss and gradient (eq. 5 and 7) from one product with A."""
-        product = self.A @ W
+        product = self.A @ W.astype(self.A.dtype, copy=False)
         gram = W.T @ W
         excess = W.sum(axis=1, keepdims=True) - 1.0
         gradient = 4.0 * (W @ gram - product) + 2.0 * self.weight * excess
@@ -149,8 +151,8 @@ class _Penalised:
         self, W: FloatArray, gamma: float, *, target: float, max_iter: int
     ) -> tuple[FloatArray, float, bool]:
         """Steps until the gradient is shorter than the target; the last point, step and success."""
-        slack = 16.0 * float(np.finfo(W.dtype).eps) * self.norm
         here = self.state(W)
+        slack = 16.0 * float(np.finfo(self.A.dtype).eps) * (self.norm + here.value)
         for _ in range(max_iter):
             if self.slope(here) <= target:
                 return here.W, gamma, True

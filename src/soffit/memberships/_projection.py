@@ -53,7 +53,7 @@ def _principal_directions(centred: FloatArray) -> FloatArray:
         values, vectors = values[::-1], vectors[:, ::-1]
     kept = int(np.sum(values[:_MOST_COMPONENTS] > 1e-10 * max(values[0], 1e-300)))
     count = max(kept, 1)
-    scale = np.sqrt(max(float(values[0]) / n, 1e-300))
+    scale = float(np.sqrt(max(float(values[0]), 0.0) / n)) or 1.0
     return np.asarray(vectors[:, :count] / scale)
 
 

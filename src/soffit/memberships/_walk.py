@@ -9,7 +9,7 @@ import numpy as np
 from soffit._typing import FloatArray, Matrix
 
 _SHARE_OF_GAP = 0.5
-_MOST_STEPS = 1024
+_MOST_STEPS = 512
 
 
 def walk_length(eigenvalue: float) -> int:

@@ -72,7 +72,7 @@ class SoftClustering(SimilarityClustering):
     tol : float, default 1e-4
         Relative decrease of the objective below which sweeps stop.
     random_state : int, RandomState or None, default None
-        Seed of k-means and of samples.
+        Seed of the sample and of k-means inside the mixture; the start has fixed seeds.
     verbose : int, default 0
         1 shows phases, 2 also iterations.
     n_jobs : int or None, default None
@@ -168,7 +168,7 @@ class SoftClustering(SimilarityClustering):
         degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
         normalized = normalize(A, "degree")
         progress.phase("start")
-        labels = self._partition(A, normalized.matrix, degrees, random_state)
+        labels = self._partition(A, normalized.matrix, degrees)
         problem = Problem(normalized.matrix, self.n_clusters, scale=self.scale, degrees=degrees)
         found = solve_rows(
             problem,
@@ -184,7 +184,6 @@ class SoftClustering(SimilarityClustering):
         A: Matrix,
         N: Matrix,
         degrees: FloatArray,
-        random_state: np.random.RandomState,
     ) -> IntArray:
         """The start, found on the objects that have any tie; the others are dealt out evenly."""
         k = self.n_clusters
@@ -195,10 +194,10 @@ class SoftClustering(SimilarityClustering):
             return labels
         if len(tied) < len(degrees):
             A, N = A[tied][:, tied], N[tied][:, tied]
-        seed = int(random_state.randint(_SEEDS))
         n_vectors = max(n_fine_vectors(len(tied), k), min(k + 1, len(tied)))
-        values, V = leading_eigenvectors(N, n_vectors, random_state=seed)
-        labels[tied] = best_partition(A, V, k, random_state=seed)
+        # Fixed seeds: the partition is the same for every random_state.
+        values, V = leading_eigenvectors(N, n_vectors, random_state=0)
+        labels[tied] = best_partition(A, V, k, random_state=0)
         steps = walk_length(values[k]) if len(values) > k else 1
         self.n_steps_ = steps if is_sparse(A) else min(steps, _MOST_DENSE_STEPS)
         return labels
@@ -228,7 +227,9 @@ class SoftClustering(SimilarityClustering):
     def _with_mixture(self, walked: FloatArray, features: FloatArray | None) -> FloatArray:
         if self._mixture is None or features is None:
             return walked
-        return ((walked + self._mixture.memberships(features)) / 2).astype(walked.dtype)
+        share = self._mixture.trust / 2
+        mixed = (1 - share) * walked + share * self._mixture.memberships(features)
+        return np.asarray(mixed, dtype=walked.dtype)
 
 
 def without_diagonal(A: Matrix) -> Matrix:
