@@ -15,9 +15,9 @@ MODELS = [
     SoF(4),
     SoF(4, scale="fit"),
     SoF(4, solver="gradient"),
-    SoF(4, solver="penalty"),
+    SoF(4, solver="penalty", max_iter=50),
     BaumEagon(4),
-    BaumEagon(4, solver="growth"),
+    BaumEagon(4, solver="growth", max_iter=200),
 ]
 
 

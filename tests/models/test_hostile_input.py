@@ -170,7 +170,7 @@ def test_matrix_must_be_square(make: Make) -> None:
 
 def test_new_objects_of_the_wrong_width(make: Make, blobs: Sample) -> None:
     model = make(3, random_state=29).fit(blobs.X)
-    with pytest.raises(ValueError, match="3 features, but .* expecting 2"):
+    with pytest.raises(ValueError, match=r"3 features, but .* expecting 2"):
         model.predict_proba(np.ones((4, 3)))
 
 
@@ -204,7 +204,7 @@ def test_unknown_metric_is_named(make: Make, blobs: Sample) -> None:
 
 
 def test_text_is_refused(make: Make) -> None:
-    with pytest.raises(ValueError, match="could not convert|convert"):
+    with pytest.raises(ValueError, match="convert"):
         make(2).fit([["a", "b"], ["c", "d"], ["e", "f"]])
 
 

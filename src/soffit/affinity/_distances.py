@@ -297,7 +297,7 @@ def _scikit_learn(X: Any, Y: Any, metric: Metric) -> Block:
 
     if isinstance(metric, str) and metric in PAIRWISE_BOOLEAN_FUNCTIONS:
         X, Y = _as_boolean(X, metric), _as_boolean(Y, metric)
-    parameters = _metric_parameters(Y, metric)
+    parameters = metric_parameters(Y, metric)
 
     def block(rows: slice, columns: slice) -> FloatArray:
         return np.asarray(pairwise_distances(X[rows], Y[columns], metric=metric, **parameters))
@@ -314,7 +314,7 @@ def _as_boolean(X: Any, metric: str) -> Any:
     return X.astype(bool)
 
 
-def _metric_parameters(Y: Any, metric: Metric) -> dict[str, Any]:
+def metric_parameters(Y: Any, metric: Metric) -> dict[str, Any]:
     """Scales that SciPy would take from both sets together; ours come from the fitted one."""
     if metric == "seuclidean":
         variance = np.var(Y, axis=0, ddof=1, dtype=np.float64) if len(Y) > 1 else np.ones(1)
