@@ -127,7 +127,7 @@ class SimilarityClustering(
         random_state = check_random_state(self.random_state)
         progress.phase("factorization")
         solution = self._solve(A, random_state, progress)
-        factor = _with_prior(solution.found.factor, _off_diagonal_degrees(A))
+        factor = _with_prior(solution.found.factor, _linkage(solution.problem))
         self._rows = FittedRows.of(solution.problem, solution.found)
         self._normalized = solution.normalized
         self._prior = factor.mean(axis=0)
@@ -308,7 +308,11 @@ class SimilarityClustering(
         return tags
 
 
-def _off_diagonal_degrees(A: Matrix) -> FloatArray:
+def _linkage(problem: Problem) -> FloatArray:
+    """How strongly each object is tied to others, as far as the problem knows."""
+    if problem.degrees is not None:
+        return problem.degrees
+    A = problem.matrix
     return np.asarray(A.sum(axis=1), dtype=np.float64).ravel() - np.asarray(A.diagonal())
 
 

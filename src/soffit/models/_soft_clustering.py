@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity
@@ -28,6 +27,7 @@ from soffit.models._base import SimilarityClustering, Solution
 from soffit.models._parameters import OneOf
 from soffit.models._progress import Progress
 from soffit.models._standardize import Standardizer
+from soffit.models._trim import without_diagonal, without_strays
 from soffit.normalize import normalize
 
 # Smoothing draws memberships together; this power undoes it inside clusters.
@@ -164,7 +164,7 @@ class SoftClustering(SimilarityClustering):
     def _solve(
         self, A: Matrix, random_state: np.random.RandomState, progress: Progress
     ) -> Solution:
-        A = without_diagonal(A)
+        A = self._informative(A)
         degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
         normalized = normalize(A, "degree")
         progress.phase("start")
@@ -179,12 +179,10 @@ class SoftClustering(SimilarityClustering):
         )
         return Solution(problem, normalized, found)
 
-    def _partition(
-        self,
-        A: Matrix,
-        N: Matrix,
-        degrees: FloatArray,
-    ) -> IntArray:
+    def _informative(self, A: Matrix) -> Matrix:
+        return without_strays(without_diagonal(A), self.n_clusters)
+
+    def _partition(self, A: Matrix, N: Matrix, degrees: FloatArray) -> IntArray:
         """The start, found on the objects that have any tie; the others are dealt out evenly."""
         k = self.n_clusters
         labels = np.arange(len(degrees)) % k
@@ -205,9 +203,9 @@ class SoftClustering(SimilarityClustering):
     # --- memberships ---------------------------------------------------------------------------
 
     def _report(self, factor: FloatArray, random_state: np.random.RandomState) -> FloatArray:
-        graph = without_diagonal(self.affinity_matrix_)
+        graph = self._informative(self.affinity_matrix_)
         self._walk = random_walk(graph, factor, self.n_steps_)
-        walked = sharpen(self._walk.memberships, _SHARPNESS)
+        walked = _sharpened_where_linked(self._walk.memberships, graph)
         self._mixture: SeededMixture | None = None
         if self._features is not None and self.n_clusters > 1:
             self._mixture = fit_seeded_mixture(
@@ -221,8 +219,8 @@ class SoftClustering(SimilarityClustering):
         return result
 
     def _report_new(self, factor: FloatArray, table: Any, block: Matrix) -> FloatArray:
-        walked = self._walk.arrive(block, factor)
-        return self._with_mixture(sharpen(walked, _SHARPNESS), table)
+        walked = _sharpened_where_linked(self._walk.arrive(block, factor), block)
+        return self._with_mixture(walked, table)
 
     def _with_mixture(self, walked: FloatArray, features: FloatArray | None) -> FloatArray:
         if self._mixture is None or features is None:
@@ -232,14 +230,7 @@ class SoftClustering(SimilarityClustering):
         return np.asarray(mixed, dtype=walked.dtype)
 
 
-def without_diagonal(A: Matrix) -> Matrix:
-    """A with zero self-similarities, which say nothing about clusters; A itself if they are."""
-    if not np.any(A.diagonal()):
-        return A
-    if is_sparse(A):
-        trimmed = sp.csr_array(A - sp.diags_array(A.diagonal(), dtype=A.dtype))
-        trimmed.eliminate_zeros()
-        return trimmed
-    trimmed = A.copy()
-    np.fill_diagonal(trimmed, 0.0)
-    return trimmed
+def _sharpened_where_linked(W: FloatArray, block: Matrix) -> FloatArray:
+    """Undo the evening out of the walk; rows that had nowhere to walk keep the prior."""
+    linked = np.asarray(block.sum(axis=1)).reshape(-1, 1) > 0
+    return np.where(linked, sharpen(W, _SHARPNESS), W)
