@@ -246,3 +246,12 @@ def test_input_is_left_alone(rng):
     before = N.copy()
     leading_eigenvectors(N, 4)
     assert np.array_equal(N, before)
+
+
+def test_a_complete_graph_has_its_leading_vector() -> None:
+    # All other eigenvalues are equal, which defeats LAPACK's search for a few of them.
+    n = 150
+    values, V = leading_eigenvectors((np.ones((n, n)) - np.eye(n)) / (n - 1), 20)
+    np.testing.assert_allclose(values[0], 1.0)
+    np.testing.assert_allclose(V[:, 0], n**-0.5)
+    np.testing.assert_allclose(V.T @ V, np.eye(20), atol=1e-9)

@@ -60,11 +60,21 @@ def _connected(N: Matrix, n_vectors: int, random_state: int) -> tuple[FloatArray
     n = N.shape[0]
     if n <= _DENSE or n_vectors > n // 3:
         dense = N.toarray() if is_sparse(N) else np.asarray(N)
-        values, vectors = eigh(dense, subset_by_index=[n - n_vectors, n - 1])
+        values, vectors = _dense(dense, n_vectors)
     else:
         values, vectors = _lanczos(N, n_vectors, random_state)
     order = np.argsort(-values, kind="stable")
     return values[order], vectors[:, order]
+
+
+def _dense(N: FloatArray, n_vectors: int) -> tuple[FloatArray, FloatArray]:
+    n = len(N)
+    try:
+        values, vectors = eigh(N, subset_by_index=[n - n_vectors, n - 1])
+    except np.linalg.LinAlgError:
+        # Many equal eigenvalues (a complete graph) defeat the search for a few of them.
+        values, vectors = eigh(N, driver="evd")
+    return values[-n_vectors:], vectors[:, -n_vectors:]
 
 
 def _lanczos(N: Matrix, n_vectors: int, random_state: int) -> tuple[FloatArray, FloatArray]:
