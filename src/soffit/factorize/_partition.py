@@ -8,6 +8,7 @@ a cut that knows about sizes chooses among them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +23,10 @@ _SIZE_WEIGHT = 1.0 / 3.0
 # Single k-means runs end in different optima, and the best one is not the one with the least
 # inertia: each is a candidate of its own.
 _KMEANS_STARTS = 6
+# Finer cuts by k-means: groups as a multiple of the clusters, and the seed's offset.
+_KMEANS_FINER = ((1.5, 0), (1.5, 1), (2.0, 0))
+# A cluster below this share of an even one is a splinter.
+_SPLINTER_SHARE = 0.05
 
 MergeRule = Callable[[FloatArray, FloatArray], FloatArray]
 
@@ -113,23 +118,41 @@ def n_fine_vectors(n_objects: int, n_clusters: int) -> int:
 def candidate_partitions(
     A: Matrix, V: FloatArray, n_clusters: int, *, random_state: int
 ) -> list[IntArray]:
-    """Roundings of k eigenvectors (QR and k-means) and two mergers of a finer cut."""
+    """Roundings of k eigenvectors (QR and k-means), and finer cuts merged down to k."""
     leading = V[:, :n_clusters]
     candidates = [cluster_qr(leading)]
     for start in range(_KMEANS_STARTS):
         seed = (random_state + start) % 2**31
         candidates.append(cluster_kmeans(leading, random_state=seed, n_init=1))
-    _, fine = np.unique(cluster_qr(V), return_inverse=True)
-    n_groups = int(fine.max()) + 1
-    if n_groups > n_clusters:
-        between = group_weights(A, fine, n_groups)
-        for rule in (conductance_gain, cut_gain):
-            candidates.append(merge_groups(between, n_clusters, rule)[fine])
+    for fine in _finer_cuts(V, n_clusters, random_state):
+        _, group = np.unique(fine, return_inverse=True)
+        n_groups = int(group.max()) + 1
+        if n_groups > n_clusters:
+            between = group_weights(A, group, n_groups)
+            for rule in (conductance_gain, cut_gain):
+                candidates.append(merge_groups(between, n_clusters, rule)[group])
     return candidates
 
 
+def _finer_cuts(V: FloatArray, n_clusters: int, random_state: int) -> list[IntArray]:
+    """Cuts into more groups than clusters: QR on all vectors, k-means on 1.5 k and 2 k of them."""
+    cuts = [cluster_qr(V)]
+    for share, start in _KMEANS_FINER:
+        n_groups = ceil(share * n_clusters)
+        if n_clusters < n_groups <= V.shape[1]:
+            seed = (random_state + start) % 2**31
+            cuts.append(cluster_kmeans(V[:, :n_groups], random_state=seed, n_init=1))
+    return cuts
+
+
 def best_partition(A: Matrix, V: FloatArray, n_clusters: int, *, random_state: int) -> IntArray:
-    """The candidate with the smallest size-aware cut."""
+    """The candidate with the smallest size-aware cut; one with a splinter only for want of others.
+
+    On data with far outliers the smallest cuts are those that set a few outliers apart.
+    """
     candidates = candidate_partitions(A, V, n_clusters, random_state=random_state)
-    scores = [size_aware_cut(A, labels, n_clusters) for labels in candidates]
-    return candidates[int(np.argmin(scores))]
+    least = _SPLINTER_SHARE * len(V) / n_clusters
+    whole = [c for c in candidates if np.bincount(c, minlength=n_clusters).min() >= least]
+    chosen = whole or candidates
+    scores = [size_aware_cut(A, labels, n_clusters) for labels in chosen]
+    return chosen[int(np.argmin(scores))]
