@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._memory import check_allocation
+from soffit._threads import each
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity._precomputed import (
     checked_distance_block,
@@ -130,15 +131,11 @@ def _known_metrics() -> set[str]:
 
 
 def _fill(out: FloatArray, block: Block, *, symmetric: bool, n_jobs: int | None) -> None:
-    from sklearn.utils.parallel import Parallel, delayed
-
     def fill_rows(rows: slice) -> None:
         columns = slice(rows.start if symmetric else 0, out.shape[1])
         out[rows, columns] = block(rows, columns)
 
-    Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(fill_rows)(rows) for rows in row_blocks(out.shape)
-    )
+    each(fill_rows, row_blocks(out.shape), n_jobs)
     if symmetric:
         mirror_upper(out)
         np.fill_diagonal(out, 0)
@@ -146,7 +143,8 @@ def _fill(out: FloatArray, block: Block, *, symmetric: bool, n_jobs: int | None)
 
 def _check_result(D: FloatArray, metric: Metric) -> None:
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric))
-    for rows in row_blocks(D.shape):
+
+    def check_rows(rows: slice) -> None:
         count = int(np.count_nonzero(~np.isfinite(D[rows])))
         if count:
             raise ValueError(
@@ -162,6 +160,8 @@ def _check_result(D: FloatArray, metric: Metric) -> None:
                 ">= 0; if the function measures similarity, pass it as affinity=, not as metric=."
             )
         np.maximum(D[rows], 0, out=D[rows])
+
+    each(check_rows, row_blocks(D.shape))
 
 
 def _euclidean(X: Any, Y: Any) -> Block:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from soffit._threads import each
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity._base import Affinity
 from soffit.affinity._distances import Metric, distances, objects_to_keep
@@ -114,7 +115,8 @@ def neighbor_distances(D: Matrix, neighbor: int) -> tuple[FloatArray, FloatArray
     m, n = D.shape
     rank = min(neighbor, n - 1)
     scales, smallest = np.empty(m, dtype=D.dtype), np.empty(m, dtype=D.dtype)
-    for rows in row_blocks(D.shape):
+
+    def find(rows: slice) -> None:
         block = D[rows]
         itself = block.min(axis=1) == 0
         without = max(rank - 1, 0)
@@ -122,6 +124,8 @@ def neighbor_distances(D: Matrix, neighbor: int) -> tuple[FloatArray, FloatArray
         scales[rows] = np.where(itself, ordered[:, rank], ordered[:, without])
         positive = np.min(block, axis=1, where=block > 0, initial=np.inf)
         smallest[rows] = np.where(np.isfinite(positive), positive, 0)
+
+    each(find, row_blocks(D.shape))
     return scales, smallest
 
 
@@ -135,8 +139,11 @@ def exponential_decay(
         D.eliminate_zeros()
         D.sort_indices()
         return D
-    for block in row_blocks(D.shape):
-        _decay_values(D[block], left[block, None] * right, c, squared)
+
+    def decay(rows: slice) -> None:
+        _decay_values(D[rows], left[rows, None] * right, c, squared)
+
+    each(decay, row_blocks(D.shape))
     return D
 
 

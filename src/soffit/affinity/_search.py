@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from soffit._threads import each, n_threads
 from soffit._typing import FloatArray, IntArray, Matrix
 
 # Below this many columns a k-d tree beats comparing all pairs.
@@ -69,11 +70,10 @@ def neighbors_of(
 def _by_tree(
     X_new: FloatArray, X: FloatArray, n_neighbors: int, n_jobs: int | None
 ) -> tuple[IntArray, FloatArray]:
-    from joblib import effective_n_jobs
     from scipy.spatial import cKDTree
 
     distances, indices = cKDTree(X).query(
-        X_new, k=np.arange(1, n_neighbors + 1), workers=effective_n_jobs(n_jobs)
+        X_new, k=np.arange(1, n_neighbors + 1), workers=n_threads(n_jobs)
     )
     return np.asarray(indices), np.asarray(distances, dtype=X.dtype)
 
@@ -82,8 +82,6 @@ def _by_products(
     X_new: FloatArray, X: FloatArray, n_neighbors: int, n_jobs: int | None
 ) -> tuple[IntArray, FloatArray]:
     """Compare all pairs through matrix products; what rounding leaves open, by exact distances."""
-    from joblib import Parallel, delayed
-
     from soffit.affinity._search_kernel import nearest_by_rank
 
     X, X_new = np.ascontiguousarray(X), np.ascontiguousarray(X_new)
@@ -108,8 +106,7 @@ def _by_products(
         )
         return found
 
-    starts = range(0, len(X_new), _CHUNK)
-    parts = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(search)(first) for first in starts)
+    parts = each(search, range(0, len(X_new), _CHUNK), n_jobs)
     return np.vstack([p[0] for p in parts]), np.vstack([p[1] for p in parts])
 
 
@@ -124,7 +121,7 @@ def _by_scikit_learn(
         n_neighbors=n_neighbors,
         metric=metric,
         metric_params=metric_parameters(X, metric) or None,
-        n_jobs=n_jobs,
+        n_jobs=n_threads(n_jobs),
     ).fit(X)
     distances, indices = search.kneighbors(X_new)
     return indices, np.asarray(distances, dtype=X.dtype)

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from soffit._threads import each
 from soffit._typing import FloatArray
 from soffit.factorize._descent import Callback, Descent
 from soffit.factorize._problem import Factorization, Problem
@@ -25,7 +26,9 @@ from soffit.factorize._scale import (
 )
 from soffit.factorize._support import check_support, copy_start
 
+# Rows whose products are formed at once, and the pieces in which threads form them.
 _BLOCK = 128
+_PIECE = 64
 
 
 class _Sweep(Protocol):
@@ -108,16 +111,29 @@ def _dense_sweep(problem: Problem, theta: FloatArray) -> _Sweep:
     from soffit.factorize._kernels import sweep_block
 
     A = np.ascontiguousarray(problem.matrix)
-    n = len(A)
+    n, k = len(A), problem.n_clusters
+    earlier, later = np.empty((_BLOCK, k), dtype=A.dtype), np.empty((_BLOCK, k), dtype=A.dtype)
 
     def sweep(W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
-        total = np.zeros(problem.n_clusters)
+        total = np.zeros(k)
         for first in range(0, n, _BLOCK):
             rows = A[first : first + _BLOCK]
-            earlier = rows[:, :first] @ U[:first]
-            later = rows[:, first:] @ U[first:]
+            _products(rows, U, first, earlier, later)
             old = U[first : first + _BLOCK].copy()
             total += sweep_block(first, rows, earlier, later, W, U, old, theta, s, gram)
         return total
 
     return sweep
+
+
+def _products(
+    rows: FloatArray, U: FloatArray, first: int, earlier: FloatArray, later: FloatArray
+) -> None:
+    """Products of a block of rows with the objects before it, and with itself and those after."""
+
+    def multiply(piece: int) -> None:
+        part = slice(piece, min(piece + _PIECE, len(rows)))
+        np.matmul(rows[part, :first], U[:first], out=earlier[part])
+        np.matmul(rows[part, first:], U[first:], out=later[part])
+
+    each(multiply, range(0, len(rows), _PIECE))

@@ -57,7 +57,7 @@ class SoF(SimilarityClustering):
     verbose : int, default 0
         1 shows phases, 2 also iterations.
     n_jobs : int or None, default None
-        Threads for distances and neighbours.
+        Threads for distances and neighbours; None uses all cores. Results do not depend on it.
 
     Attributes
     ----------

@@ -76,7 +76,7 @@ class SoftClustering(SimilarityClustering):
     verbose : int, default 0
         1 shows phases, 2 also iterations.
     n_jobs : int or None, default None
-        Threads for the neighbour search.
+        Threads for the neighbour search; None uses all cores. Results do not depend on it.
 
     Attributes
     ----------

@@ -1,0 +1,46 @@
+"""Threads over pieces of work that never depend on the number of threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Threads are kept: a new one costs BLAS a new working buffer. A forked process has none of them.
+_pools: dict[int, ThreadPoolExecutor] = {}
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pools.clear)
+
+
+def n_threads(n_jobs: int | None = None) -> int:
+    """How many threads to use: as scikit-learn counts `n_jobs`; None means all cores.
+
+    None obeys OMP_NUM_THREADS, by which users and process pools keep cores free.
+    """
+    from joblib import cpu_count, effective_n_jobs
+
+    if n_jobs is not None:
+        return int(effective_n_jobs(n_jobs))
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    cores = int(cpu_count())
+    return min(cores, max(int(limit), 1)) if limit.isdigit() else cores
+
+
+def each(
+    function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None = None
+) -> list[Result]:
+    """Results of the function for all items, in their order.
+
+    The function should spend its time in code that releases the interpreter's lock, as NumPy's
+    and BLAS's loops do, and must not call `each` itself.
+    """
+    threads = n_threads(n_jobs)
+    if threads == 1:
+        return [function(item) for item in items]
+    if threads not in _pools:
+        _pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="soffit")
+    return list(_pools[threads].map(function, items))
