@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+# Entries of one piece of a matrix: large enough for BLAS, small beside the matrix itself.
+_BLOCK_ENTRIES = 2**21
 
 # Threads are kept: a new one costs BLAS a new working buffer. A forked process has none of them.
 _pools: dict[int, ThreadPoolExecutor] = {}
@@ -44,3 +47,10 @@ def each(
     if threads not in _pools:
         _pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="soffit")
     return list(_pools[threads].map(function, items))
+
+
+def row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Slices of a matrix's rows that depend on its shape alone."""
+    step = max(16, _BLOCK_ENTRIES // max(shape[1], 1))
+    for start in range(0, shape[0], step):
+        yield slice(start, min(start + step, shape[0]))

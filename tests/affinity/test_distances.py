@@ -10,7 +10,6 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import KNeighborsTransformer
 
-from soffit.affinity import _precomputed
 from soffit.affinity._distances import distances
 
 SCALED = ["braycurtis", "canberra", "chebyshev", "correlation", "cosine", "euclidean", "l1", "l2"]
@@ -27,7 +26,7 @@ def X():
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Several row blocks even for the small matrices of these tests."""
-    monkeypatch.setattr(_precomputed, "_BLOCK_ENTRIES", 64)
+    monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 64)
 
 
 features = st.tuples(st.integers(1, 12), st.integers(1, 4)).flatmap(

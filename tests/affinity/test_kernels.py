@@ -12,7 +12,6 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import KNeighborsTransformer
 
-from soffit.affinity import _precomputed
 from soffit.affinity._kernels import Cosine, Gaussian, Laplacian
 
 KERNELS = [
@@ -117,7 +116,7 @@ class TestCosine:
         assert np.array_equal(A, A.T)
 
     def test_storage_follows_the_density(self, monkeypatch):
-        monkeypatch.setattr(_precomputed, "_BLOCK_ENTRIES", 64)
+        monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 64)
         rng = np.random.default_rng(811)
         rare = sp.random_array((60, 400), density=0.008, rng=rng, format="csr")
         common = sp.random_array((60, 40), density=0.4, rng=rng, format="csr")

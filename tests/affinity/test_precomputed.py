@@ -142,7 +142,7 @@ def test_input_is_neither_changed_nor_shared(A):
 
 
 def test_mirror_upper_in_blocks(monkeypatch):
-    monkeypatch.setattr("soffit.affinity._precomputed._BLOCK_ENTRIES", 16)
+    monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 16)
     A = np.random.default_rng(97).random((50, 50))
     mirrored = A.copy()
     mirror_upper(mirrored)

@@ -11,7 +11,6 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsTransformer
 
-from soffit.affinity import _precomputed
 from soffit.affinity._relative import RelativeDistance, neighbor_distances
 
 
@@ -77,7 +76,7 @@ def test_permuting_the_objects_permutes_the_result(X, random):
 
 def test_several_row_blocks(X, monkeypatch):
     whole = RelativeDistance(neighbor=4).fit(X)
-    monkeypatch.setattr(_precomputed, "_BLOCK_ENTRIES", 64)
+    monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 64)
     parts = RelativeDistance(neighbor=4).fit(X)
     np.testing.assert_allclose(parts.matrix_, whole.matrix_, rtol=1e-12)
     np.testing.assert_allclose(parts.cross(X + 1), whole.cross(X + 1), rtol=1e-12)

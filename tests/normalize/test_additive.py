@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from soffit.normalize import _result, additive
+from soffit.normalize import additive
 
 # Negative entries are allowed here: side information makes them.
 matrices = (
@@ -75,7 +75,7 @@ def test_sparse_gives_the_same_array(A):
 
 def test_several_row_blocks(A, monkeypatch):
     expected = additive(A).matrix
-    monkeypatch.setattr(_result, "_BLOCK_ENTRIES", 64)
+    monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 64)
     np.testing.assert_array_equal(additive(A).matrix, expected)
 
 

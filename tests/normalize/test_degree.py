@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from soffit.normalize import _result, degree
+from soffit.normalize import degree
 
 matrices = (
     st.integers(1, 9)
@@ -48,7 +48,7 @@ def test_permuting_the_objects_permutes_the_result(A, random):
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_single_precision_is_kept_and_input_unchanged(storage, monkeypatch):
-    monkeypatch.setattr(_result, "_BLOCK_ENTRIES", 64)
+    monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 64)
     A = np.random.default_rng(317).random((40, 40))
     A += A.T
     narrow = storage(A.astype(np.float32))

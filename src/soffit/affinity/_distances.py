@@ -9,13 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._memory import check_allocation
-from soffit._threads import each
+from soffit._threads import each, row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity._precomputed import (
     checked_distance_block,
     checked_distances,
     mirror_upper,
-    row_blocks,
 )
 
 Metric: TypeAlias = str | Callable[..., float]

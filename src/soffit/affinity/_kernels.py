@@ -9,10 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._memory import check_allocation
+from soffit._threads import row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity._base import Affinity
 from soffit.affinity._distances import Metric, distances, objects_to_keep, unit_rows
-from soffit.affinity._precomputed import mirror_upper, row_blocks
+from soffit.affinity._precomputed import mirror_upper
 from soffit.affinity._relative import (
     check_neighbor,
     check_positive,

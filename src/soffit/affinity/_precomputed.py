@@ -10,14 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._memory import check_allocation
+from soffit._threads import row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity._base import Affinity
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# Entries of one working block: large enough for BLAS, small beside the matrix itself.
-_BLOCK_ENTRIES = 2**21
 # Largest |A - A.T| that still counts as rounding, as a share of the largest entry.
 _ASYMMETRY = {4: 1e-5, 8: 1e-8}
 _TRIPLES = 20_000
@@ -176,13 +175,6 @@ def asymmetry_tolerance(A: Matrix) -> float:
 def largest_entry(A: Matrix) -> float:
     """Largest |entry|, 0 when nothing is stored."""
     return max((float(np.abs(values).max()) for values in _value_blocks(A)), default=0.0)
-
-
-def row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Slices of rows that depend on the shape alone, hence never on the number of threads."""
-    step = max(16, _BLOCK_ENTRIES // max(shape[1], 1))
-    for start in range(0, shape[0], step):
-        yield slice(start, min(start + step, shape[0]))
 
 
 def mirror_upper(A: FloatArray) -> None:

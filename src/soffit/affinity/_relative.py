@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from soffit._threads import each
+from soffit._threads import each, row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity._base import Affinity
 from soffit.affinity._distances import Metric, distances, objects_to_keep
-from soffit.affinity._precomputed import mirror_upper, row_blocks
+from soffit.affinity._precomputed import mirror_upper
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soffit._threads import row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
-from soffit.normalize._result import Normalized, new_array, row_blocks, row_sums
+from soffit.normalize._result import Normalized, new_array, row_sums
 
 _WHAT = "the additive normalization, whose result is dense even for sparse affinities,"
 

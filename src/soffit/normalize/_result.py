@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from soffit._memory import check_allocation
+from soffit._threads import row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
-
-_BLOCK_ENTRIES = 2**21
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,10 +73,3 @@ def new_array(shape: tuple[int, ...], dtype: np.dtype[np.floating], *, what: str
     remedy = "Use affinity='nearest_neighbors' with normalization='degree' or 'sinkhorn'."
     check_allocation(shape, dtype, what=what, remedy=remedy)
     return np.empty(shape, dtype=dtype)
-
-
-def row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Slices of rows whose working copies stay small."""
-    step = max(16, _BLOCK_ENTRIES // max(shape[1], 1))
-    for start in range(0, shape[0], step):
-        yield slice(start, min(start + step, shape[0]))
