@@ -12,14 +12,15 @@ from threadpoolctl import threadpool_limits
 from soffit.factorize import _partition
 from soffit.factorize._partition import (
     best_partition,
-    candidate_partitions,
     cluster_kmeans,
     cluster_qr,
     conductance_gain,
     cut_gain,
     group_weights,
     merge_groups,
+    merged_partitions,
     n_fine_vectors,
+    rounded_partitions,
     size_aware_cut,
     unit_rows,
 )
@@ -221,14 +222,35 @@ def test_candidates_are_partitions_into_k(rng, storage, k):
     A, _ = block_graph([30, 20, 40], rng)
     A = storage(A)
     _, V = leading_eigenvectors(normalize(A, "degree").matrix, n_fine_vectors(90, k))
-    candidates = candidate_partitions(A, V, k, random_state=7)
-    assert len(candidates) >= 4
-    for labels in candidates:
+    rounded = rounded_partitions(V[:, :k], random_state=7)
+    merged = merged_partitions(A, V, k, random_state=7)
+    assert len(rounded) == 7
+    assert len(merged) >= 2
+    for labels in rounded + merged:
         assert labels.shape == (90,)
         assert set(labels.tolist()) <= set(range(k))
-    best = best_partition(A, V, k, random_state=7)
-    assert size_aware_cut(A, best, k) == min(size_aware_cut(A, c, k) for c in candidates)
-    assert np.array_equal(best, best_partition(A, V, k, random_state=7))
+    best = size_aware_cut(A, best_partition(A, V, k, random_state=7), k)
+    assert best <= min(size_aware_cut(A, labels, k) for labels in rounded)
+    assert best <= min(size_aware_cut(A, labels, k) for labels in merged) + 0.05
+    again = best_partition(A, V, k, random_state=7)
+    assert np.array_equal(best_partition(A, V, k, random_state=7), again)
+
+
+def test_splinters_are_taken_only_for_want_of_others(monkeypatch):
+    # Two halves that touch, and two objects apart: the smallest cut sets the two apart.
+    A = np.full((122, 122), 0.2)
+    A[:60, :60] = A[60:120, 60:120] = 1.0
+    A[120:] = A[:, 120:] = 0.0
+    A[120:, 120:] = 1.0
+    A[119, 120] = A[120, 119] = 1e-6
+    fair, splinter = np.repeat([0, 1], [60, 62]), np.repeat([0, 1], [120, 2])
+    assert size_aware_cut(A, splinter, 2) < size_aware_cut(A, fair, 2)
+    module = "soffit.factorize._partition."
+    monkeypatch.setattr(module + "merged_partitions", lambda *a, **k: [])
+    for offered, expected in (([splinter, fair], fair), ([splinter], splinter)):
+        monkeypatch.setattr(module + "rounded_partitions", lambda *a, o=offered, **k: o)
+        chosen = best_partition(A, np.zeros((122, 2)), 2, random_state=7)
+        assert np.array_equal(chosen, expected)
 
 
 def test_every_object_its_own_cluster(rng):

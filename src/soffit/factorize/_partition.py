@@ -27,6 +27,8 @@ _KMEANS_STARTS = 6
 _KMEANS_FINER = ((1.5, 0), (1.5, 1), (2.0, 0))
 # A cluster below this share of an even one is a splinter.
 _SPLINTER_SHARE = 0.05
+# Merging finds slightly smaller cuts through touching clusters, too: it must be clearly better.
+_MARGIN_OF_MERGING = 0.05
 
 MergeRule = Callable[[FloatArray, FloatArray], FloatArray]
 
@@ -115,23 +117,25 @@ def n_fine_vectors(n_objects: int, n_clusters: int) -> int:
     return max(min(max(4 * n_clusters, 20), n_objects // 6, 150), n_clusters)
 
 
-def candidate_partitions(
+def rounded_partitions(V: FloatArray, *, random_state: int) -> list[IntArray]:
+    """As many clusters as eigenvectors, by QR and by single runs of k-means."""
+    seeds = [(random_state + start) % 2**31 for start in range(_KMEANS_STARTS)]
+    return [cluster_qr(V), *(cluster_kmeans(V, random_state=s, n_init=1) for s in seeds)]
+
+
+def merged_partitions(
     A: Matrix, V: FloatArray, n_clusters: int, *, random_state: int
 ) -> list[IntArray]:
-    """Roundings of k eigenvectors (QR and k-means), and finer cuts merged down to k."""
-    leading = V[:, :n_clusters]
-    candidates = [cluster_qr(leading)]
-    for start in range(_KMEANS_STARTS):
-        seed = (random_state + start) % 2**31
-        candidates.append(cluster_kmeans(leading, random_state=seed, n_init=1))
+    """Finer cuts, merged down to k clusters by two rules."""
+    merged = []
     for fine in _finer_cuts(V, n_clusters, random_state):
         _, group = np.unique(fine, return_inverse=True)
         n_groups = int(group.max()) + 1
         if n_groups > n_clusters:
             between = group_weights(A, group, n_groups)
             for rule in (conductance_gain, cut_gain):
-                candidates.append(merge_groups(between, n_clusters, rule)[group])
-    return candidates
+                merged.append(merge_groups(between, n_clusters, rule)[group])
+    return merged
 
 
 def _finer_cuts(V: FloatArray, n_clusters: int, random_state: int) -> list[IntArray]:
@@ -150,9 +154,13 @@ def best_partition(A: Matrix, V: FloatArray, n_clusters: int, *, random_state: i
 
     On data with far outliers the smallest cuts are those that set a few outliers apart.
     """
-    candidates = candidate_partitions(A, V, n_clusters, random_state=random_state)
+    rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
+    merged = merged_partitions(A, V, n_clusters, random_state=random_state)
     least = _SPLINTER_SHARE * len(V) / n_clusters
-    whole = [c for c in candidates if np.bincount(c, minlength=n_clusters).min() >= least]
-    chosen = whole or candidates
-    scores = [size_aware_cut(A, labels, n_clusters) for labels in chosen]
-    return chosen[int(np.argmin(scores))]
+    ranking = []
+    for number, labels in enumerate([*rounded, *merged]):
+        score = size_aware_cut(A, labels, n_clusters)
+        margin = _MARGIN_OF_MERGING if number >= len(rounded) else 0.0
+        has_splinter = bool(np.bincount(labels, minlength=n_clusters).min() < least)
+        ranking.append((has_splinter, score + margin, number))
+    return [*rounded, *merged][min(ranking)[2]]

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from soffit._typing import FloatArray, Matrix
 
-Scale = Literal["none", "single", "cluster"]
-SCALES: tuple[Scale, ...] = ("none", "single", "cluster")
+Scale = Literal["none", "single", "cluster", "held"]
+SCALES: tuple[Scale, ...] = ("none", "single", "cluster", "held")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,11 @@ class Problem:
         The symmetric, nonnegative A, after normalization.
     n_clusters : int
         Number of columns of W.
-    scale : {"none", "single", "cluster"}
-        s fixed at 1, one common value, or one value a cluster.
+    scale : {"none", "single", "cluster", "held"}
+        s fixed at 1; one common value; one value a cluster; or one value a cluster that is fitted
+        to the start and held from there on. A fitted value a cluster leaves a column of W free to
+        shrink while its scale grows, so that its entries say less and less about membership; a
+        held one does not.
     degrees : array of shape (n,), optional
         Degree correction: theta is the square root of degrees over their mean. None means 1.
     pair_weight : array or CSR of shape (n, n), optional

@@ -95,6 +95,8 @@ def best_scale(
         denominator = float(H.sum())
         alpha = float(b.sum()) / denominator if denominator > 0 else 1.0
         return np.full(k, min(max(alpha, 0.0), limit))
+    if problem.scale == "held" and previous is not None:
+        return previous
     s = _nonnegative_minimum(H, b)
     if s.max() > limit:
         s = _descend_to_minimum(H, b, np.minimum(s, limit), limit)

@@ -63,7 +63,8 @@ class SoftClustering(SimilarityClustering):
     n_neighbors : int, default 15
         Neighbours of each object in the graph.
     scale : {"cluster", "single"}, default "cluster"
-        One scale a cluster, or one for all, which favours clusters of equal size.
+        One scale a cluster, set by the start, or one for all, which favours clusters of equal
+        size.
     standardize : {"auto", True, False}, default "auto"
         Bring columns to unit standard deviation; "auto" does so when the largest is more than 20
         times the median, which only different units of measurement explain.
@@ -169,7 +170,12 @@ class SoftClustering(SimilarityClustering):
         normalized = normalize(A, "degree")
         progress.phase("start")
         labels = self._partition(A, normalized.matrix, degrees)
-        problem = Problem(normalized.matrix, self.n_clusters, scale=self.scale, degrees=degrees)
+        problem = Problem(
+            normalized.matrix,
+            self.n_clusters,
+            scale="held" if self.scale == "cluster" else "single",
+            degrees=degrees,
+        )
         found = solve_rows(
             problem,
             labels_start(labels, self.n_clusters),
