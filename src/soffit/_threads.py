@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -24,13 +25,20 @@ def n_threads(n_jobs: int | None = None) -> int:
 
     None obeys OMP_NUM_THREADS, by which users and process pools keep cores free.
     """
-    from joblib import cpu_count, effective_n_jobs
-
     if n_jobs is not None:
+        from joblib import effective_n_jobs
+
         return int(effective_n_jobs(n_jobs))
     limit = os.environ.get("OMP_NUM_THREADS", "")
-    cores = int(cpu_count())
-    return min(cores, max(int(limit), 1)) if limit.isdigit() else cores
+    return min(_n_cores(), max(int(limit), 1)) if limit.isdigit() else _n_cores()
+
+
+@cache
+def _n_cores() -> int:
+    """Cores this process may use; joblib asks the system anew each time, which takes a while."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
 
 
 def each(

@@ -29,6 +29,7 @@ from soffit.factorize._support import check_support, copy_start
 # Rows whose products are formed at once, and the pieces in which threads form them.
 _BLOCK = 128
 _PIECE = 64
+_SMALL = 2**18
 
 
 class _Sweep(Protocol):
@@ -136,4 +137,5 @@ def _products(
         np.matmul(rows[part, :first], U[:first], out=earlier[part])
         np.matmul(rows[part, first:], U[first:], out=later[part])
 
-    each(multiply, range(0, len(rows), _PIECE))
+    # Small products are done before a second thread has begun.
+    each(multiply, range(0, len(rows), _PIECE), 1 if rows.size < _SMALL else None)
