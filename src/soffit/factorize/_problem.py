@@ -12,24 +12,33 @@ from soffit._typing import FloatArray, Matrix
 
 Scale = Literal["none", "single", "cluster", "held"]
 SCALES: tuple[Scale, ...] = ("none", "single", "cluster", "held")
+# Loss and constraint on the factor that go together: one row of the family a pair.
+FAMILIES = (("l2", "simplex"), ("l2", "nonnegative"), ("kl", "columns"))
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    r"""Fit a symmetric matrix by a factor with rows on the probability simplex.
+    r"""Fit a symmetric matrix by a nonnegative factor, :math:`A \approx G S G^\top`.
 
-    .. math:: \min_{W, s} \sum_{ij} m_{ij} \big(A_{ij} - \theta_i\theta_j \sum_c s_c W_{ic} W_{jc}
-              \big)^2, \qquad W \ge 0,\; W 1 = 1
+    With squared error,
+
+    .. math:: \min_{G, s} \sum_{ij} m_{ij} \big(A_{ij} - \theta_i\theta_j \sum_c s_c G_{ic} G_{jc}
+              \big)^2, \qquad G \ge 0,
+
+    where the rows of G lie on the probability simplex or are free; or with the divergence
+
+    .. math:: \min_{G, s} \sum_{ij} A_{ij} \log \frac{A_{ij}}{(G S G^\top)_{ij}} - A_{ij}
+              + (G S G^\top)_{ij}, \qquad G \ge 0,\; G^\top 1 = 1.
 
     Parameters
     ----------
     matrix : array or CSR of shape (n, n)
         The symmetric, nonnegative A, after normalization.
     n_clusters : int
-        Number of columns of W.
+        Number of columns of G.
     scale : {"none", "single", "cluster", "held"}
         s fixed at 1; one common value; one value a cluster; or one value a cluster that is fitted
-        to the start and held from there on. A fitted value a cluster leaves a column of W free to
+        to the start and held from there on. A fitted value a cluster leaves a column of G free to
         shrink while its scale grows, so that its entries say less and less about membership; a
         held one does not.
     degrees : array of shape (n,), optional
@@ -38,10 +47,16 @@ class Problem:
         The weights m; a zero means that the pair is unknown. None means 1.
     diagonal : bool
         Whether the pairs (i, i) count.
-    loss : {"l2"}
-        The measure of misfit.
-    constraint : {"simplex"}
-        The set to which the rows of the factor belong.
+    loss : {"l2", "kl"}
+        Squared error or Kullback-Leibler divergence.
+    constraint : {"simplex", "nonnegative", "columns"}
+        Rows of the factor on the simplex; nonnegative; or columns on the simplex (with "kl").
+    sparsity : float
+        Prior on memberships, with "kl": each share of an object loses this much (as a share of
+        the object's degree) in every step, and small ones vanish. 0 means none.
+    pruning : float
+        Prior on cluster weights, with "kl": each cluster loses this share of the total weight in
+        every step, and small clusters vanish. 0 means none.
     """
 
     matrix: Matrix
@@ -50,22 +65,29 @@ class Problem:
     degrees: FloatArray | None = None
     pair_weight: Matrix | None = None
     diagonal: bool = False
-    loss: Literal["l2"] = "l2"
-    constraint: Literal["simplex"] = "simplex"
+    loss: Literal["l2", "kl"] = "l2"
+    constraint: Literal["simplex", "nonnegative", "columns"] = "simplex"
+    sparsity: float = 0.0
+    pruning: float = 0.0
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
             raise ValueError(f"scale must be one of {list(SCALES)}, got {self.scale!r}.")
-        if self.loss != "l2":
-            raise ValueError(f"loss must be 'l2', got {self.loss!r}.")
-        if self.constraint != "simplex":
-            raise ValueError(f"constraint must be 'simplex', got {self.constraint!r}.")
+        if self.family not in FAMILIES:
+            raise ValueError(
+                f"loss and constraint must be one of the pairs {list(FAMILIES)}, got {self.family}."
+            )
         n = self.matrix.shape[0]
         if self.matrix.shape != (n, n):
             raise ValueError(f"matrix must be square, got shape {self.matrix.shape}.")
         weight = self.pair_weight
         if weight is not None and weight.shape != (n, n):
             raise ValueError(f"pair_weight must have shape {(n, n)}, got {weight.shape}.")
+
+    @property
+    def family(self) -> tuple[str, str]:
+        """Loss and constraint."""
+        return self.loss, self.constraint
 
     @property
     def n_objects(self) -> int:
@@ -94,7 +116,7 @@ class Factorization:
     Parameters
     ----------
     factor : array of shape (n, k)
-        W, rows on the simplex.
+        G: its rows or columns lie on the simplex, or it is nonnegative, as the problem asks.
     scale : array of shape (k,)
         s, one value a cluster (all equal for a single scale).
     objective : float

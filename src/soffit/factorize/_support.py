@@ -16,17 +16,25 @@ class Support:
 
     scales: tuple[Scale, ...]
     diagonal: tuple[bool, ...]
+    family: tuple[str, str] = ("l2", "simplex")
     degrees: bool = False
     pair_weight: bool = False
     # Degrees and pair weights in one problem.
     weighted_degrees: bool = False
 
 
+_NONNEGATIVE = Support(
+    scales=("none",), diagonal=(False,), family=("l2", "nonnegative"), pair_weight=True
+)
 SUPPORT: dict[str, Support] = {
     "rows": Support(scales=SCALES, diagonal=(False,), degrees=True, pair_weight=True),
     "gradient": Support(scales=SCALES, diagonal=(False, True), degrees=True),
     "penalty": Support(scales=("none",), diagonal=(True,)),
     "growth": Support(scales=("none", "single"), diagonal=(True,)),
+    "multiplicative": _NONNEGATIVE,
+    "parallel": _NONNEGATIVE,
+    "coordinate": _NONNEGATIVE,
+    "em": Support(scales=("cluster",), diagonal=(True,), family=("kl", "columns")),
 }
 
 
@@ -34,6 +42,8 @@ def refused_fields(solver: str, problem: Problem) -> list[str]:
     """The fields of the problem that the solver does not handle, as they would be written."""
     support = SUPPORT[solver]
     refused = []
+    if problem.family != support.family:
+        refused.append(f"loss={problem.loss!r} with constraint={problem.constraint!r}")
     if problem.scale not in support.scales:
         refused.append(f"scale={problem.scale!r}")
     if problem.diagonal not in support.diagonal:
@@ -67,9 +77,13 @@ def copy_start(problem: Problem, start: FloatArray) -> FloatArray:
     expected = (problem.n_objects, problem.n_clusters)
     if np.shape(start) != expected:
         raise ValueError(f"start must have shape {expected}, got {np.shape(start)}.")
-    W = np.array(start, dtype=problem.matrix.dtype, order="C")
-    if not (W.min(initial=0.0) >= 0.0 and np.all(np.abs(W.sum(axis=1) - 1.0) <= 1e-3)):
+    G = np.array(start, dtype=problem.matrix.dtype, order="C")
+    if not (G.min(initial=0.0) >= 0.0 and np.isfinite(G).all()):
+        raise ValueError("start must be nonnegative and finite.")
+    if problem.constraint == "nonnegative":
+        return G
+    if not np.all(np.abs(G.sum(axis=1) - 1.0) <= 1e-3):
         raise ValueError(
             "The rows of start must be nonnegative and sum to one: divide each by its sum."
         )
-    return W
+    return G
