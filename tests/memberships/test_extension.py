@@ -24,7 +24,7 @@ def fitted_rows(rng, n=30, k=3, *, degrees=True, dtype=np.float64):
     W = rng.dirichlet(np.full(k, 0.4), size=n).astype(dtype)
     s = rng.uniform(0.2, 1.5, size=k)
     problem = Problem(
-        np.zeros((n, n), dtype=dtype),
+        np.ones((n, n), dtype=dtype),
         k,
         scale="cluster",
         degrees=rng.uniform(0.5, 3.0, size=n) if degrees else None,
@@ -52,7 +52,7 @@ def test_row_minimises_its_loss(rng, storage, degrees, k):
     rows, problem, W, s = fitted_rows(rng, k=k, degrees=degrees)
     block = rng.random((8, 30)) * (rng.random((8, 30)) < 0.6)
     sums = rng.uniform(0.5, 3.0, size=8)
-    placed = rows.place(storage(block), sums, np.full(k, 1 / k))
+    placed = rows.place(storage(block), sums)
     assert np.all(placed >= 0)
     np.testing.assert_allclose(placed.sum(axis=1), 1.0, atol=1e-12)
     theta = np.sqrt(sums / problem.degrees.mean()) if degrees else np.ones(8)
@@ -75,7 +75,7 @@ def test_no_point_of_a_grid_is_better(seed):
     rng = np.random.default_rng(seed)
     rows, problem, W, s = fitted_rows(rng, n=8, k=3)
     block = rng.random((1, 8))
-    placed = rows.place(block, np.array([1.3]), np.full(3, 1 / 3))
+    placed = rows.place(block, np.array([1.3]))
     theta = np.sqrt(1.3 / problem.degrees.mean())
     arguments = (block[0], theta * problem.row_factors()[:, None] * W * s)
     steps = np.arange(21) / 20
@@ -92,7 +92,7 @@ def test_fitted_objects_find_their_own_rows(rng):
     done = normalize(A, "degree")
     problem = Problem(done.matrix, 3, scale="cluster", degrees=degrees)
     found = solve_rows(problem, labels_start(labels, 3), max_iter=500, tol=1e-12)
-    placed = FittedRows.of(problem, found).place(done.matrix, degrees, found.factor.mean(axis=0))
+    placed = FittedRows.of(problem, found).place(done.matrix, degrees)
     # A new object sees also the fitted one it copies, so that rows agree up to one term in 60.
     assert np.array_equal(placed.argmax(axis=1), labels)
     assert np.abs(placed - found.factor).mean() < 0.05
@@ -104,47 +104,53 @@ def test_fitted_objects_find_their_own_rows(rng):
 @storages
 @pytest.mark.parametrize("degrees", [False, True])
 def test_objects_without_affinity_get_the_prior(rng, storage, degrees):
-    rows, *_ = fitted_rows(rng, degrees=degrees)
+    rows, _, W, _ = fitted_rows(rng, degrees=degrees)
     block = rng.random((3, 30))
     block[1] = 0
-    prior = np.array([0.2, 0.5, 0.3])
-    placed = rows.place(storage(block), block.sum(axis=1), prior)
-    assert np.array_equal(placed[1], prior)
-    assert not np.allclose(placed[0], prior)
+    placed = rows.place(storage(block), block.sum(axis=1))
+    assert np.array_equal(placed[1], W.mean(axis=0))
+    assert not np.allclose(placed[0], W.mean(axis=0))
+
+
+def test_fitted_objects_without_a_tie_get_the_mean_of_the_others(rng):
+    A = np.ones((5, 5)) - np.eye(5)
+    A[2] = A[:, 2] = 0
+    W = rng.dirichlet(np.ones(3), size=5)
+    fitted = FittedRows.of(Problem(A, 3), factorization(W, np.ones(3))).fitted()
+    np.testing.assert_allclose(fitted[2], W[[0, 1, 3, 4]].mean(axis=0))
+    assert np.array_equal(fitted[[0, 1, 3, 4]], W[[0, 1, 3, 4]])
 
 
 def test_fit_without_any_tie_gives_the_prior(rng):
     problem = Problem(sp.csr_array((4, 4)), 2, degrees=np.zeros(4))
-    rows = FittedRows.of(problem, factorization(np.full((4, 2), 0.5), np.ones(2)))
-    placed = rows.place(sp.csr_array((3, 4)), np.zeros(3), np.array([0.3, 0.7]))
-    assert placed.tolist() == [[0.3, 0.7]] * 3
+    rows = FittedRows.of(problem, factorization(rng.dirichlet([1, 1], size=4), np.ones(2)))
+    placed = rows.place(sp.csr_array((3, 4)), np.zeros(3))
+    assert placed.tolist() == [[0.5, 0.5]] * 3
 
 
 def test_storage_does_not_matter(rng):
     rows, *_ = fitted_rows(rng)
     block = rng.random((5, 30)) * (rng.random((5, 30)) < 0.3)
-    prior = np.full(3, 1 / 3)
-    dense = rows.place(block, block.sum(axis=1), prior)
-    stored = rows.place(sp.csr_array(block), block.sum(axis=1), prior)
+    dense = rows.place(block, block.sum(axis=1))
+    stored = rows.place(sp.csr_array(block), block.sum(axis=1))
     np.testing.assert_allclose(dense, stored, atol=1e-12)
 
 
 def test_rows_do_not_depend_on_their_company(rng):
     rows, *_ = fitted_rows(rng)
     block = rng.random((6, 30))
-    sums, prior = block.sum(axis=1), np.full(3, 1 / 3)
-    together = rows.place(block, sums, prior)
-    alone = np.vstack([rows.place(block[[i]], sums[[i]], prior) for i in range(6)])
+    sums = block.sum(axis=1)
+    together = rows.place(block, sums)
+    alone = np.vstack([rows.place(block[[i]], sums[[i]]) for i in range(6)])
     np.testing.assert_allclose(together, alone, atol=1e-9)
 
 
 def test_single_precision(rng):
     seed = int(rng.integers(2**31))
     block = rng.random((6, 30))
-    prior = np.array([0.2, 0.3, 0.5])
     single, double = (
         fitted_rows(np.random.default_rng(seed), dtype=dtype)[0].place(
-            block.astype(dtype), block.sum(axis=1), prior.astype(dtype)
+            block.astype(dtype), block.sum(axis=1)
         )
         for dtype in (np.float32, np.float64)
     )
@@ -156,10 +162,9 @@ def test_single_precision(rng):
 
 def test_input_is_left_alone_and_pickling_changes_nothing(rng):
     rows, *_ = fitted_rows(rng)
-    block, prior = rng.random((4, 30)), np.full(3, 1 / 3)
-    before = block.copy(), prior.copy()
-    placed = rows.place(block, block.sum(axis=1), prior)
-    assert np.array_equal(block, before[0])
-    assert np.array_equal(prior, before[1])
-    again = pickle.loads(pickle.dumps(rows)).place(block, block.sum(axis=1), prior)
+    block = rng.random((4, 30))
+    before = block.copy()
+    placed = rows.place(block, block.sum(axis=1))
+    assert np.array_equal(block, before)
+    again = pickle.loads(pickle.dumps(rows)).place(block, block.sum(axis=1))
     assert placed.tobytes() == again.tobytes()

@@ -7,6 +7,7 @@ from soffit.affinity._kernels import Cosine, Gaussian, Laplacian
 from soffit.affinity._precomputed import Precomputed
 from soffit.affinity._registry import AFFINITIES, Settings, make_affinity
 from soffit.affinity._relative import RelativeDistance
+from soffit.affinity._side import SideInformation
 
 __all__ = [
     "AFFINITIES",
@@ -19,5 +20,6 @@ __all__ = [
     "Precomputed",
     "RelativeDistance",
     "Settings",
+    "SideInformation",
     "make_affinity",
 ]

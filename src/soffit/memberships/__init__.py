@@ -4,14 +4,17 @@ from soffit.memberships._entropy import entropy
 from soffit.memberships._extension import FittedRows
 from soffit.memberships._matching import align, match_clusters
 from soffit.memberships._mixture import SeededMixture, fit_seeded_mixture
+from soffit.memberships._registry import Extension, extension
 from soffit.memberships._walk import Walk, random_walk, sharpen, walk_length
 
 __all__ = [
+    "Extension",
     "FittedRows",
     "SeededMixture",
     "Walk",
     "align",
     "entropy",
+    "extension",
     "fit_seeded_mixture",
     "match_clusters",
     "random_walk",

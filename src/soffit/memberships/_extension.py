@@ -26,6 +26,7 @@ class FittedRows:
     rows: FloatArray
     scale: FloatArray
     mean_degree: float | None
+    memberships: FloatArray
 
     @classmethod
     def of(cls, problem: Problem, found: Factorization) -> FittedRows:
@@ -35,10 +36,15 @@ class FittedRows:
             rows=problem.row_factors()[:, None] * found.factor,
             scale=found.scale,
             mean_degree=None if degrees is None else float(np.mean(degrees)),
+            memberships=with_prior(found.factor, linkage(problem)),
         )
 
-    def place(self, block: Matrix, degrees: FloatArray, prior: FloatArray) -> FloatArray:
-        """Rows of the factor for new objects.
+    def fitted(self) -> FloatArray:
+        """Memberships of the fitted objects."""
+        return self.memberships
+
+    def place(self, block: Matrix, degrees: FloatArray) -> FloatArray:
+        """Memberships of new objects.
 
         Parameters
         ----------
@@ -46,8 +52,6 @@ class FittedRows:
             Normalized affinities of the new objects to the fitted ones.
         degrees : array of shape (m,)
             Sums of their affinities before normalization.
-        prior : array of shape (k,)
-            The answer for objects without any affinity.
         """
         from soffit.factorize._kernels import solve_new_rows
 
@@ -58,7 +62,26 @@ class FittedRows:
         gram = np.asarray(self.rows.T @ self.rows, dtype=np.float64)
         linear = np.asarray(block @ self.rows, dtype=np.float64)
         linear = np.ascontiguousarray(linear * (self.scale / theta[:, None]))
+        prior = self.memberships.mean(axis=0)
         placed = np.tile(np.asarray(prior, dtype=np.float64), (len(degrees), 1))
         solve_new_rows(np.outer(self.scale, self.scale) * gram, linear, placed)
         placed[~connected] = prior
         return placed.astype(self.rows.dtype)
+
+
+def linkage(problem: Problem) -> FloatArray:
+    """How strongly each object is tied to others, as far as the problem knows."""
+    if problem.degrees is not None:
+        return problem.degrees
+    A = problem.matrix
+    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel() - np.asarray(A.diagonal())
+
+
+def with_prior(rows: FloatArray, degrees: FloatArray) -> FloatArray:
+    """Objects tied to no other get the mean membership: nothing is known about them."""
+    isolated = degrees <= 0
+    if not isolated.any():
+        return rows
+    rows = rows.copy()
+    rows[isolated] = rows[~isolated].mean(axis=0) if not isolated.all() else 1.0 / rows.shape[1]
+    return rows

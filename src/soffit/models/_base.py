@@ -20,10 +20,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit.affinity import Affinity, Precomputed, Settings, make_affinity
+from soffit.affinity import Affinity, Precomputed, Settings, SideInformation, make_affinity
 from soffit.factorize import Factorization, Problem
 from soffit.inputs import read_input
-from soffit.memberships import FittedRows, entropy
+from soffit.memberships import entropy, extension
+from soffit.models._known import Known
 from soffit.models._parameters import (
     Number,
     OrNone,
@@ -40,6 +41,17 @@ if TYPE_CHECKING:
 
 # Entries of one dense block of affinities between new and fitted objects.
 _BLOCK_ENTRIES = 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a model's factorization step receives from the template."""
+
+    A: Matrix
+    random_state: np.random.RandomState
+    progress: Progress
+    side: SideInformation | None = None
+    pair_weight: Matrix | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +82,7 @@ class SimilarityClustering(
         "n_jobs": OrNone(WholeNumber(-(2**15))),
     }
     # Parameters, declared here for the type checker; every model's __init__ assigns them.
-    n_clusters: int
+    n_clusters: Any
     affinity: Any
     metric: Any
     n_neighbors: int
@@ -97,26 +109,30 @@ class SimilarityClustering(
         self
             The fitted model.
         """
+        return self._fit(X)
+
+    def _fit(self, X: Any, known: Known | None = None) -> Self:
+        """What every `fit` does; models that take more than X pass it on as `known`."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
         progress = Progress(type(self).__name__, int(self.verbose))
         # One thread for BLAS: the same bytes on any machine. Own loops use `n_jobs` threads.
         with threadpool_limits(limits=1):
-            self._fit(X, progress)
+            self._run(X, known or Known(), progress)
         if not self.converged_:
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.n_iter_} iterations before it "
                 "converged. Increase max_iter, or tol if this precision is enough.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 
-    def _fit(self, X: Any, progress: Progress) -> None:
+    def _run(self, X: Any, known: Known, progress: Progress) -> None:
         given = read_input(X)
         builder = self._make_affinity(given.kind)
         table = self._validated(given.data, builder, reset=True)
         n = table.shape[0]
-        if n < self.n_clusters:
+        if self.n_clusters is not None and n < self.n_clusters:
             raise ValueError(
                 f"n_clusters={self.n_clusters} is larger than the number of objects, "
                 f"n_samples={n}. Choose n_clusters of at most {n}."
@@ -125,32 +141,35 @@ class SimilarityClustering(
         self._affinity = builder.fit(self._prepare(table, builder))
         A = self._affinity.matrix_
         random_state = check_random_state(self.random_state)
+        task = Task(
+            A,
+            random_state,
+            progress,
+            side=known.side_information(n, given.names),
+            pair_weight=known.checked_pair_weight(n, A.dtype),
+        )
         progress.phase("factorization")
-        solution = self._solve(A, random_state, progress)
-        factor = _with_prior(solution.found.factor, _linkage(solution.problem))
-        self._rows = FittedRows.of(solution.problem, solution.found)
+        solution = self._solve(task)
+        self._extension = extension(solution.problem, solution.found)
         self._normalized = solution.normalized
-        self._prior = factor.mean(axis=0)
         progress.phase("memberships")
         self.affinity_matrix_ = A
-        self.factor_ = factor
+        self.factor_ = solution.found.factor
         self.scale_ = solution.found.scale
         self.objective_ = solution.found.objective
         self.objective_history_ = solution.found.history
         self.n_iter_ = solution.found.n_iter
         self.converged_ = solution.found.converged
-        self.n_clusters_ = int(self.n_clusters)
+        self.n_clusters_ = self.factor_.shape[1]
         self.object_names_ = given.names
-        self.memberships_ = self._report(factor, random_state)
+        self.memberships_ = self._report(self._extension.fitted(), random_state)
         self.labels_ = self.memberships_.argmax(axis=1)
         self.entropy_ = entropy(self.memberships_)
         progress.finish(f"{self.n_iter_} iterations, objective {self.objective_:.6g}")
 
     # --- what models define --------------------------------------------------------------------
 
-    def _solve(
-        self, A: Matrix, random_state: np.random.RandomState, progress: Progress
-    ) -> Solution:
+    def _solve(self, task: Task) -> Solution:
         raise TypeError("a model must define _solve")
 
     def _settings(self) -> Settings:
@@ -170,13 +189,13 @@ class SimilarityClustering(
         """The same change for new objects."""
         return table
 
-    def _report(self, factor: FloatArray, random_state: np.random.RandomState) -> FloatArray:
-        """Memberships from the factor; in the base they are the factor itself."""
-        return factor
+    def _report(self, rows: FloatArray, random_state: np.random.RandomState) -> FloatArray:
+        """Memberships from the factor's rows as probabilities; the base leaves those."""
+        return rows
 
-    def _report_new(self, factor: FloatArray, table: Any, block: Matrix) -> FloatArray:
-        """Memberships of new objects from their rows of the factor."""
-        return factor
+    def _report_new(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+        """The same for new objects."""
+        return rows
 
     # --- results -------------------------------------------------------------------------------
 
@@ -212,7 +231,7 @@ class SimilarityClustering(
     def _place(self, table: Any) -> FloatArray:
         block = self._affinity.cross(table)
         degrees = np.asarray(block.sum(axis=1), dtype=np.float64).ravel()
-        placed = self._rows.place(self._normalized.cross(block), degrees, self._prior)
+        placed = self._extension.place(self._normalized.cross(block), degrees)
         return self._report_new(placed, table, block)
 
     def predict(self, X: Any) -> IntArray:
@@ -245,7 +264,7 @@ class SimilarityClustering(
         """
         return self.predict_proba(X)
 
-    def fit_predict_proba(self, X: Any, y: Any = None) -> FloatArray:
+    def fit_predict_proba(self, X: Any, y: Any = None, **known: Any) -> FloatArray:
         """Cluster the objects and return their memberships.
 
         Parameters
@@ -254,13 +273,15 @@ class SimilarityClustering(
             As for `fit`.
         y : None
             Not used.
+        **known
+            What else the model's `fit` takes.
 
         Returns
         -------
         ndarray of shape (n, k)
             `memberships_`.
         """
-        return self.fit(X).memberships_
+        return self.fit(X, **known).memberships_
 
     # --- the door ------------------------------------------------------------------------------
 
@@ -285,7 +306,7 @@ class SimilarityClustering(
                 "affinity='precomputed' if it holds similarities, metric='precomputed' if it "
                 "holds distances.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         return table
 
@@ -306,25 +327,6 @@ class SimilarityClustering(
         # scikit-learn's checks read these of everything that has predict_proba.
         tags.classifier_tags = ClassifierTags(multi_class=True)
         return tags
-
-
-def _linkage(problem: Problem) -> FloatArray:
-    """How strongly each object is tied to others, as far as the problem knows."""
-    if problem.degrees is not None:
-        return problem.degrees
-    A = problem.matrix
-    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel() - np.asarray(A.diagonal())
-
-
-def _with_prior(factor: FloatArray, degrees: FloatArray) -> FloatArray:
-    """Objects tied to no other get the mean membership: nothing is known about them."""
-    isolated = degrees <= 0
-    if not isolated.any():
-        return factor
-    factor = factor.copy()
-    k = factor.shape[1]
-    factor[isolated] = factor[~isolated].mean(axis=0) if not isolated.all() else 1.0 / k
-    return factor
 
 
 def _is_symmetric(table: Any) -> bool:

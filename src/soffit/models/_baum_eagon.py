@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy as np
-
-from soffit._typing import Matrix
 from soffit.factorize import SOLVERS, Problem
-from soffit.models._base import SimilarityClustering, Solution
+from soffit.models._base import SimilarityClustering, Solution, Task
 from soffit.models._parameters import OneOf, WholeNumber
-from soffit.models._progress import Progress
 from soffit.models._restarts import solve_from_random_starts
 from soffit.normalize import normalize
 
@@ -111,17 +107,15 @@ class BaumEagon(SimilarityClustering):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
-    def _solve(
-        self, A: Matrix, random_state: np.random.RandomState, progress: Progress
-    ) -> Solution:
-        problem = Problem(A, self.n_clusters, scale="single", diagonal=self.solver != "rows")
+    def _solve(self, task: Task) -> Solution:
+        problem = Problem(task.A, self.n_clusters, scale="single", diagonal=self.solver != "rows")
         found = solve_from_random_starts(
             problem,
             SOLVERS[self.solver],
-            random_state,
+            task.random_state,
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol / 100 if self.solver == "growth" else self.tol,
-            progress=progress,
+            progress=task.progress,
         )
-        return Solution(problem, normalize(A, None), found)
+        return Solution(problem, normalize(task.A, None), found)

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy as np
-
-from soffit._typing import Matrix
 from soffit.affinity import Settings
 from soffit.factorize import SOLVERS, Problem
-from soffit.models._base import SimilarityClustering, Solution
+from soffit.models._base import SimilarityClustering, Solution, Task
 from soffit.models._parameters import Number, OneOf, WholeNumber
-from soffit.models._progress import Progress
 from soffit.models._restarts import solve_from_random_starts
 from soffit.normalize import normalize
 
@@ -139,16 +135,14 @@ class SoF(SimilarityClustering):
             n_jobs=self.n_jobs,
         )
 
-    def _solve(
-        self, A: Matrix, random_state: np.random.RandomState, progress: Progress
-    ) -> Solution:
+    def _solve(self, task: Task) -> Solution:
         if self.solver == "penalty" and self.scale == "fit":
             raise ValueError(
                 "solver='penalty' is the published method for scale=None. Use solver='rows' or "
                 "solver='gradient' with scale='fit'."
             )
         problem = Problem(
-            A,
+            task.A,
             self.n_clusters,
             scale="none" if self.scale is None else "single",
             diagonal=self.solver != "rows",
@@ -156,10 +150,10 @@ class SoF(SimilarityClustering):
         found = solve_from_random_starts(
             problem,
             SOLVERS[self.solver],
-            random_state,
+            task.random_state,
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=100 * self.tol if self.solver == "penalty" else self.tol,
-            progress=progress,
+            progress=task.progress,
         )
-        return Solution(problem, normalize(A, None), found)
+        return Solution(problem, normalize(task.A, None), found)

@@ -23,9 +23,8 @@ from soffit.memberships import (
     sharpen,
     walk_length,
 )
-from soffit.models._base import SimilarityClustering, Solution
+from soffit.models._base import SimilarityClustering, Solution, Task
 from soffit.models._parameters import OneOf
-from soffit.models._progress import Progress
 from soffit.models._standardize import Standardizer
 from soffit.models._trim import without_diagonal, without_strays
 from soffit.normalize import normalize
@@ -162,13 +161,11 @@ class SoftClustering(SimilarityClustering):
 
     # --- factorization -------------------------------------------------------------------------
 
-    def _solve(
-        self, A: Matrix, random_state: np.random.RandomState, progress: Progress
-    ) -> Solution:
-        A = self._informative(A)
+    def _solve(self, task: Task) -> Solution:
+        A = self._informative(task.A)
         degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
         normalized = normalize(A, "degree")
-        progress.phase("start")
+        task.progress.phase("start")
         labels = self._partition(A, normalized.matrix, degrees)
         problem = Problem(
             normalized.matrix,
@@ -181,7 +178,7 @@ class SoftClustering(SimilarityClustering):
             labels_start(labels, self.n_clusters),
             max_iter=self.max_iter,
             tol=self.tol,
-            callback=progress.iteration,
+            callback=task.progress.iteration,
         )
         return Solution(problem, normalized, found)
 
