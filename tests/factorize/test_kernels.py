@@ -86,12 +86,15 @@ def test_sweeps_are_naive_gauss_seidel(degree_problem):
         W = start.copy()
         U = theta[:, None] * W
         gram = exact_gram(U)
+        none = (np.zeros(12, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0))
         if sweep == "sparse":
-            b = sweep_sparse(A.indptr, A.indices, A.data, W, U, theta, s, gram)
+            b = sweep_sparse(A.indptr, A.indices, A.data, *none, W, U, theta, s, gram)
         else:
             later = problem.matrix @ U
             earlier = np.zeros_like(later)
-            b = sweep_block(0, problem.matrix, earlier, later, W, U, U.copy(), theta, s, gram)
+            b = sweep_block(
+                0, problem.matrix, earlier, later, *none, W, U, U.copy(), theta, s, gram
+            )
         np.testing.assert_allclose(W, expected, atol=1e-7)
         np.testing.assert_allclose(U, theta[:, None] * W, atol=1e-15)
         np.testing.assert_allclose(gram, U.T @ U, atol=1e-12)

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from soffit._memory import check_allocation
-from soffit._typing import IntArray
+from soffit._typing import IntArray, Matrix, is_sparse
 
 _SHOWN = 5
+# Objects with fewer must-links than this are joined less firmly than by all their affinities.
+_MANY = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +99,31 @@ class SideInformation:
     def n_pairs(self) -> int:
         """Number of pairs of both kinds."""
         return len(self.must) + len(self.cannot)
+
+    def among(self, objects: IntArray) -> SideInformation:
+        """The pairs inside a sorted selection of objects, numbered by their place in it."""
+
+        def inside(pairs: IntArray) -> IntArray:
+            kept = pairs[np.isin(pairs, objects).all(axis=1)]
+            return np.asarray(np.searchsorted(objects, kept))
+
+        return SideInformation(inside(self.must), inside(self.cannot), len(objects))
+
+    def joined(self, A: Matrix, weight: float) -> Matrix:
+        r"""A with an edge for every must-link, so that known company counts as closeness.
+
+        Pair (i, j) has weight :math:`\omega \sqrt{d_i d_j / r_i r_j}`, where d are the degrees
+        and r the numbers of must-links, at least six: many of them together weigh about omega
+        times as much as the object's affinities. An object without any affinity is treated as
+        one of mean degree.
+        """
+        R = SideInformation(self.must, self.cannot[:0], self.n_objects).relation(A.dtype)
+        degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+        degrees = np.where(degrees > 0, degrees, degrees.mean())
+        counts = np.maximum(np.diff(R.indptr), _MANY)
+        root = np.sqrt(weight * degrees / counts).astype(A.dtype)
+        edges = sp.diags_array(root) @ R @ sp.diags_array(root)
+        return sp.csr_array(A + edges) if is_sparse(A) else np.asarray(A + edges.toarray())
 
     def relation(self, dtype: Any = np.float64) -> sp.csr_array:
         """The sparse symmetric matrix R."""

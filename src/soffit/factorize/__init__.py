@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from soffit.factorize._corrected import Correction
 from soffit.factorize._gradient import solve_gradient
 from soffit.factorize._growth import solve_growth
 from soffit.factorize._partition import best_partition, n_fine_vectors
@@ -14,6 +15,7 @@ from soffit.factorize._starts import diffused_start, labels_start, random_start,
 
 __all__ = [
     "SOLVERS",
+    "Correction",
     "Factorization",
     "Problem",
     "best_partition",

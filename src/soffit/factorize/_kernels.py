@@ -2,7 +2,8 @@
 
 Notation: W rows on the simplex, U = theta * W, gram = U'U, s the scales. Without the diagonal the
 problem of row i is convex: minimise w'Qw - 2c'w on the simplex with Q = S (gram - u_i u_i') S and
-c = S b_i / theta_i, b_i = sum_{j != i} A_ij u_j.
+c = S b_i / theta_i + r_i / (2 theta_i^2), where b_i = sum_{j != i} A_ij u_j and r_i sums the rows of the
+objects that side information ties to i. An object without any affinity (theta 0) has only r_i.
 """
 
 from __future__ import annotations
@@ -64,15 +65,25 @@ def simplex_qp(Q, c, w, gradient):
 
 
 @njit(cache=True, nogil=True)
-def _move_row(i, b, W, U, theta, s, gram, Q, c, w, gradient):
+def _side_term(i, indptr, indices, data, W, r):
+    """Sum of S_ij w_j over the pairs of object i in the side information."""
+    r[:] = 0.0
+    for p in range(indptr[i], indptr[i + 1]):
+        for a in range(r.shape[0]):
+            r[a] += data[p] * W[indices[p], a]
+
+
+@njit(cache=True, nogil=True)
+def _move_row(i, b, r, W, U, theta, s, gram, Q, c, w, gradient):
     """Solve the problem of row i against the other rows and put the answer in place."""
     k = W.shape[1]
+    linked = theta[i] > 0.0
     for a in range(k):
         w[a] = W[i, a]
-        c[a] = s[a] * b[a] / theta[i]
+        c[a] = s[a] * b[a] / theta[i] + 0.5 * r[a] / theta[i] ** 2 if linked else 0.5 * r[a]
         for d in range(k):
             gram[a, d] -= np.float64(U[i, a]) * np.float64(U[i, d])
-            Q[a, d] = s[a] * s[d] * gram[a, d]
+            Q[a, d] = s[a] * s[d] * gram[a, d] if linked else 0.0
     simplex_qp(Q, c, w, gradient)
     for a in range(k):
         W[i, a] = w[a]
@@ -83,8 +94,11 @@ def _move_row(i, b, W, U, theta, s, gram, Q, c, w, gradient):
 
 
 @njit(cache=True, nogil=True)
-def sweep_sparse(indptr, indices, data, W, U, theta, s, gram):
-    """One Gauss-Seidel pass over the rows of a CSR matrix; returns u_c'A u_c without diagonal."""
+def sweep_sparse(indptr, indices, data, ties, tied, strength, W, U, theta, s, gram):
+    """One Gauss-Seidel pass over the rows of a CSR matrix; returns u_c'A u_c without diagonal.
+
+    `ties`, `tied` and `strength` are the CSR arrays of the side information.
+    """
     n, k = W.shape
     Q = np.empty((k, k))
     c = np.empty(k)
@@ -92,9 +106,10 @@ def sweep_sparse(indptr, indices, data, W, U, theta, s, gram):
     gradient = np.empty(k)
     earlier = np.empty(k)
     b = np.empty(k)
+    r = np.empty(k)
     association = np.zeros(k)
     for i in range(n):
-        if theta[i] == 0.0:
+        if theta[i] == 0.0 and ties[i] == ties[i + 1]:
             continue
         earlier[:] = 0.0
         b[:] = 0.0
@@ -108,7 +123,8 @@ def sweep_sparse(indptr, indices, data, W, U, theta, s, gram):
                     b[a] += data[p] * U[j, a]
         for a in range(k):
             b[a] += earlier[a]
-        _move_row(i, b, W, U, theta, s, gram, Q, c, w, gradient)
+        _side_term(i, ties, tied, strength, W, r)
+        _move_row(i, b, r, W, U, theta, s, gram, Q, c, w, gradient)
         # Each pair is met once, when its later member has just moved: no second product is needed.
         for a in range(k):
             association[a] += 2.0 * U[i, a] * earlier[a]
@@ -116,7 +132,9 @@ def sweep_sparse(indptr, indices, data, W, U, theta, s, gram):
 
 
 @njit(cache=True, nogil=True)
-def sweep_block(first, A_block, earlier_block, later_block, W, U, U_old, theta, s, gram):
+def sweep_block(
+    first, A_block, earlier_block, later_block, ties, tied, strength, W, U, U_old, theta, s, gram
+):
     """Gauss-Seidel inside one block of dense rows, whose products with all others are given.
 
     `earlier_block` holds A_block times the rows before the block (already moved), `later_block`
@@ -130,22 +148,24 @@ def sweep_block(first, A_block, earlier_block, later_block, W, U, U_old, theta, 
     gradient = np.empty(k)
     earlier = np.empty(k)
     b = np.empty(k)
+    r = np.empty(k)
     association = np.zeros(k)
-    for r in range(size):
-        i = first + r
-        if theta[i] == 0.0:
+    for q in range(size):
+        i = first + q
+        if theta[i] == 0.0 and ties[i] == ties[i + 1]:
             continue
         for a in range(k):
-            earlier[a] = earlier_block[r, a]
-            b[a] = later_block[r, a] - A_block[r, i] * U_old[r, a]
-        for q in range(r):
-            value = A_block[r, first + q]
+            earlier[a] = earlier_block[q, a]
+            b[a] = later_block[q, a] - A_block[q, i] * U_old[q, a]
+        for before in range(q):
+            value = A_block[q, first + before]
             for a in range(k):
-                earlier[a] += value * U[first + q, a]
-                b[a] -= value * U_old[q, a]
+                earlier[a] += value * U[first + before, a]
+                b[a] -= value * U_old[before, a]
         for a in range(k):
             b[a] += earlier[a]
-        _move_row(i, b, W, U, theta, s, gram, Q, c, w, gradient)
+        _side_term(i, ties, tied, strength, W, r)
+        _move_row(i, b, r, W, U, theta, s, gram, Q, c, w, gradient)
         for a in range(k):
             association[a] += 2.0 * U[i, a] * earlier[a]
     return association

@@ -149,13 +149,25 @@ def _finer_cuts(V: FloatArray, n_clusters: int, random_state: int) -> list[IntAr
     return cuts
 
 
-def best_partition(A: Matrix, V: FloatArray, n_clusters: int, *, random_state: int) -> IntArray:
+def best_partition(
+    A: Matrix,
+    V: FloatArray,
+    n_clusters: int,
+    *,
+    random_state: int,
+    correct: Callable[[IntArray, int], IntArray] | None = None,
+) -> IntArray:
     """The candidate with the smallest size-aware cut; one with a splinter only for want of others.
 
-    On data with far outliers the smallest cuts are those that set a few outliers apart.
+    On data with far outliers the smallest cuts are those that set a few outliers apart. Where
+    something is known about the clusters, `correct` brings every candidate into line with it
+    first: a candidate that had to be bent much has a large cut afterwards.
     """
     rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
     merged = merged_partitions(A, V, n_clusters, random_state=random_state)
+    if correct is not None:
+        rounded = [correct(labels, n_clusters) for labels in rounded]
+        merged = [correct(labels, n_clusters) for labels in merged]
     least = _SPLINTER_SHARE * len(V) / n_clusters
     ranking = []
     for number, labels in enumerate([*rounded, *merged]):

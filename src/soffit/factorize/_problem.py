@@ -45,6 +45,10 @@ class Problem:
         Degree correction: theta is the square root of degrees over their mean. None means 1.
     pair_weight : array or CSR of shape (n, n), optional
         The weights m; a zero means that the pair is unknown. None means 1.
+    side : CSR of shape (n, n), optional
+        Symmetric S that adds :math:`\sum_{ij} \max(S_{ij}, 0) - S_{ij} \sum_c G_{ic} G_{jc}` to
+        the loss: pairs with a positive entry gain from being in one cluster, pairs with a
+        negative one from being in two. No entry counts as a similarity.
     diagonal : bool
         Whether the pairs (i, i) count.
     loss : {"l2", "kl"}
@@ -64,6 +68,7 @@ class Problem:
     scale: Scale = "none"
     degrees: FloatArray | None = None
     pair_weight: Matrix | None = None
+    side: sp.csr_array | None = None
     diagonal: bool = False
     loss: Literal["l2", "kl"] = "l2"
     constraint: Literal["simplex", "nonnegative", "columns"] = "simplex"

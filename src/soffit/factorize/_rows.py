@@ -82,32 +82,54 @@ def solve_rows(
     b = association(problem.matrix, U, diagonal=False)
     H = pair_gram(U, gram, diagonal=False)
     s = best_scale(problem, b, H, limit=limit)
-    descent = Descent(loss(norm, b, H, s), norm=norm, callback=callback)
-    sweep = _sparse_sweep(problem, theta) if problem.is_sparse else _dense_sweep(problem, theta)
+    side = _Side(problem)
+    descent = Descent(loss(norm, b, H, s) + side.loss(W), norm=norm, callback=callback)
+    make_sweep = _sparse_sweep if problem.is_sparse else _dense_sweep
+    sweep = make_sweep(problem, theta, side)
     converged = False
     while descent.n_iter < max_iter and not converged:
         b = sweep(W, U, s, gram)
         gram = exact_gram(U)  # afresh, so that rounding does not add up over the sweeps
         H = pair_gram(U, gram, diagonal=False)
         s = best_scale(problem, b, H, limit=limit, previous=s)
-        descent.record(loss(norm, b, H, s))
+        descent.record(loss(norm, b, H, s) + side.loss(W))
         converged = descent.settled(tol)
     return descent.result(W, s, converged=converged)
 
 
-def _sparse_sweep(problem: Problem, theta: FloatArray) -> _Sweep:
+class _Side:
+    """Side information as the sweeps read it, and its part of the loss."""
+
+    def __init__(self, problem: Problem) -> None:
+        S = problem.side
+        n = problem.n_objects
+        self._matrix = sp.csr_array((n, n), dtype=problem.matrix.dtype) if S is None else S
+        self._most = float(np.maximum(self._matrix.data, 0.0).sum(dtype=np.float64))
+        self.arrays = (self._matrix.indptr, self._matrix.indices, self._matrix.data)
+
+    def loss(self, W: FloatArray) -> float:
+        """What pairs lose by being apart (must-link) or together (cannot-link)."""
+        if self._matrix.nnz == 0:
+            return 0.0
+        together = np.einsum("ic,ic->", W, self._matrix @ W, dtype=np.float64)
+        return self._most - float(together)
+
+
+def _sparse_sweep(problem: Problem, theta: FloatArray, side: _Side) -> _Sweep:
     from soffit.factorize._kernels import sweep_sparse
 
     A = problem.matrix
     assert isinstance(A, sp.csr_array)
 
     def sweep(W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
-        return np.asarray(sweep_sparse(A.indptr, A.indices, A.data, W, U, theta, s, gram))
+        return np.asarray(
+            sweep_sparse(A.indptr, A.indices, A.data, *side.arrays, W, U, theta, s, gram)
+        )
 
     return sweep
 
 
-def _dense_sweep(problem: Problem, theta: FloatArray) -> _Sweep:
+def _dense_sweep(problem: Problem, theta: FloatArray, side: _Side) -> _Sweep:
     """Products by BLAS for a block of rows, corrected inside for the rows already moved."""
     from soffit.factorize._kernels import sweep_block
 
@@ -121,7 +143,9 @@ def _dense_sweep(problem: Problem, theta: FloatArray) -> _Sweep:
             rows = A[first : first + _BLOCK]
             _products(rows, U, first, earlier, later)
             old = U[first : first + _BLOCK].copy()
-            total += sweep_block(first, rows, earlier, later, W, U, old, theta, s, gram)
+            total += sweep_block(
+                first, rows, earlier, later, *side.arrays, W, U, old, theta, s, gram
+            )
         return total
 
     return sweep

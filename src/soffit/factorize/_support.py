@@ -19,15 +19,17 @@ class Support:
     family: tuple[str, str] = ("l2", "simplex")
     degrees: bool = False
     pair_weight: bool = False
-    # Degrees and pair weights in one problem.
+    side: bool = False
+    # Degrees or side information and pair weights in one problem.
     weighted_degrees: bool = False
+    weighted_side: bool = False
 
 
 _NONNEGATIVE = Support(
     scales=("none",), diagonal=(False,), family=("l2", "nonnegative"), pair_weight=True
 )
 SUPPORT: dict[str, Support] = {
-    "rows": Support(scales=SCALES, diagonal=(False,), degrees=True, pair_weight=True),
+    "rows": Support(scales=SCALES, diagonal=(False,), degrees=True, pair_weight=True, side=True),
     "gradient": Support(scales=SCALES, diagonal=(False, True), degrees=True),
     "penalty": Support(scales=("none",), diagonal=(True,)),
     "growth": Support(scales=("none", "single"), diagonal=(True,)),
@@ -52,9 +54,13 @@ def refused_fields(solver: str, problem: Problem) -> list[str]:
         refused.append("degrees")
     if problem.pair_weight is not None and not support.pair_weight:
         refused.append("pair_weight")
-    both = problem.degrees is not None and problem.pair_weight is not None
-    if both and not refused and not support.weighted_degrees:
-        refused.append("degrees together with pair_weight")
+    if problem.side is not None and not support.side:
+        refused.append("side")
+    if problem.pair_weight is not None and not refused:
+        if problem.degrees is not None and not support.weighted_degrees:
+            refused.append("degrees together with pair_weight")
+        if problem.side is not None and not support.weighted_side:
+            refused.append("side together with pair_weight")
     return refused
 
 

@@ -4,6 +4,7 @@ from soffit.memberships._entropy import entropy
 from soffit.memberships._extension import FittedRows
 from soffit.memberships._matching import align, match_clusters
 from soffit.memberships._mixture import SeededMixture, fit_seeded_mixture
+from soffit.memberships._pairs import with_pairs
 from soffit.memberships._registry import Extension, extension
 from soffit.memberships._walk import Walk, random_walk, sharpen, walk_length
 
@@ -20,4 +21,5 @@ __all__ = [
     "random_walk",
     "sharpen",
     "walk_length",
+    "with_pairs",
 ]

@@ -71,10 +71,11 @@ class FittedRows:
 
 def linkage(problem: Problem) -> FloatArray:
     """How strongly each object is tied to others, as far as the problem knows."""
+    ties = 0.0 if problem.side is None else np.asarray(abs(problem.side).sum(axis=1)).ravel()
     if problem.degrees is not None:
-        return problem.degrees
+        return problem.degrees + ties
     A = problem.matrix
-    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel() - np.asarray(A.diagonal())
+    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel() - np.asarray(A.diagonal()) + ties
 
 
 def with_prior(rows: FloatArray, degrees: FloatArray) -> FloatArray:

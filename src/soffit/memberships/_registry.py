@@ -7,6 +7,7 @@ from typing import Protocol
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize import Factorization, Problem
 from soffit.memberships._extension import FittedRows
+from soffit.memberships._nonnegative_rows import NonnegativeRows
 
 
 class Extension(Protocol):
@@ -26,4 +27,7 @@ def extension(problem: Problem, found: Factorization) -> Extension:
     return _EXTENSIONS[problem.family].of(problem, found)
 
 
-_EXTENSIONS: dict[tuple[str, str], type[FittedRows]] = {("l2", "simplex"): FittedRows}
+_EXTENSIONS: dict[tuple[str, str], type[FittedRows] | type[NonnegativeRows]] = {
+    ("l2", "simplex"): FittedRows,
+    ("l2", "nonnegative"): NonnegativeRows,
+}

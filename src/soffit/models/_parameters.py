@@ -36,10 +36,11 @@ class WholeNumber:
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number above (or at) a minimum."""
+    """A finite number above (or at) a minimum and at most a maximum."""
 
     minimum: float
     strict: bool = False
+    maximum: float = float("inf")
 
     def allows(self, value: Any) -> bool:
         """Whether the value may be used."""
@@ -47,10 +48,11 @@ class Number:
             return False
         number = float(value)
         above = number > self.minimum if self.strict else number >= self.minimum
-        return above and number < float("inf")
+        return above and number <= self.maximum and number < float("inf")
 
     def __str__(self) -> str:
-        return f"a number {'above' if self.strict else 'of at least'} {self.minimum:g}"
+        limit = f" and at most {self.maximum:g}" if self.maximum < float("inf") else ""
+        return f"a number {'above' if self.strict else 'of at least'} {self.minimum:g}{limit}"
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit.affinity import Affinity
+from soffit.affinity import Affinity, SideInformation
 from soffit.factorize import (
+    Correction,
     Problem,
     best_partition,
     labels_start,
@@ -22,12 +24,17 @@ from soffit.memberships import (
     random_walk,
     sharpen,
     walk_length,
+    with_pairs,
 )
 from soffit.models._base import SimilarityClustering, Solution, Task
-from soffit.models._parameters import OneOf
+from soffit.models._known import Known
+from soffit.models._parameters import Number, OneOf
 from soffit.models._standardize import Standardizer
 from soffit.models._trim import without_diagonal, without_strays
-from soffit.normalize import normalize
+from soffit.normalize import Normalized, normalize
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # Smoothing draws memberships together; this power undoes it inside clusters.
 _SHARPNESS = 1.5
@@ -67,6 +74,11 @@ class SoftClustering(SimilarityClustering):
     standardize : {"auto", True, False}, default "auto"
         Bring columns to unit standard deviation; "auto" does so when the largest is more than 20
         times the median, which only different units of measurement explain.
+    side_weight : float, default 1.0
+        How far the pairs given to `fit` are trusted, in (0, 1]. At 1 one pair weighs as much as
+        all affinities of an average object.
+    transitive : bool, default False
+        Add the pairs that follow from the given ones.
     max_iter : int, default 100
         Most sweeps over the rows.
     tol : float, default 1e-4
@@ -115,6 +127,8 @@ class SoftClustering(SimilarityClustering):
     _rules = SimilarityClustering._rules | {
         "scale": OneOf(("cluster", "single")),
         "standardize": OneOf(("auto", True, False)),
+        "side_weight": Number(0.0, strict=True, maximum=1.0),
+        "transitive": OneOf((True, False)),
     }
 
     def __init__(
@@ -126,6 +140,8 @@ class SoftClustering(SimilarityClustering):
         n_neighbors: int = 15,
         scale: Literal["cluster", "single"] = "cluster",
         standardize: Literal["auto"] | bool = "auto",
+        side_weight: float = 1.0,
+        transitive: bool = False,
         max_iter: int = 100,
         tol: float = 1e-4,
         random_state: Any = None,
@@ -138,11 +154,34 @@ class SoftClustering(SimilarityClustering):
         self.n_neighbors = n_neighbors
         self.scale = scale
         self.standardize = standardize
+        self.side_weight = side_weight
+        self.transitive = transitive
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
+        """Cluster the objects.
+
+        Parameters
+        ----------
+        X : table, matrix or graph
+            Features (NumPy, pandas, polars, SciPy sparse), similarities with
+            ``affinity="precomputed"``, distances with ``metric="precomputed"``, a networkx or
+            igraph graph, or an AnnData object.
+        y : None
+            Not used.
+        must_link, cannot_link : array-like of shape (p, 2), optional
+            Pairs of objects, by number, known to be in one cluster, or in two.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        return self._fit(X, Known(must_link, cannot_link, transitive=self.transitive))
 
     # --- features ------------------------------------------------------------------------------
 
@@ -166,12 +205,14 @@ class SoftClustering(SimilarityClustering):
         degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
         normalized = normalize(A, "degree")
         task.progress.phase("start")
-        labels = self._partition(A, normalized.matrix, degrees)
+        labels = self._start(A, normalized, degrees, task.side)
+        self._side = task.side
         problem = Problem(
             normalized.matrix,
             self.n_clusters,
             scale="held" if self.scale == "cluster" else "single",
             degrees=degrees,
+            side=None if task.side is None else self._ties(task.side, normalized.matrix),
         )
         found = solve_rows(
             problem,
@@ -185,7 +226,25 @@ class SoftClustering(SimilarityClustering):
     def _informative(self, A: Matrix) -> Matrix:
         return without_strays(without_diagonal(A), self.n_clusters)
 
-    def _partition(self, A: Matrix, N: Matrix, degrees: FloatArray) -> IntArray:
+    def _start(
+        self, A: Matrix, normalized: Normalized, degrees: FloatArray, side: SideInformation | None
+    ) -> IntArray:
+        """Labels of the graph, which must-links join further where there are any."""
+        if side is None:
+            return self._partition(A, normalized.matrix, degrees, None)
+        joined = side.joined(A, self.side_weight)
+        sums = np.asarray(joined.sum(axis=1), dtype=np.float64).ravel()
+        return self._partition(joined, normalize(joined, "degree").matrix, sums, side)
+
+    def _ties(self, side: SideInformation, N: Matrix) -> sp.csr_array:
+        """S: with side_weight 1 a pair weighs as much as all affinities of an average object."""
+        values = np.asarray(N.data if is_sparse(N) else N)
+        energy = float(np.vdot(values, values)) / N.shape[0]
+        return side.relation(N.dtype) * N.dtype.type(self.side_weight * energy)
+
+    def _partition(
+        self, A: Matrix, N: Matrix, degrees: FloatArray, side: SideInformation | None
+    ) -> IntArray:
         """The start, found on the objects that have any tie; the others are dealt out evenly."""
         k = self.n_clusters
         labels = np.arange(len(degrees)) % k
@@ -195,34 +254,38 @@ class SoftClustering(SimilarityClustering):
             return labels
         if len(tied) < len(degrees):
             A, N = A[tied][:, tied], N[tied][:, tied]
+            side = None if side is None else side.among(tied)
         n_vectors = max(n_fine_vectors(len(tied), k), min(k + 1, len(tied)))
         # Fixed seeds: the partition is the same for every random_state.
         values, V = leading_eigenvectors(N, n_vectors, random_state=0)
-        labels[tied] = best_partition(A, V, k, random_state=0)
+        correct = None if side is None else Correction(A, side)
+        labels[tied] = best_partition(A, V, k, random_state=0, correct=correct)
         steps = walk_length(values[k]) if len(values) > k else 1
         self.n_steps_ = steps if is_sparse(A) else min(steps, _MOST_DENSE_STEPS)
         return labels
 
     # --- memberships ---------------------------------------------------------------------------
 
-    def _report(self, factor: FloatArray, random_state: np.random.RandomState) -> FloatArray:
+    def _report(self, rows: FloatArray, random_state: np.random.RandomState) -> FloatArray:
         graph = self._informative(self.affinity_matrix_)
-        self._walk = random_walk(graph, factor, self.n_steps_)
+        self._walk = random_walk(graph, rows, self.n_steps_)
         walked = _sharpened_where_linked(self._walk.memberships, graph)
         self._mixture: SeededMixture | None = None
         if self._features is not None and self.n_clusters > 1:
             self._mixture = fit_seeded_mixture(
                 self._features,
-                factor.argmax(axis=1),
+                rows.argmax(axis=1),
                 self.n_clusters,
                 random_state=int(random_state.randint(_SEEDS)),
             )
         result = self._with_mixture(walked, self._features)
         self._features = None
-        return result
+        if self._side is None:
+            return result
+        return with_pairs(result, rows, self._side, weight=self.side_weight)
 
-    def _report_new(self, factor: FloatArray, table: Any, block: Matrix) -> FloatArray:
-        walked = _sharpened_where_linked(self._walk.arrive(block, factor), block)
+    def _report_new(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+        walked = _sharpened_where_linked(self._walk.arrive(block, rows), block)
         return self._with_mixture(walked, table)
 
     def _with_mixture(self, walked: FloatArray, features: FloatArray | None) -> FloatArray:

@@ -1,0 +1,160 @@
+"""Must-link and cannot-link pairs in the flagship."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from soffit import SoftClustering
+from soffit.affinity import NeighborGraph
+from soffit.datasets import load, make_gaussians
+from soffit.metrics import accuracy
+
+COUNTS = (0, 200, 1000, 3000)
+
+
+def random_pairs(y, pool, count, rng):
+    """Pairs among the pool, sorted by what the labels say about them."""
+    first, second = np.triu_indices(len(pool), 1)
+    chosen = rng.choice(len(first), size=min(count, len(first)), replace=False)
+    pairs = np.column_stack([pool[first[chosen]], pool[second[chosen]]])
+    same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    return pairs[same], pairs[~same]
+
+
+def share_kept(labels, must, cannot):
+    kept = np.concatenate(
+        [labels[must[:, 0]] == labels[must[:, 1]], labels[cannot[:, 0]] != labels[cannot[:, 1]]]
+    )
+    return kept.mean()
+
+
+@pytest.fixture(scope="module")
+def overlapping():
+    return make_gaussians(240, n_clusters=3, separation=2.5, random_state=2203)
+
+
+def test_pairs_never_lower_accuracy_on_untouched_iris():
+    try:
+        iris = load("iris")
+    except ValueError as error:
+        pytest.skip(str(error))
+    y = iris.labels[0]
+    scores = {count: [] for count in COUNTS}
+    for seed in (4001, 4003, 4007, 4013, 4019):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(y))
+        pool, untouched = np.sort(order[:100]), order[100:]
+        for count in COUNTS:
+            must, cannot = random_pairs(y, pool, count, rng)
+            model = SoftClustering(3, random_state=3).fit(
+                iris.X, must_link=must, cannot_link=cannot
+            )
+            scores[count].append(accuracy(y[untouched], model.labels_[untouched]))
+            if count:
+                assert share_kept(model.labels_, must, cannot) > 0.99
+    means = {count: np.mean(values) for count, values in scores.items()}
+    assert all(means[count] >= means[0] for count in COUNTS)
+    assert means[3000] >= 0.95
+
+
+@pytest.mark.parametrize("storage", ["table", "sparse", "dense"])
+def test_pairs_help_on_every_kind_of_input(overlapping, storage):
+    X, y, _ = overlapping
+    settings = {} if storage == "table" else {"affinity": "precomputed"}
+    A = NeighborGraph().fit(X).matrix_
+    data = {"table": X, "sparse": A, "dense": A.toarray()}[storage]
+    rng = np.random.default_rng(509)
+    pool = np.sort(rng.permutation(len(y))[:160])
+    must, cannot = random_pairs(y, pool, 1500, rng)
+    plain = SoftClustering(3, random_state=3, **settings).fit(data)
+    told = SoftClustering(3, random_state=3, **settings).fit(
+        data, must_link=must, cannot_link=cannot
+    )
+    assert share_kept(plain.labels_, must, cannot) < 0.95
+    assert share_kept(told.labels_, must, cannot) > 0.99
+    assert accuracy(y, told.labels_) > accuracy(y, plain.labels_) + 0.05
+    np.testing.assert_allclose(told.memberships_.sum(axis=1), 1.0, atol=1e-6)
+    assert np.array_equal(told.labels_, told.memberships_.argmax(axis=1))
+    assert np.all(np.diff(told.objective_history_) <= 1e-9 * told.objective_history_[0])
+    assert told.predict_proba(data[:9]).shape == (9, 3)
+
+
+def test_without_pairs_nothing_changes(overlapping):
+    X = overlapping.X
+    plain = SoftClustering(3, random_state=3).fit(X)
+    empty = SoftClustering(3, random_state=3).fit(X, must_link=[], cannot_link=None)
+    assert plain.memberships_.tobytes() == empty.memberships_.tobytes()
+
+
+def test_more_weight_is_more_obedience(overlapping):
+    X, y, _ = overlapping
+    rng = np.random.default_rng(83)
+    # Random answers: nothing but obedience keeps them.
+    must, cannot = random_pairs(rng.integers(3, size=len(y)), np.arange(len(y)), 150, rng)
+    kept = [
+        share_kept(
+            SoftClustering(3, side_weight=w, random_state=3)
+            .fit(X, must_link=must, cannot_link=cannot)
+            .labels_,
+            must,
+            cannot,
+        )
+        for w in (0.001, 1.0)
+    ]
+    assert kept[0] + 0.1 < kept[1]
+
+
+def test_transitivity_needs_fewer_pairs(overlapping):
+    X, y, _ = overlapping
+    chains = [np.flatnonzero(y == c) for c in range(3)]
+    must = np.concatenate([np.column_stack([c[:-1], c[1:]]) for c in chains])
+    cannot = [(chains[0][0], chains[1][0]), (chains[1][0], chains[2][0])]
+    cannot.append((chains[0][0], chains[2][0]))
+    model = SoftClustering(3, transitive=True, random_state=3)
+    model.fit(X, must_link=must, cannot_link=cannot)
+    assert accuracy(y, model.labels_) == 1.0
+
+
+def test_an_unlinked_object_follows_its_partner():
+    A = np.kron(np.eye(2), np.ones((10, 10))) - np.eye(20)
+    A = sp.csr_array(np.pad(A, ((0, 1), (0, 1))))
+    model = SoftClustering(2, affinity="precomputed", random_state=3)
+    model.fit(A, must_link=[(20, 15)])
+    assert model.labels_[20] == model.labels_[15]
+    assert model.memberships_[20].max() > 0.9
+
+
+def test_contradictions_name_the_objects():
+    nx = pytest.importorskip("networkx")
+    graph = nx.karate_club_graph()
+    graph = nx.relabel_nodes(graph, {0: "Mr. Hi", 33: "John A."})
+    with pytest.raises(ValueError, match=r"\('Mr. Hi', 1\)"):
+        SoftClustering(2).fit(graph, must_link=[(0, 1)], cannot_link=[(1, 0)])
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.5, -1.0, "much"])
+def test_side_weight_has_a_range(weight, overlapping):
+    with pytest.raises(ValueError, match="side_weight must be a number above 0 and at most 1"):
+        SoftClustering(3, side_weight=weight).fit(overlapping.X)
+
+
+def test_pairs_pass_through_fit_predict(overlapping):
+    X, y, _ = overlapping
+    must, cannot = random_pairs(y, np.arange(len(y)), 300, np.random.default_rng(5))
+    model = SoftClustering(3, random_state=3)
+    labels = model.fit_predict(X, must_link=must, cannot_link=cannot)
+    proba = model.fit_predict_proba(X, must_link=must, cannot_link=cannot)
+    assert np.array_equal(labels, proba.argmax(axis=1))
+    assert share_kept(labels, must, cannot) > 0.97
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precision_is_kept(overlapping, dtype):
+    X, y, _ = overlapping
+    must, cannot = random_pairs(y, np.arange(len(y)), 100, np.random.default_rng(7))
+    model = SoftClustering(3, random_state=3).fit(
+        X.astype(dtype), must_link=must, cannot_link=cannot
+    )
+    assert model.memberships_.dtype == dtype
