@@ -2,12 +2,29 @@
 
 from soffit import affinity, datasets, factorize, memberships, metrics, normalize
 from soffit._version import __version__
-from soffit.models import BaumEagon, SoF, SoftClustering
+from soffit.models import (
+    BaumEagon,
+    CompletelyPositive,
+    HigherOrder,
+    RandomWalkClassifier,
+    RelationFactorization,
+    SoF,
+    SoftClustering,
+    SoftHierarchy,
+    SpectralClustering,
+    segment,
+)
 
 __all__ = [
     "BaumEagon",
+    "CompletelyPositive",
+    "HigherOrder",
+    "RandomWalkClassifier",
+    "RelationFactorization",
     "SoF",
     "SoftClustering",
+    "SoftHierarchy",
+    "SpectralClustering",
     "__version__",
     "affinity",
     "datasets",
@@ -15,4 +32,5 @@ __all__ = [
     "memberships",
     "metrics",
     "normalize",
+    "segment",
 ]

@@ -278,7 +278,7 @@ def _symmetric(A: sp.csr_array) -> sp.csr_array:
             UserWarning,
             stacklevel=2,
         )
-    return sp.csr_array((A + reverse) / 2)
+    return sp.csr_array((A + reverse) * A.dtype.type(0.5))
 
 
 def _checked_graph(A: sp.csr_array) -> sp.csr_array:

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from soffit import BaumEagon, SoF, SoftClustering
+from soffit import (
+    BaumEagon,
+    CompletelyPositive,
+    RelationFactorization,
+    SoF,
+    SoftClustering,
+    SpectralClustering,
+)
 from soffit.datasets import Sample, make_gaussians
 
 FACTORIES: dict[str, Callable[..., Any]] = {
@@ -19,6 +26,13 @@ FACTORIES: dict[str, Callable[..., Any]] = {
     "SoF-penalty": lambda *a, **k: SoF(*a, solver="penalty", **k),
     "BaumEagon": BaumEagon,
     "BaumEagon-growth": lambda *a, **k: BaumEagon(*a, solver="growth", **k),
+    "CompletelyPositive": CompletelyPositive,
+    "CompletelyPositive-additive": lambda *a, **k: CompletelyPositive(
+        *a, normalization="additive", **k
+    ),
+    "RelationFactorization": RelationFactorization,
+    "SpectralClustering": SpectralClustering,
+    "SpectralClustering-ncut": lambda *a, **k: SpectralClustering(*a, variant="ncut", **k),
 }
 
 

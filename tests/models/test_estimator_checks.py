@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from soffit import BaumEagon, SoF, SoftClustering
+from soffit import (
+    BaumEagon,
+    CompletelyPositive,
+    RelationFactorization,
+    SoF,
+    SoftClustering,
+    SoftHierarchy,
+    SpectralClustering,
+)
 
 # Four clusters, because one check expects four columns of whatever offers probabilities.
 MODELS = [
@@ -18,6 +26,12 @@ MODELS = [
     SoF(4, solver="penalty", max_iter=50),
     BaumEagon(4),
     BaumEagon(4, solver="growth", max_iter=200),
+    CompletelyPositive(4),
+    CompletelyPositive(4, normalization="additive"),
+    RelationFactorization(4),
+    SoftHierarchy(4),
+    SpectralClustering(4),
+    SpectralClustering(4, variant="ncut"),
 ]
 
 

@@ -2,9 +2,12 @@
 
 from soffit.affinity._base import Affinity
 from soffit.affinity._callable import CallableAffinity
+from soffit.affinity._factored import FactoredAffinity
 from soffit.affinity._graph import NeighborGraph
 from soffit.affinity._kernels import Cosine, Gaussian, Laplacian
+from soffit.affinity._pixels import image_affinity
 from soffit.affinity._precomputed import Precomputed
+from soffit.affinity._random_walk import random_walk
 from soffit.affinity._registry import AFFINITIES, Settings, make_affinity
 from soffit.affinity._relative import RelativeDistance
 from soffit.affinity._side import SideInformation
@@ -14,6 +17,7 @@ __all__ = [
     "Affinity",
     "CallableAffinity",
     "Cosine",
+    "FactoredAffinity",
     "Gaussian",
     "Laplacian",
     "NeighborGraph",
@@ -21,5 +25,7 @@ __all__ = [
     "RelativeDistance",
     "Settings",
     "SideInformation",
+    "image_affinity",
     "make_affinity",
+    "random_walk",
 ]

@@ -76,7 +76,7 @@ def checked_similarities(value: Any, *, what: str, copy: bool = True) -> Matrix:
             "affinity='nearest_neighbors' or affinity='relative'; if these really are "
             "similarities, set the diagonal to each object's similarity to itself."
         )
-    return _canonical(A if largest == 0 else (A + A.T) / 2)
+    return _canonical(A if largest == 0 else (A + A.T) * A.dtype.type(0.5))
 
 
 def checked_similarity_block(value: Any, n: int, *, what: str) -> Matrix:
@@ -98,7 +98,7 @@ def checked_distances(value: Any) -> Matrix:
     largest = largest_asymmetry(D)
     _check_asymmetry(largest, asymmetry_tolerance(D))
     if largest > 0:
-        D = (D + D.T) / 2
+        D = (D + D.T) * D.dtype.type(0.5)
     np.fill_diagonal(D, 0)
     return D
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from soffit.affinity._base import Affinity
 from soffit.affinity._callable import CallableAffinity
@@ -22,6 +22,8 @@ class Settings:
 
     metric: Metric = "euclidean"
     n_neighbors: int = 15
+    keep: Literal["mutual", "union"] = "mutual"
+    weights: Literal["overlap", "local", "binary"] = "overlap"
     c: float = 1.0
     relative_neighbor: int = 10
     n_jobs: int | None = None
@@ -29,7 +31,11 @@ class Settings:
 
 AFFINITIES: dict[str, Callable[[Settings], Affinity]] = {
     "nearest_neighbors": lambda s: NeighborGraph(
-        n_neighbors=s.n_neighbors, metric=s.metric, n_jobs=s.n_jobs
+        n_neighbors=s.n_neighbors,
+        metric=s.metric,
+        keep=s.keep,
+        weights=s.weights,
+        n_jobs=s.n_jobs,
     ),
     "relative": lambda s: RelativeDistance(
         metric=s.metric, c=s.c, neighbor=s.relative_neighbor, n_jobs=s.n_jobs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from soffit.datasets._blocks import make_block_stochastic
 from soffit.datasets._curves import make_bridge, make_donut, make_moons, make_rings
 from soffit.datasets._dataset import Dataset
+from soffit.datasets._lines import make_lines
 from soffit.datasets._loading import data_home, list_datasets, load
 from soffit.datasets._mixtures import (
     make_gaussians,
@@ -27,6 +28,7 @@ __all__ = [
     "make_bridge",
     "make_donut",
     "make_gaussians",
+    "make_lines",
     "make_moons",
     "make_rings",
     "make_skewed",

@@ -2,8 +2,8 @@
 
 Notation: W rows on the simplex, U = theta * W, gram = U'U, s the scales. Without the diagonal the
 problem of row i is convex: minimise w'Qw - 2c'w on the simplex with Q = S (gram - u_i u_i') S and
-c = S b_i / theta_i + r_i / (2 theta_i^2), where b_i = sum_{j != i} A_ij u_j and r_i sums the rows of the
-objects that side information ties to i. An object without any affinity (theta 0) has only r_i.
+c = S b_i / theta_i + r_i / (2 theta_i^2), where b_i = sum_{j != i} A_ij u_j and r_i sums the rows
+that side information ties to i. An object without any affinity (theta 0) has only r_i.
 """
 
 from __future__ import annotations

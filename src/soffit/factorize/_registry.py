@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from soffit.factorize._coordinate import solve_coordinate
+from soffit.factorize._em import solve_em
 from soffit.factorize._gradient import solve_gradient
 from soffit.factorize._growth import solve_growth
 from soffit.factorize._multiplicative import solve_multiplicative
@@ -21,4 +22,5 @@ SOLVERS: dict[str, Callable[..., Factorization]] = {
     "multiplicative": solve_multiplicative,
     "parallel": solve_parallel,
     "coordinate": solve_coordinate,
+    "em": solve_em,
 }

@@ -1,16 +1,23 @@
 """From a factor to memberships: uncertainty, matching of clusters, smoothing, new objects."""
 
+from soffit.memberships._column_rows import ColumnRows
 from soffit.memberships._entropy import entropy
 from soffit.memberships._extension import FittedRows
 from soffit.memberships._matching import align, match_clusters
 from soffit.memberships._mixture import SeededMixture, fit_seeded_mixture
+from soffit.memberships._nonnegative_rows import NonnegativeRows
 from soffit.memberships._pairs import with_pairs
 from soffit.memberships._registry import Extension, extension
+from soffit.memberships._tree import ClusterTree, Level
 from soffit.memberships._walk import Walk, random_walk, sharpen, walk_length
 
 __all__ = [
+    "ClusterTree",
+    "ColumnRows",
     "Extension",
     "FittedRows",
+    "Level",
+    "NonnegativeRows",
     "SeededMixture",
     "Walk",
     "align",

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize import Factorization, Problem
+from soffit.memberships._column_rows import ColumnRows
 from soffit.memberships._extension import FittedRows
 from soffit.memberships._nonnegative_rows import NonnegativeRows
 
@@ -27,7 +28,8 @@ def extension(problem: Problem, found: Factorization) -> Extension:
     return _EXTENSIONS[problem.family].of(problem, found)
 
 
-_EXTENSIONS: dict[tuple[str, str], type[FittedRows] | type[NonnegativeRows]] = {
+_EXTENSIONS: dict[tuple[str, str], type[FittedRows] | type[NonnegativeRows] | type[ColumnRows]] = {
     ("l2", "simplex"): FittedRows,
     ("l2", "nonnegative"): NonnegativeRows,
+    ("kl", "columns"): ColumnRows,
 }

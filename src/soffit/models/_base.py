@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,14 +16,15 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit.affinity import Affinity, Precomputed, Settings, SideInformation, make_affinity
+from soffit.affinity import Affinity, SideInformation
 from soffit.factorize import Factorization, Problem
 from soffit.inputs import read_input
 from soffit.memberships import entropy, extension
+from soffit.models._door import SimilarityDoor
 from soffit.models._known import Known
 from soffit.models._parameters import (
     Number,
@@ -64,7 +65,7 @@ class Solution:
 
 
 class SimilarityClustering(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    SimilarityDoor, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
     """Base of all models.
 
@@ -83,14 +84,10 @@ class SimilarityClustering(
     }
     # Parameters, declared here for the type checker; every model's __init__ assigns them.
     n_clusters: Any
-    affinity: Any
-    metric: Any
-    n_neighbors: int
     max_iter: int
     tol: float
     random_state: Any
     verbose: int | bool
-    n_jobs: int | None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the objects.
@@ -130,7 +127,7 @@ class SimilarityClustering(
     def _run(self, X: Any, known: Known, progress: Progress) -> None:
         given = read_input(X)
         builder = self._make_affinity(given.kind)
-        table = self._validated(given.data, builder, reset=True)
+        table = self._validated(given.data, builder, reset=True, depth=5)
         n = table.shape[0]
         if self.n_clusters is not None and n < self.n_clusters:
             raise ValueError(
@@ -171,15 +168,6 @@ class SimilarityClustering(
 
     def _solve(self, task: Task) -> Solution:
         raise TypeError("a model must define _solve")
-
-    def _settings(self) -> Settings:
-        """What this model's parameters say about affinities."""
-        return Settings(
-            metric=self.metric,
-            n_neighbors=self.n_neighbors,
-            relative_neighbor=self.n_neighbors,
-            n_jobs=self.n_jobs,
-        )
 
     def _prepare(self, table: Any, builder: Affinity) -> Any:
         """Change a validated table before affinities are computed; the base leaves it."""
@@ -283,56 +271,13 @@ class SimilarityClustering(
         """
         return self.fit(X, **known).memberships_
 
-    # --- the door ------------------------------------------------------------------------------
-
-    def _make_affinity(self, kind: Literal["table", "graph"]) -> Affinity:
-        if kind == "graph":
-            return Precomputed()
-        return make_affinity(self.affinity, self._settings())
-
-    def _validated(self, data: Any, builder: Affinity, *, reset: bool) -> Any:
-        table = validate_data(
-            self,
-            data,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-        )
-        table = sp.csr_array(table) if sp.issparse(table) else table
-        if reset and not self._takes_matrix(builder) and _is_symmetric(table):
-            warnings.warn(
-                f"X is a symmetric {table.shape[0]} x {table.shape[0]} matrix, but "
-                f"affinity={self.affinity!r} reads its rows as features. Pass "
-                "affinity='precomputed' if it holds similarities, metric='precomputed' if it "
-                "holds distances.",
-                UserWarning,
-                stacklevel=6,
-            )
-        return table
-
-    def _takes_matrix(self, builder: Affinity) -> bool:
-        return isinstance(builder, Precomputed) or self.metric == "precomputed"
-
     @property
     def _n_features_out(self) -> int:
         return self.n_clusters_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = (
-            isinstance(self.affinity, str) and self.affinity == "precomputed"
-        ) or (isinstance(self.metric, str) and self.metric == "precomputed")
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         # scikit-learn's checks read these of everything that has predict_proba.
         tags.classifier_tags = ClassifierTags(multi_class=True)
         return tags
-
-
-def _is_symmetric(table: Any) -> bool:
-    n, d = table.shape
-    if n != d or n < 3:
-        return False
-    if isinstance(table, sp.csr_array):
-        return bool(abs(table - table.T).max() == 0)
-    return bool(np.array_equal(table, table.T))

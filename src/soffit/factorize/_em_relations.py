@@ -1,0 +1,116 @@
+"""A graph's weights as expectation-maximisation sees them: one E step over stored pairs only."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._threads import each, n_threads, row_blocks
+from soffit._typing import FloatArray, Matrix, is_sparse
+
+# A pair fitted at less than this share of its weight is explained by no cluster.
+_UNEXPLAINED = 1e-30
+# Rows of a dense matrix that are worked on at once.
+_BLOCK = 128
+# Multiplications below which a second thread does not pay.
+_SMALL = 2**19
+
+
+class Relations(Protocol):
+    """Weights of pairs in a unit that makes degrees about one, and what a step does with them.
+
+    Attributes
+    ----------
+    unit : float
+        By which the weights were divided.
+    degrees : array of shape (n,)
+        Row sums.
+    total : float
+        Sum of all weights.
+    entropy : float
+        Sum of w log w.
+    """
+
+    unit: float
+    degrees: FloatArray
+    total: float
+    entropy: float
+
+    def step(self, B: FloatArray, H: FloatArray) -> tuple[FloatArray, float]:
+        """Ratios (W / BH') H for the next B, and the likelihood sum w log BH'."""
+        ...
+
+
+def read_relations(A: Matrix) -> Relations:
+    """The weights of a symmetric matrix, whichever way it is stored."""
+    return _Edges(A) if is_sparse(A) else _Blocks(np.ascontiguousarray(A))
+
+
+class _Edges:
+    """CSR storage: a compiled loop over the edges, rows shared out among threads."""
+
+    def __init__(self, A: sp.csr_array) -> None:
+        self.unit, self.degrees = _unit_and_degrees(A)
+        self.total = float(self.degrees.sum())
+        self._indptr, self._indices = A.indptr, A.indices
+        self._data = A.data / A.dtype.type(self.unit)
+        self.entropy = _entropy(self._data)
+
+    def step(self, B: FloatArray, H: FloatArray) -> tuple[FloatArray, float]:
+        from soffit.factorize._em_kernels import edge_ratios
+
+        n, m = B.shape
+        ratios, terms = np.empty_like(B), np.empty(n)
+        graph = (self._indptr, self._indices, self._data)
+        threads = n_threads() if len(self._data) * m > _SMALL else 1
+        # Four pieces a thread even out their lengths. A row does not depend on its piece.
+        cuts = np.linspace(0, len(self._data), 4 * threads + 1)[1:-1]
+        places = [0, *np.searchsorted(self._indptr, cuts).tolist(), n]
+
+        def rows(first: int, last: int) -> None:
+            edge_ratios(*graph, B, H, first, last, _UNEXPLAINED, ratios, terms)
+
+        each(lambda piece: rows(*piece), pairwise(places), threads)
+        return ratios, float(terms.sum())
+
+
+class _Blocks:
+    """Dense storage: products by BLAS for a block of rows at a time."""
+
+    def __init__(self, A: FloatArray) -> None:
+        self.unit, self.degrees = _unit_and_degrees(A)
+        self.total = float(self.degrees.sum())
+        self._A = A / A.dtype.type(self.unit)
+        self.entropy = sum(_entropy(self._A[rows]) for rows in row_blocks(A.shape))
+
+    def step(self, B: FloatArray, H: FloatArray) -> tuple[FloatArray, float]:
+        from soffit.factorize._em_kernels import dense_shares
+
+        n = len(B)
+        ratios, terms = np.empty_like(B), np.empty(n)
+
+        def block(first: int) -> None:
+            rows = slice(first, min(first + _BLOCK, n))
+            Q = B[rows] @ H.T
+            dense_shares(self._A[rows], first, _UNEXPLAINED, Q, terms)
+            np.matmul(Q, H, out=ratios[rows])
+
+        each(block, range(0, n, _BLOCK), n_threads() if self._A.size > _SMALL else 1)
+        return ratios, float(terms.sum())
+
+
+def _unit_and_degrees(A: Matrix) -> tuple[float, FloatArray]:
+    degrees = np.asarray(A.sum(axis=1, dtype=np.float64)).ravel()
+    mean = float(degrees.mean())
+    # A power of two, so that division is exact.
+    unit = float(2.0 ** np.round(np.log2(mean))) if mean > 0 else 1.0
+    return unit, degrees / unit
+
+
+def _entropy(weights: FloatArray) -> float:
+    """Sum of w log w."""
+    positive = np.asarray(weights[weights > 0], dtype=np.float64)
+    return float(positive @ np.log(positive))

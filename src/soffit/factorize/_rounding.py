@@ -1,0 +1,69 @@
+"""From an embedding by eigenvectors to a partition in which no cluster is empty."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+from sklearn.exceptions import ConvergenceWarning
+
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+
+_BLOCK = 256
+
+
+def round_by_kmeans(
+    Y: FloatArray, *, weights: FloatArray | None, random_state: int, n_init: int
+) -> IntArray:
+    """As many clusters as columns, by k-means on the rows; rows may have weights."""
+    from sklearn.cluster import KMeans
+
+    with warnings.catch_warnings():
+        # Fewer distinct rows than clusters: the empty ones are filled by the caller.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KMeans(Y.shape[1], n_init=n_init, random_state=random_state)
+        return np.asarray(model.fit_predict(Y, sample_weight=weights))
+
+
+def fill_empty_clusters(labels: IntArray, Y: FloatArray) -> IntArray:
+    """Give each empty cluster the object that fits its own cluster least; others stay."""
+    k = Y.shape[1]
+    labels = np.array(labels, dtype=np.int64)
+    for c in np.flatnonzero(np.bincount(labels, minlength=k) == 0):
+        sizes = np.bincount(labels, minlength=k)
+        centers = np.zeros((k, k))
+        np.add.at(centers, labels, Y)
+        misfit = np.sum((Y - (centers / np.maximum(sizes, 1)[:, None])[labels]) ** 2, axis=1)
+        labels[np.where(sizes[labels] > 1, misfit, -1.0).argmax()] = c
+    return labels
+
+
+def component_numbers(A: Matrix) -> IntArray:
+    """The connected component of each object, the same for both storages."""
+    if is_sparse(A):
+        return np.asarray(connected_components(A, directed=False)[1])
+    component = np.full(len(A), -1)
+    count = 0
+    while (component < 0).any():
+        frontier = np.flatnonzero(component < 0)[:1]
+        component[frontier] = count
+        while len(frontier):
+            reached = np.zeros(len(A), dtype=bool)
+            for first in range(0, len(frontier), _BLOCK):
+                reached |= (A[frontier[first : first + _BLOCK]] > 0).any(axis=0)
+            frontier = np.flatnonzero(reached & (component < 0))
+            component[frontier] = count
+        count += 1
+    return component
+
+
+def deal_out(component: IntArray, volume: FloatArray, n_clusters: int) -> IntArray:
+    """Whole components to clusters, the heaviest first, each to the lightest cluster so far."""
+    weight = np.bincount(component, weights=volume)
+    filled = np.zeros(n_clusters)
+    cluster = np.empty(len(weight), dtype=np.int64)
+    for c in np.argsort(-weight, kind="stable"):
+        cluster[c] = filled.argmin()
+        filled[cluster[c]] += weight[c]
+    return cluster[component]
