@@ -61,7 +61,7 @@ def test_pairs_agree_with_a_plain_loop(seed: int, density: float) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_values_and_vectors_are_close_to_the_exact_ones(dtype: Any) -> None:
-    A = _grid(70, 60, 7193).astype(dtype)
+    A = _grid(52, 36, 7193).astype(dtype)
     values, V = multilevel_eigenvectors(A, 8)
     assert V.dtype == dtype
     N = normalize(A, "degree").matrix
@@ -103,6 +103,6 @@ def test_graph_that_does_not_coarsen() -> None:
 
 
 def test_same_bytes_again() -> None:
-    A = _grid(70, 60, 7193).astype(np.float32)
+    A = _grid(52, 36, 7193).astype(np.float32)
     first, second = multilevel_eigenvectors(A, 5), multilevel_eigenvectors(A, 5)
     assert first[1].tobytes() == second[1].tobytes()

@@ -3,9 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import sqrtm
 from tests.reference.relations import planted_graph
 
 from soffit.datasets import load, make_gaussians
+from soffit.memberships._tree import Level
 from soffit.metrics import accuracy
 from soffit.models import SoftHierarchy
 
@@ -87,22 +89,30 @@ def test_induced_affinities_keep_the_degrees_and_grow_smoother():
         W = induced.toarray()
         np.testing.assert_allclose(W, W.T, atol=1e-12)
         np.testing.assert_allclose(induced.rows([3, 5]), W[[3, 5]])
-        spread.append((W > 0.01 * W.max()).sum())
+        spread.append(int(np.sum(W / W.max() > 0.01)))
     assert spread[0] < spread[1] < spread[2]
 
 
-def test_level_l_of_an_exact_factorization_is_two_to_the_l_minus_1_steps():
-    # Two clusters that share objects: the chain of exact factorizations is a random walk.
-    W = np.zeros((9, 9))
-    W[:5, :5] = np.outer([1, 2, 1, 3, 1], [1, 2, 1, 3, 1])
-    W[5:, 5:] = np.outer([2, 1, 1, 2], [2, 1, 1, 2])
-    np.fill_diagonal(W, 0.0)
-    model = SoftHierarchy(levels=[4, 2], affinity="precomputed", refine=False, random_state=29)
-    model.fit(W)
-    bipartite = model.induced_affinity(1)
-    walk = bipartite.toarray() @ np.diag(1 / W.sum(axis=1)) @ bipartite.toarray()
-    # Level 2 approximates two steps (not four) of the graph that level 1 stands for.
-    assert np.abs(model.induced_affinity(2).toarray() - walk).max() < 0.15 * walk.max()
+def test_level_2_of_exact_factorizations_is_two_steps_not_four():
+    rng = np.random.default_rng(19)
+    memberships = rng.dirichlet([0.3, 0.3], size=9)
+    degrees = rng.uniform(1.0, 3.0, (9, 1))
+    B = degrees * memberships
+    weights = B.sum(axis=0)
+    root = np.sqrt(weights)
+    W = B @ np.diag(1 / weights) @ B.T
+    # The similarities C of the clusters have an exact factorization with as many clusters.
+    C = B.T @ memberships
+    upper = root[:, None] * np.real(sqrtm(C / np.outer(root, root))) * root
+    assert upper.min() > 0
+    bottom = Level(memberships, weights, C, upper / weights[:, None])
+    top = Level(memberships @ bottom.parents, upper.sum(axis=0), np.eye(2))
+    model = SoftHierarchy()
+    model.levels_, model._degrees = [bottom, top], degrees
+    np.testing.assert_allclose(model.induced_affinity(1).toarray(), W)
+    walk = W / degrees.T
+    np.testing.assert_allclose(model.induced_affinity(2).toarray(), walk @ W)
+    assert np.abs(model.induced_affinity(2).toarray() - walk @ walk @ walk @ W).max() > 1e-3
 
 
 @pytest.mark.parametrize("level", [0, 4, -4])

@@ -112,6 +112,7 @@ def segment(
     J. Shi, J. Malik (2000). Normalized cuts and image segmentation. IEEE Transactions on Pattern
     Analysis and Machine Intelligence 22(8).
     """
+    check_parameters("segment", {"n_clusters": n_clusters}, {"n_clusters": WholeNumber(1)})
     A = image_affinity(image, radius=radius, sigma_value=sigma_value, sigma_distance=sigma_distance)
     height, width = np.shape(image)[:2]
     must_link = cannot_link = None

@@ -184,6 +184,7 @@ class SoftHierarchy(RelationModel):
                 converged = converged and flat.converged
             levels[-1] = replace(below, parents=parents)
             levels.append(_level(memberships, degrees))
+        self._degrees = degrees
         self.levels_ = levels
         self.tree_ = ClusterTree.of(levels)
         self.lambda_ = levels[-1].weights
@@ -265,8 +266,7 @@ class SoftHierarchy(RelationModel):
             Supports ``@``, `rows`, `sum`, `diagonal` and `toarray` without n x n entries.
         """
         chosen = self._level(level)
-        degrees = np.asarray(without_diagonal(self.affinity_matrix_).sum(axis=1)).reshape(-1, 1)
-        B = np.asarray(chosen.memberships * degrees, dtype=chosen.memberships.dtype)
+        B = np.asarray(chosen.memberships * self._degrees, dtype=chosen.memberships.dtype)
         weights = chosen.weights
         inverse = np.divide(1.0, weights, out=np.zeros_like(weights), where=weights > 0)
         return FactoredAffinity(B, np.diag(inverse).astype(B.dtype))
