@@ -126,8 +126,9 @@ class Factorization:
         s, one value a cluster (all equal for a single scale).
     objective : float
         Loss at the returned factor.
-    history : array of shape (n_iter + 1,)
-        Loss at the start and after every iteration.
+    history : array of shape (n_iter + 1,) or shorter
+        Loss at the start and after every iteration. With priors that remove clusters or shares
+        it begins after the last removal, because the loss is another one from there on.
     n_iter : int
         Iterations done.
     stopped : {"converged", "max_iter"}
