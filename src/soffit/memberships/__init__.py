@@ -1,6 +1,7 @@
 """From a factor to memberships: uncertainty, matching of clusters, smoothing, new objects."""
 
 from soffit.memberships._column_rows import ColumnRows
+from soffit.memberships._ensemble import Ensemble, carried_over, combine, pair_agreement
 from soffit.memberships._entropy import entropy
 from soffit.memberships._extension import FittedRows
 from soffit.memberships._matching import align, match_clusters
@@ -14,6 +15,7 @@ from soffit.memberships._walk import Walk, random_walk, sharpen, walk_length
 __all__ = [
     "ClusterTree",
     "ColumnRows",
+    "Ensemble",
     "Extension",
     "FittedRows",
     "Level",
@@ -21,10 +23,13 @@ __all__ = [
     "SeededMixture",
     "Walk",
     "align",
+    "carried_over",
+    "combine",
     "entropy",
     "extension",
     "fit_seeded_mixture",
     "match_clusters",
+    "pair_agreement",
     "random_walk",
     "sharpen",
     "walk_length",

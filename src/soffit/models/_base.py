@@ -46,8 +46,10 @@ _BLOCK_ENTRIES = 2**23
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a model's factorization step receives from the template."""
+    """What a model's own steps receive from the template."""
 
+    table: Any
+    is_matrix: bool
     A: Matrix
     random_state: np.random.RandomState
     progress: Progress
@@ -137,10 +139,11 @@ class SimilarityClustering(
         progress.phase("affinities")
         self._affinity = builder.fit(self._prepare(table, builder))
         A = self._affinity.matrix_
-        random_state = check_random_state(self.random_state)
         task = Task(
+            table,
+            self._takes_matrix(builder),
             A,
-            random_state,
+            check_random_state(self.random_state),
             progress,
             side=known.side_information(n, given.names),
             pair_weight=known.checked_pair_weight(n, A.dtype),
@@ -159,7 +162,7 @@ class SimilarityClustering(
         self.converged_ = solution.found.converged
         self.n_clusters_ = self.factor_.shape[1]
         self.object_names_ = given.names
-        self.memberships_ = self._report(self._extension.fitted(), random_state)
+        self.memberships_ = self._report(self._extension.fitted(), task)
         self.labels_ = self.memberships_.argmax(axis=1)
         self.entropy_ = entropy(self.memberships_)
         progress.finish(f"{self.n_iter_} iterations, objective {self.objective_:.6g}")
@@ -177,7 +180,7 @@ class SimilarityClustering(
         """The same change for new objects."""
         return table
 
-    def _report(self, rows: FloatArray, random_state: np.random.RandomState) -> FloatArray:
+    def _report(self, rows: FloatArray, task: Task) -> FloatArray:
         """Memberships from the factor's rows as probabilities; the base leaves those."""
         return rows
 

@@ -56,6 +56,18 @@ class Number:
 
 
 @dataclass(frozen=True)
+class NoneOrMany:
+    """A number of repetitions: 0, or at least 2, because one cannot be compared with any."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value may be used."""
+        return WholeNumber(0).allows(value) and value != 1
+
+    def __str__(self) -> str:
+        return "0 or an integer of at least 2"
+
+
+@dataclass(frozen=True)
 class OneOf:
     """One of a few named values."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity, SideInformation
@@ -20,6 +22,8 @@ from soffit.factorize import (
 )
 from soffit.memberships import (
     SeededMixture,
+    carried_over,
+    combine,
     fit_seeded_mixture,
     random_walk,
     sharpen,
@@ -28,7 +32,8 @@ from soffit.memberships import (
 )
 from soffit.models._base import SimilarityClustering, Solution, Task
 from soffit.models._known import Known
-from soffit.models._parameters import Number, OneOf
+from soffit.models._parameters import NoneOrMany, Number, OneOf
+from soffit.models._resampling import fit_to_parts
 from soffit.models._standardize import Standardizer
 from soffit.models._trim import without_diagonal, without_strays
 from soffit.normalize import Normalized, normalize
@@ -41,6 +46,8 @@ _SHARPNESS = 1.5
 # On a dense matrix every step costs n^2 k, and few are needed: its spectral gap is wide.
 _MOST_DENSE_STEPS = 64
 _SEEDS = np.iinfo(np.int32).max
+# Below this agreement between resamples a user should be told.
+_UNSTABLE = 0.7
 
 
 class SoftClustering(SimilarityClustering):
@@ -74,6 +81,10 @@ class SoftClustering(SimilarityClustering):
     standardize : {"auto", True, False}, default "auto"
         Bring columns to unit standard deviation; "auto" does so when the largest is more than 20
         times the median, which only different units of measurement explain.
+    resamples : int, default 0
+        0, or the number of times (2 or more; 10 is plenty) that the model is fitted again to 63 %
+        of the objects. Memberships are then averaged over these fits and softened to their
+        agreement: better probabilities, at that many times the cost.
     side_weight : float, default 1.0
         How far the pairs given to `fit` are trusted, in (0, 1]. At 1 one pair weighs as much as
         all affinities of an average object.
@@ -104,6 +115,14 @@ class SoftClustering(SimilarityClustering):
         The scales s.
     n_steps_ : int
         Length of the random walk.
+    overlap_, instability_ : ndarray of shape (n,)
+        With resamples: the two parts of `entropy_`. Clusters touch at the object, or the partition
+        itself changes there when objects are left out.
+    cluster_stability_ : ndarray of shape (k,)
+        With resamples: mean Jaccard overlap of each cluster with its counterpart.
+    agreement_, expected_accuracy_ : float
+        With resamples: share of objects on which two resamples agree; and the accuracy that the
+        memberships promise, their mean top value.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         The graph.
     objective_, objective_history_, n_iter_, converged_
@@ -127,6 +146,7 @@ class SoftClustering(SimilarityClustering):
     _rules = SimilarityClustering._rules | {
         "scale": OneOf(("cluster", "single")),
         "standardize": OneOf(("auto", True, False)),
+        "resamples": NoneOrMany(),
         "side_weight": Number(0.0, strict=True, maximum=1.0),
         "transitive": OneOf((True, False)),
     }
@@ -140,6 +160,7 @@ class SoftClustering(SimilarityClustering):
         n_neighbors: int = 15,
         scale: Literal["cluster", "single"] = "cluster",
         standardize: Literal["auto"] | bool = "auto",
+        resamples: int = 0,
         side_weight: float = 1.0,
         transitive: bool = False,
         max_iter: int = 100,
@@ -154,6 +175,7 @@ class SoftClustering(SimilarityClustering):
         self.n_neighbors = n_neighbors
         self.scale = scale
         self.standardize = standardize
+        self.resamples = resamples
         self.side_weight = side_weight
         self.transitive = transitive
         self.max_iter = max_iter
@@ -181,7 +203,17 @@ class SoftClustering(SimilarityClustering):
         self
             The fitted model.
         """
-        return self._fit(X, Known(must_link, cannot_link, transitive=self.transitive))
+        self._fit(X, Known(must_link, cannot_link, transitive=self.transitive))
+        if self.resamples and self.agreement_ < _UNSTABLE:
+            warnings.warn(
+                f"{type(self).__name__} is unstable: two fits to parts of the objects agree on "
+                f"{self.agreement_:.0%} of them. The memberships say so (see instability_ and "
+                "cluster_stability_). Try another n_clusters or n_neighbors, or tell pairs that "
+                "belong together or apart (must_link, cannot_link).",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
 
     # --- features ------------------------------------------------------------------------------
 
@@ -266,7 +298,11 @@ class SoftClustering(SimilarityClustering):
 
     # --- memberships ---------------------------------------------------------------------------
 
-    def _report(self, rows: FloatArray, random_state: np.random.RandomState) -> FloatArray:
+    def _report(self, rows: FloatArray, task: Task) -> FloatArray:
+        single = self._single_report(rows, task.random_state)
+        return self._over_resamples(single, task) if self.resamples else single
+
+    def _single_report(self, rows: FloatArray, random_state: np.random.RandomState) -> FloatArray:
         graph = self._informative(self.affinity_matrix_)
         self._walk = random_walk(graph, rows, self.n_steps_)
         walked = _sharpened_where_linked(self._walk.memberships, graph)
@@ -284,9 +320,33 @@ class SoftClustering(SimilarityClustering):
             return result
         return with_pairs(result, rows, self._side, weight=self.side_weight)
 
+    def _over_resamples(self, single: FloatArray, task: Task) -> FloatArray:
+        """The same model on parts of the objects; its changes of mind soften the memberships."""
+        settings = {"resamples": 0, "n_clusters": self.n_clusters, "verbose": 0}
+        if task.is_matrix and self.metric != "precomputed":
+            settings["affinity"] = "precomputed"
+        parts = fit_to_parts(
+            clone(self).set_params(**settings),
+            task.table,
+            task.side,
+            task.random_state,
+            n_parts=self.resamples,
+            is_matrix=task.is_matrix,
+            progress=lambda number: task.progress.phase(f"resample {number + 1}"),
+        )
+        ensemble = combine(single, parts)
+        self.overlap_ = ensemble.overlap
+        self.instability_ = ensemble.instability
+        self.agreement_ = ensemble.agreement
+        self.cluster_stability_ = ensemble.cluster_stability
+        self.expected_accuracy_ = float(ensemble.memberships.max(axis=1).mean())
+        self._correction = ensemble.memberships - single
+        return ensemble.memberships
+
     def _report_new(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
         walked = _sharpened_where_linked(self._walk.arrive(block, rows), block)
-        return self._with_mixture(walked, table)
+        single = self._with_mixture(walked, table)
+        return carried_over(single, block, self._correction) if self.resamples else single
 
     def _with_mixture(self, walked: FloatArray, features: FloatArray | None) -> FloatArray:
         if self._mixture is None or features is None:

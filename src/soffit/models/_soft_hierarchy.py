@@ -217,7 +217,7 @@ class SoftHierarchy(RelationModel):
             callback=task.progress.iteration,
         )
 
-    def _report(self, rows: FloatArray, random_state: np.random.RandomState) -> FloatArray:
+    def _report(self, rows: FloatArray, task: Task) -> FloatArray:
         # What the template has set describes the level that was fitted last to the graph itself.
         top = self.levels_[-1]
         self.n_clusters_ = top.n_clusters

@@ -222,7 +222,7 @@ class SpectralClustering(SimilarityClustering):
             labels = round_by_kmeans(Y, weights=weights, random_state=seed, n_init=self.n_init)
         return fill_empty_clusters(labels, Y)
 
-    def _report(self, rows: FloatArray, random_state: np.random.RandomState) -> FloatArray:
+    def _report(self, rows: FloatArray, task: Task) -> FloatArray:
         changed = self._tied & (rows.argmax(axis=1) != self._rounded)
         if not changed.any():
             return rows
