@@ -17,7 +17,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +47,7 @@ SEEDS = (29, 31, 37, 41, 43)
 STARTS, DRAWS, TURNS = 1000, 20, 15
 STEPS = (1, 16, 32, 64)
 PAIRS = (0, 200, 1000, 3000)
-HEADER = ["case", "settings", "measured", "asked", "met"]
+HEADER = ["case; settings", "measured", "asked", "met"]
 
 
 class Row(NamedTuple):
@@ -60,12 +60,14 @@ class Row(NamedTuple):
     met: bool | None = None
 
     def cells(self) -> list[str]:
-        return [*self[:4], {True: "yes", False: "NO", None: "-"}[self.met]]
+        """The columns of the table."""
+        met = {True: "yes", False: "NO", None: "-"}[self.met]
+        return [f"{self.case}; {self.settings}", self.measured, self.asked, met]
 
 
 def at_least(case: str, settings: str, scores: Sequence[float], limit: float) -> Row:
     """The lowest score has to reach the limit; the mean is shown beside it."""
-    measured = f"min {min(scores):.3f}, mean {np.mean(scores):.3f}"
+    measured = f"min {min(scores):.4f}, mean {np.mean(scores):.4f}"
     return Row(case, settings, measured, f">= {limit:g}", min(scores) >= limit)
 
 
@@ -73,6 +75,14 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
     began = perf_counter()
     result = run()
     return result, perf_counter() - began
+
+
+def within(case: str, settings: str, limit: float, run: Callable[[], Any]) -> tuple[Any, Row]:
+    """The result and its time; that of the processor tells how much was waiting for others."""
+    began = process_time()
+    result, seconds = timed(run)
+    measured = f"{seconds:.2f} s by the clock, {process_time() - began:.2f} s of processor time"
+    return result, Row(case, settings, measured, f"< {limit:g} s", seconds < limit)
 
 
 class MissingSetError(Exception):
@@ -113,7 +123,7 @@ def donut() -> Iterator[Row]:
 
 def _few_pairs(X: Any, labels: Any) -> Iterator[Row]:
     A = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=-1) / 0.5**2)
-    ours, cut = [], []
+    ours, plain, cut = [], [], []
     for draw in range(DRAWS):
         upper = np.triu(np.random.default_rng(101 + draw).random(A.shape) < 0.1, 1)
         known = sp.csr_array((upper | upper.T).astype(float))
@@ -122,6 +132,8 @@ def _few_pairs(X: Any, labels: Any) -> Iterator[Row]:
             2, affinity="precomputed", normalization="additive", random_state=draw
         ).fit(sampled, pair_weight=known)
         ours.append(accuracy(labels, model.labels_))
+        model.set_params(normalization=None).fit(sampled, pair_weight=known)
+        plain.append(accuracy(labels, model.labels_))
         spectral = SpectralClustering(
             2, variant="ncut", affinity="precomputed", random_state=draw
         ).fit(sampled)
@@ -131,6 +143,9 @@ def _few_pairs(X: Any, labels: Any) -> Iterator[Row]:
     measured = f"{exact} of {DRAWS} correct, min {min(ours):.3f}"
     settings = f"CompletelyPositive(normalization=additive), pair_weight, {kernel}"
     yield Row(case, settings, measured, ">= 19 of 20", exact >= 19)
+    measured = f"mean {np.mean(plain):.3f}, {min(plain):.3f} to {max(plain):.3f}"
+    settings = f"CompletelyPositive(normalization=None), pair_weight, {kernel}"
+    yield Row(case, settings, measured)
     measured = f"mean {np.mean(cut):.3f}, {min(cut):.3f} to {max(cut):.3f}"
     settings = f"SpectralClustering(variant=ncut), unknown as zero, {kernel}"
     yield Row(case, settings, measured, "about 0.65", abs(float(np.mean(cut)) - 0.65) < 0.05)
@@ -146,13 +161,16 @@ def bridge() -> Iterator[Row]:
             across.append(memberships[-10:, model.labels_[0]])
         fall = [bool(np.all(np.diff(row) < 0)) for row in across]
         first, last = min(row[0] for row in across), max(row[-1] for row in across)
-        yield Row(
+        row = Row(
             "bridge of ten points",
             f"CompletelyPositive(normalization={normalization}), n=110, {len(SEEDS)} draws",
             f"{sum(fall)} of {len(fall)} monotone, from >= {first:.3f} to <= {last:.3f}",
-            "monotone, > 0.9 to < 0.1",
-            all(fall) and first > 0.9 and last < 0.1,
         )
+        # The paper's figure is Sinkhorn's, the default; the other is shown beside it.
+        if normalization == "sinkhorn":
+            met = all(fall) and first > 0.9 and last < 0.1
+            row = row._replace(asked="monotone, > 0.9 to < 0.1", met=met)
+        yield row
 
 
 # --- Yu, Yu & Tresp: flat, hierarchy, news, planted blocks ------------------------------------
@@ -173,26 +191,24 @@ def binary_graph(X: Any, metric: str = "euclidean") -> Any:
 
 
 def usps() -> Iterator[Row]:
+    """The default graph, and the published one with the published hierarchy."""
     X, labels = digits()
-    graphs = {"local": ("nearest_neighbors", X), "binary": ("precomputed", binary_graph(X))}
-    for weights, (affinity, data) in graphs.items():
-        fits = [
-            RelationFactorization(4, affinity=affinity, random_state=s).fit(data) for s in SEEDS
-        ]
+    for weights, refine in (("local", True), ("binary", False)):
+        given = {"affinity": "nearest_neighbors"}, X
+        if weights == "binary":
+            given = {"affinity": "precomputed"}, binary_graph(X)
+        options, data = given
+        fits = [RelationFactorization(4, random_state=s, **options).fit(data) for s in SEEDS]
         settings = f"RelationFactorization(4), 10-NN, {weights} weights, {len(SEEDS)} seeds"
         scores = [accuracy(labels, fit.labels_) for fit in fits]
         yield at_least("USPS 1-4, accuracy", settings, scores, 0.98)
         scores = [nmi(labels, fit.labels_) for fit in fits]
         yield at_least("USPS 1-4, NMI (max)", settings, scores, 0.92)
-        for refine in (True, False):
-            scores = []
-            for seed in SEEDS:
-                model = SoftHierarchy(
-                    levels=[100, 20, 10, 4], affinity=affinity, refine=refine, random_state=seed
-                )
-                scores.append(accuracy(labels, model.fit(data).labels_))
-            settings = f"SoftHierarchy(refine={refine}), {weights} weights, {len(SEEDS)} seeds"
-            yield at_least("USPS 1-4, levels 100-20-10-4", settings, scores, 0.975)
+        options |= {"levels": [100, 20, 10, 4], "refine": refine}
+        models = [SoftHierarchy(random_state=s, **options) for s in SEEDS]
+        scores = [accuracy(labels, model.fit(data).labels_) for model in models]
+        settings = f"SoftHierarchy(refine={refine}), 10-NN, {weights} weights, {len(SEEDS)} seeds"
+        yield at_least("USPS 1-4, levels 100-20-10-4", settings, scores, 0.975)
 
 
 def news() -> Iterator[Row]:
@@ -229,11 +245,11 @@ def planted() -> Iterator[Row]:
     fit(planted_graph(500, 10, 3)[0])
     for seed in SEEDS[:3]:
         A, labels = planted_graph(20_000, 10, seed)
-        model, seconds = timed(lambda A=A: fit(A))
-        score = accuracy(labels, model.labels_)
         case = f"20,000 nodes, 10 blocks, graph {seed}"
         settings = f"RelationFactorization(10), mean degree {A.nnz / 20_000:.1f}"
-        yield Row(case, settings, f"{seconds:.2f} s", "< 5 s", seconds < 5.0)
+        model, row = within(case, settings, 5.0, lambda A=A: fit(A))
+        yield row
+        score = accuracy(labels, model.labels_)
         yield Row(case, settings, f"accuracy {score:.5f}", "exact", score == 1.0)
 
 
@@ -260,18 +276,19 @@ def semi() -> Iterator[Row]:
     for steps in STEPS:
         seconds = _times_of_relabel(models, draws[0], steps)
         for on, model in models.items():
-            model.set_params(steps=steps)
             scores = [np.mean((model.relabel(y).transduction_ == labels)[y < 0]) for y in draws]
             mean, limit = float(np.mean(scores)), {"points": 0.96, "clusters": 0.965}[on]
-            measured = f"mean {mean:.3f}, worst {min(scores):.3f}, {1e3 * seconds[on]:.2f} ms"
-            asked, met = (f">= {limit}", mean >= limit) if steps > 1 else ("-", None)
-            if steps == 1 and on == "points":
-                asked, met = "about 0.4", abs(mean - 0.4) < 0.05
+            measured = f"mean {mean:.4f}, worst {min(scores):.4f}, {1e3 * seconds[on]:.2f} ms"
             settings = f"RandomWalkClassifier(on={on}, steps={steps}), {DRAWS} draws"
-            yield Row("USPS 1-4, 20 labels", settings, measured, asked, met)
+            row = Row("USPS 1-4, 20 labels", settings, measured, f">= {limit}", mean >= limit)
+            if steps == 1:
+                row = row._replace(asked="-", met=None)
+                if on == "points":
+                    row = row._replace(asked="about 0.4 (below 0.5)", met=mean < 0.5)
+            yield row
         ratio = seconds["points"] / seconds["clusters"]
         asked, met = (">= 3 times", ratio >= 3) if steps > 1 else ("-", None)
-        case = "clusters against points, time"
+        case = "clusters quicker than points"
         yield Row(case, f"relabel, steps={steps} on both", f"{ratio:.1f} times", asked, met)
 
 
@@ -309,14 +326,22 @@ def random_pairs(y: Any, pool: Any, count: int, rng: np.random.Generator) -> dic
     return {"must_link": pairs[same], "cannot_link": pairs[~same]}
 
 
+TOLD: dict[str, Callable[[], Any]] = {
+    "CompletelyPositive(3)": lambda: CompletelyPositive(3, random_state=3),
+    "CompletelyPositive(3, normalization=additive)": lambda: CompletelyPositive(
+        3, normalization="additive", random_state=3
+    ),
+    "CompletelyPositive(3, affinity=nearest_neighbors)": lambda: CompletelyPositive(
+        3, affinity="nearest_neighbors", random_state=3
+    ),
+    "SoftClustering(3)": lambda: SoftClustering(3, random_state=3),
+}
+
+
 def side() -> Iterator[Row]:
     iris = read("iris")
     y = iris.labels[0]
-    models = {
-        "CompletelyPositive(3)": CompletelyPositive,
-        "SoftClustering(3)": SoftClustering,
-    }
-    for name, model in models.items():
+    for name, make in TOLD.items():
         scores = np.empty((len(PAIRS), DRAWS))
         for draw in range(DRAWS):
             rng = np.random.default_rng(4001 + draw)
@@ -324,21 +349,23 @@ def side() -> Iterator[Row]:
             pool, untouched = np.sort(order[:100]), order[100:]
             for place, count in enumerate(PAIRS):
                 pairs = random_pairs(y, pool, count, rng)
-                labels = model(3, random_state=3).fit(iris.X, **pairs).labels_
+                labels = make().fit(iris.X, **pairs).labels_
                 scores[place, draw] = accuracy(y[untouched], labels[untouched])
-        for count, row in zip(PAIRS, scores, strict=True):
-            lower = int(np.count_nonzero(row < scores[0] - 1e-12))
-            measured = f"mean {row.mean():.3f}, worst {row.min():.3f}"
-            settings = f"{name}, {count} pairs among 100 objects, {DRAWS} draws"
-            case = "iris, the 50 objects without pairs"
-            if count == 0:
-                yield Row(case, settings, measured)
-                continue
-            measured += f", lower in {lower} draws"
-            if lower:
-                measured += f" (by {(scores[0] - row).max():.2f})"
-            met = bool(row.mean() >= scores[0].mean())
-            yield Row(case, settings, measured, "mean not lower", met)
+        yield from _compared(name, scores)
+
+
+def _compared(name: str, scores: Any) -> Iterator[Row]:
+    """Each number of pairs against none, draw by draw; asked of the models with defaults."""
+    for count, row in zip(PAIRS, scores, strict=True):
+        settings = f"{name}, {count} pairs among 100 others, {DRAWS} draws"
+        measured = f"mean {row.mean():.3f}, worst {row.min():.3f}"
+        asked, met = "-", None
+        if count:
+            lower, drop = np.count_nonzero(row < scores[0] - 1e-12), (scores[0] - row).max()
+            measured += f", lower in {lower} draws" + (f" (by up to {drop:.2f})" if lower else "")
+            if "=" not in name:
+                asked, met = "mean not lower", bool(row.mean() >= scores[0].mean())
+        yield Row("iris, 50 objects without pairs", settings, measured, asked, met)
 
 
 PAIRWISE: dict[str, Callable[[int], Any]] = {
@@ -389,9 +416,9 @@ def image() -> Iterator[Row]:
     truth[(down < 60) & (right > 240)] = 4
     noise = 0.03 * np.random.default_rng(6151).normal(size=truth.shape)
     drawn = np.array([0.3, 0.7, 0.1, 0.9, 0.5])[truth] + noise
-    result, seconds = timed(lambda: segment(drawn, 5, random_state=29))
     case, settings = "image of 320 x 240", "segment(image, 5), drawn, five grey areas with noise"
-    yield Row(case, settings, f"{seconds:.1f} s", "< 30 s", seconds < 30.0)
+    result, row = within(case, settings, 30.0, lambda: segment(drawn, 5, random_state=29))
+    yield row
     score = accuracy(truth.ravel(), result.labels.ravel())
     yield Row(case, settings, f"accuracy {score:.4f}")
     photo = _photo()
@@ -399,8 +426,7 @@ def image() -> Iterator[Row]:
     if photo is None:
         yield Row(case, settings, "pillow is not installed")
         return
-    _, seconds = timed(lambda: segment(photo, 5, random_state=29))
-    yield Row(case, settings, f"{seconds:.1f} s", "< 30 s", seconds < 30.0)
+    yield within(case, settings, 30.0, lambda: segment(photo, 5, random_state=29))[1]
 
 
 def _photo() -> Any:
@@ -458,7 +484,7 @@ def main() -> None:
     print(f"{sum(bool(row.met) for row in asked)} of {len(asked)} rows meet what is asked")
     for row in asked:
         if not row.met:
-            print(f"  NO: {row.case}; {row.settings}: {row.measured}; asked {row.asked}")
+            print("  NO: " + " | ".join(row.cells()[:3]))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """From a factor to memberships: uncertainty, matching of clusters, smoothing, new objects."""
 
 from soffit.memberships._column_rows import ColumnRows
-from soffit.memberships._ensemble import Ensemble, carried_over, combine, pair_agreement
+from soffit.memberships._ensemble import Ensemble, carried_over, combine, pair_agreement, soften
 from soffit.memberships._entropy import entropy
 from soffit.memberships._extension import FittedRows
 from soffit.memberships._matching import align, match_clusters
@@ -32,6 +32,7 @@ __all__ = [
     "pair_agreement",
     "random_walk",
     "sharpen",
+    "soften",
     "walk_length",
     "with_pairs",
 ]

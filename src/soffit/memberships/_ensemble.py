@@ -92,7 +92,7 @@ def combine(
     weights = np.array([share] + [(1.0 - share) / len(aligned)] * len(aligned))
     parts = [memberships, *aligned]
     power = _largest_power(parts, weights, agreement)
-    softened = [softened_by(part, power) for part in parts]
+    softened = [soften(part, power) for part in parts]
     average = np.asarray(_weighted(softened, weights), dtype=memberships.dtype)
     average /= average.sum(axis=1, keepdims=True)
     total = entropy(average)
@@ -146,8 +146,28 @@ def pair_agreement(labels: IntArray) -> float:
     return float(equal) / (n * r * (r - 1) / 2)
 
 
-def softened_by(memberships: FloatArray, power: float) -> FloatArray:
-    """Rows to a power of at most one, made to sum to one again."""
+def soften(memberships: FloatArray, power: float) -> FloatArray:
+    r"""Rows to a power of at most one, made to sum to one again: less sure, same order.
+
+    Parameters
+    ----------
+    memberships : array of shape (n, k)
+        Rows on the simplex.
+    power : float
+        Between 0, where all clusters become alike, and 1, which changes nothing.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        Rows sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.memberships import soften
+    >>> soften(np.array([[0.9, 0.1]]), 0.5)
+    array([[0.75, 0.25]])
+    """
     if power == 1.0:
         return memberships
     raised = memberships ** memberships.dtype.type(power)
@@ -163,7 +183,7 @@ def _weighted(parts: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
 
 def _largest_power(parts: Sequence[FloatArray], weights: FloatArray, target: float) -> float:
     def excess(power: float) -> float:
-        average = _weighted([softened_by(part, power) for part in parts], weights)
+        average = _weighted([soften(part, power) for part in parts], weights)
         return float(average.max(axis=1).mean()) - target
 
     if excess(1.0) <= 0:

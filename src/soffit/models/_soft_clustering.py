@@ -27,6 +27,7 @@ from soffit.memberships import (
     fit_seeded_mixture,
     random_walk,
     sharpen,
+    soften,
     walk_length,
     with_pairs,
 )
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 # Smoothing draws memberships together; this power undoes it inside clusters.
 _SHARPNESS = 1.5
+# Partitions are sometimes wrong where nothing in the data says so; this power allows for it.
+_MODESTY = 0.9
 # On a dense matrix every step costs n^2 k, and few are needed: its spectral gap is wide.
 _MOST_DENSE_STEPS = 64
 _SEEDS = np.iinfo(np.int32).max
@@ -63,7 +66,8 @@ class SoftClustering(SimilarityClustering):
     the loss of a hard partition a normalized cut, so that large and small clusters are served
     alike. Memberships are the rows of W after a random walk whose length follows the spectral
     gap; for features with Euclidean distances they are averaged with the posterior of a Gaussian
-    mixture that starts at the clusters and stays near them.
+    mixture that starts at the clusters and stays near them. With `resamples` they are averaged
+    over fits to parts of the objects, too, and softened to the agreement of these fits.
 
     Parameters
     ----------
@@ -349,11 +353,11 @@ class SoftClustering(SimilarityClustering):
         return carried_over(single, block, self._correction) if self.resamples else single
 
     def _with_mixture(self, walked: FloatArray, features: FloatArray | None) -> FloatArray:
-        if self._mixture is None or features is None:
-            return walked
-        share = self._mixture.trust / 2
-        mixed = (1 - share) * walked + share * self._mixture.memberships(features)
-        return np.asarray(mixed, dtype=walked.dtype)
+        mixed = walked
+        if self._mixture is not None and features is not None:
+            share = self._mixture.trust / 2
+            mixed = (1 - share) * walked + share * self._mixture.memberships(features)
+        return soften(np.asarray(mixed, dtype=walked.dtype), _MODESTY)
 
 
 def _sharpened_where_linked(W: FloatArray, block: Matrix) -> FloatArray:
