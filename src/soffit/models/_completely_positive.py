@@ -62,8 +62,9 @@ class CompletelyPositive(SimilarityClustering):
         entries at once.
     side_weight : float, default 1.0
         Weight alpha of side information, above 0 and at most 1, in units of the largest affinity.
-    transitive : bool, default False
-        Whether to add the pairs that follow from `must_link` and `cannot_link`.
+    transitive : bool, default True
+        Add the pairs that follow from the given ones. Contradictions through others are then
+        found and reported, too.
     start : {"auto", "random", "spectral"}, default "auto"
         Random positive entries, or the best of several partitions by eigenvectors. "auto" takes
         the latter for graphs of local ties (less than a tenth of all pairs), where the objective
@@ -144,7 +145,7 @@ class CompletelyPositive(SimilarityClustering):
         normalization: Literal["sinkhorn", "additive"] | None = "sinkhorn",
         solver: Literal["coordinate", "multiplicative", "parallel"] = "coordinate",
         side_weight: float = 1.0,
-        transitive: bool = False,
+        transitive: bool = True,
         start: Literal["auto", "random", "spectral"] = "auto",
         n_init: int = 5,
         max_iter: int = 1000,
