@@ -55,8 +55,7 @@ class CompletelyPositive(SimilarityClustering):
         Neighbours of each object in a graph, or the one that sets the bandwidth of a kernel.
     normalization : {"sinkhorn", "additive", None}, default "sinkhorn"
         Scaling to row sums of 1, which keeps a graph sparse; the nearest matrix with equal row
-        sums, which suits dense affinities and side information; or nothing. Neither of the first
-        two is better on all data.
+        sums, for dense affinities; or nothing. Neither of the first two is better on all data.
     solver : {"coordinate", "multiplicative", "parallel"}, default "coordinate"
         Exact steps over single entries; the published updates (eq. 6 and 7); or updates of all
         entries at once.
