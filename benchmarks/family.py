@@ -15,13 +15,22 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
-from time import perf_counter, process_time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from _claims import HEADER, Row, at_least, timed, within
+from _draws import (
+    MissingSetError,
+    binary_graph,
+    digits,
+    few_labels,
+    planted_graph,
+    random_pairs,
+    read,
+)
 from _table import print_table
 from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -39,7 +48,7 @@ from soffit import (
     segment,
 )
 from soffit.affinity import NeighborGraph, random_walk
-from soffit.datasets import Dataset, load, make_bridge, make_donut, make_lines
+from soffit.datasets import make_bridge, make_donut, make_lines
 from soffit.metrics import accuracy, nmi
 from soffit.normalize import normalize
 
@@ -47,54 +56,6 @@ SEEDS = (29, 31, 37, 41, 43)
 STARTS, DRAWS, TURNS = 1000, 20, 15
 STEPS = (1, 16, 32, 64)
 PAIRS = (0, 200, 1000, 3000)
-HEADER = ["case; settings", "measured", "asked", "met"]
-
-
-class Row(NamedTuple):
-    """One claim; `met` is None where nothing is asked, or nothing was measured."""
-
-    case: str
-    settings: str
-    measured: str
-    asked: str = "-"
-    met: bool | None = None
-
-    def cells(self) -> list[str]:
-        """The columns of the table."""
-        met = {True: "yes", False: "NO", None: "-"}[self.met]
-        return [f"{self.case}; {self.settings}", self.measured, self.asked, met]
-
-
-def at_least(case: str, settings: str, scores: Sequence[float], limit: float) -> Row:
-    """The lowest score has to reach the limit; the mean is shown beside it."""
-    measured = f"min {min(scores):.4f}, mean {np.mean(scores):.4f}"
-    return Row(case, settings, measured, f">= {limit:g}", min(scores) >= limit)
-
-
-def timed(run: Callable[[], Any]) -> tuple[Any, float]:
-    began = perf_counter()
-    result = run()
-    return result, perf_counter() - began
-
-
-def within(case: str, settings: str, limit: float, run: Callable[[], Any]) -> tuple[Any, Row]:
-    """The result and its time; that of the processor tells how much was waiting for others."""
-    began = process_time()
-    result, seconds = timed(run)
-    measured = f"{seconds:.2f} s by the clock, {process_time() - began:.2f} s of processor time"
-    return result, Row(case, settings, measured, f"< {limit:g} s", seconds < limit)
-
-
-class MissingSetError(Exception):
-    """A set that is neither in the data folder nor to be had from elsewhere."""
-
-
-@cache
-def read(name: str) -> Dataset:
-    try:
-        return load(name)
-    except ValueError as error:
-        raise MissingSetError(f"no data set {name!r}") from error
 
 
 # --- Zass & Shashua: donut, missing pairs, bridge ---------------------------------------------
@@ -177,19 +138,6 @@ def bridge() -> Iterator[Row]:
 
 
 @cache
-def digits() -> tuple[Any, Any]:
-    """USPS digits 1 to 4."""
-    dataset = read("usps")
-    chosen = np.isin(dataset.labels[0], [1, 2, 3, 4])
-    return dataset.X[chosen], dataset.labels[0][chosen]
-
-
-def binary_graph(X: Any, metric: str = "euclidean") -> Any:
-    """The published graph: ten neighbours, kept if either lists the other, without weights."""
-    graph = NeighborGraph(10, metric=metric, keep="union", weights="binary", connect=False)
-    return graph.fit(X).matrix_
-
-
 def usps() -> Iterator[Row]:
     """The default graph, and the published one with the published hierarchy."""
     X, labels = digits()
@@ -223,21 +171,6 @@ def news() -> Iterator[Row]:
     yield at_least("four newsgroups, NMI (max)", settings, [nmi(truth, f) for f in found], 0.70)
 
 
-def planted_graph(n: int, n_blocks: int, seed: int) -> tuple[Any, Any]:
-    """A random graph: on average 18 neighbours in an object's own block and 2 in others."""
-    rng = np.random.default_rng(seed)
-    labels = np.arange(n) % n_blocks
-    ends = rng.integers(0, n // n_blocks, (9 * n, 2)) * n_blocks + labels[:, None].repeat(9, 0)
-    across = rng.integers(0, n, (3 * n, 2))
-    across = across[labels[across[:, 0]] != labels[across[:, 1]]][:n]
-    ends = np.concatenate([ends, across])
-    ends = ends[ends[:, 0] != ends[:, 1]]
-    A = sp.coo_array((np.ones(len(ends)), ends.T), shape=(n, n)).tocsr()
-    A = sp.csr_array(A + A.T)
-    A.data[:] = 1.0
-    return A, labels
-
-
 def planted() -> Iterator[Row]:
     def fit(A: Any) -> Any:
         return RelationFactorization(10, affinity="precomputed", random_state=29).fit(A)
@@ -254,15 +187,6 @@ def planted() -> Iterator[Row]:
 
 
 # --- random walks: few labels, combination ----------------------------------------------------
-
-
-def few_labels(labels: Any, per_class: int, seed: int) -> Any:
-    """Labels of a few objects of every class, -1 for all others."""
-    rng = np.random.default_rng(seed)
-    y = np.full(len(labels), -1)
-    for c in np.unique(labels):
-        y[rng.choice(np.flatnonzero(labels == c), per_class, replace=False)] = c
-    return y
 
 
 def semi() -> Iterator[Row]:
@@ -315,15 +239,6 @@ def zp() -> Iterator[Row]:
 
 
 # --- side information, lines, image -----------------------------------------------------------
-
-
-def random_pairs(y: Any, pool: Any, count: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Pairs among the pool, as `fit` takes them."""
-    first, second = np.triu_indices(len(pool), 1)
-    chosen = rng.choice(len(first), count, replace=False)
-    pairs = np.column_stack([pool[first[chosen]], pool[second[chosen]]])
-    same = y[pairs[:, 0]] == y[pairs[:, 1]]
-    return {"must_link": pairs[same], "cannot_link": pairs[~same]}
 
 
 TOLD: dict[str, Callable[[], Any]] = {
