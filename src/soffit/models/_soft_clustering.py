@@ -309,7 +309,6 @@ class SoftClustering(SimilarityClustering):
     def _single_report(self, rows: FloatArray, random_state: np.random.RandomState) -> FloatArray:
         graph = self._informative(self.affinity_matrix_)
         self._walk = random_walk(graph, rows, self.n_steps_)
-        walked = _sharpened_where_linked(self._walk.memberships, graph)
         self._mixture: SeededMixture | None = None
         if self._features is not None and self.n_clusters > 1:
             self._mixture = fit_seeded_mixture(
@@ -318,7 +317,7 @@ class SoftClustering(SimilarityClustering):
                 self.n_clusters,
                 random_state=int(random_state.randint(_SEEDS)),
             )
-        result = self._with_mixture(walked, self._features)
+        result = self._calibrated(self._walk.memberships, graph, self._features)
         self._features = None
         if self._side is None:
             return result
@@ -326,7 +325,7 @@ class SoftClustering(SimilarityClustering):
 
     def _over_resamples(self, single: FloatArray, task: Task) -> FloatArray:
         """The same model on parts of the objects; its changes of mind soften the memberships."""
-        settings = {"resamples": 0, "n_clusters": self.n_clusters, "verbose": 0}
+        settings: dict[str, Any] = {"resamples": 0, "n_clusters": self.n_clusters, "verbose": 0}
         if task.is_matrix and self.metric != "precomputed":
             settings["affinity"] = "precomputed"
         parts = fit_to_parts(
@@ -348,19 +347,22 @@ class SoftClustering(SimilarityClustering):
         return ensemble.memberships
 
     def _report_new(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
-        walked = _sharpened_where_linked(self._walk.arrive(block, rows), block)
-        single = self._with_mixture(walked, table)
+        single = self._calibrated(self._walk.arrive(block, rows), block, table)
         return carried_over(single, block, self._correction) if self.resamples else single
 
-    def _with_mixture(self, walked: FloatArray, features: FloatArray | None) -> FloatArray:
-        mixed = walked
+    def _calibrated(
+        self, walked: FloatArray, block: Matrix, features: FloatArray | None
+    ) -> FloatArray:
+        """Memberships from a walk and, for features, the mixture.
+
+        A power undoes the evening out of the walk. Objects that had nowhere to walk keep the
+        prior, unless the mixture knows more.
+        """
+        linked = np.asarray(block.sum(axis=1)).reshape(-1, 1) > 0
+        mixed = np.where(linked, sharpen(walked, _SHARPNESS), walked)
         if self._mixture is not None and features is not None:
             share = self._mixture.trust / 2
-            mixed = (1 - share) * walked + share * self._mixture.memberships(features)
-        return soften(np.asarray(mixed, dtype=walked.dtype), _MODESTY)
-
-
-def _sharpened_where_linked(W: FloatArray, block: Matrix) -> FloatArray:
-    """Undo the evening out of the walk; rows that had nowhere to walk keep the prior."""
-    linked = np.asarray(block.sum(axis=1)).reshape(-1, 1) > 0
-    return np.where(linked, sharpen(W, _SHARPNESS), W)
+            mixed = (1 - share) * mixed + share * self._mixture.memberships(features)
+            linked = np.ones_like(linked)
+        mixed = np.asarray(mixed, dtype=walked.dtype)
+        return np.where(linked, soften(mixed, _MODESTY), mixed)
