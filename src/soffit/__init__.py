@@ -1,6 +1,6 @@
 """Soft clusters from similarities: for every object the probability of each cluster."""
 
-from soffit import affinity, datasets, factorize, memberships, metrics, normalize
+from soffit import affinity, datasets, factorize, memberships, metrics, normalize, selection
 from soffit._version import __version__
 from soffit.models import (
     BaumEagon,
@@ -14,6 +14,7 @@ from soffit.models import (
     SpectralClustering,
     segment,
 )
+from soffit.selection import suggest_pairs
 
 __all__ = [
     "BaumEagon",
@@ -33,4 +34,6 @@ __all__ = [
     "metrics",
     "normalize",
     "segment",
+    "selection",
+    "suggest_pairs",
 ]

@@ -104,10 +104,15 @@ def merge_groups(between: FloatArray, n_clusters: int, rule: MergeRule) -> IntAr
 def size_aware_cut(A: Matrix, labels: IntArray, n_clusters: int) -> float:
     """Small when clusters are well separated and none of them is a splinter."""
     between = group_weights(A, labels, n_clusters)
+    return size_aware_cut_between(between, np.bincount(labels, minlength=n_clusters))
+
+
+def size_aware_cut_between(between: FloatArray, sizes: IntArray) -> float:
+    """The same from the weights between clusters and their numbers of objects."""
+    k = len(sizes)
     volume = between.sum(axis=1)
-    inside = np.divide(np.diag(between), volume, out=np.zeros(n_clusters), where=volume > 0)
-    smallest = np.bincount(labels, minlength=n_clusters).min()
-    share = smallest * n_clusters / len(labels)
+    inside = np.divide(np.diag(between), volume, out=np.zeros(k), where=volume > 0)
+    share = sizes.min() * k / sizes.sum()
     cut = float(np.mean(1.0 - inside))
     return float(np.log(cut + _LEAST_CUT) - _SIZE_WEIGHT * np.log(share + _LEAST_SHARE))
 

@@ -36,6 +36,7 @@ from soffit.models._parameters import (
 )
 from soffit.models._progress import Progress
 from soffit.normalize import Normalized
+from soffit.selection import choose_k_of_graph
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -76,7 +77,7 @@ class SimilarityClustering(
     """
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "n_clusters": WholeNumber(1),
+        "n_clusters": OrNone(WholeNumber(1)),
         "metric": TextOrFunction(),
         "n_neighbors": WholeNumber(1),
         "max_iter": WholeNumber(1),
@@ -148,6 +149,7 @@ class SimilarityClustering(
             side=known.side_information(n, given.names),
             pair_weight=known.checked_pair_weight(n, A.dtype),
         )
+        self.n_clusters_ = self._count(task)
         progress.phase("factorization")
         solution = self._solve(task)
         self._extension = extension(solution.problem, solution.found)
@@ -168,6 +170,14 @@ class SimilarityClustering(
         progress.finish(f"{self.n_iter_} iterations, objective {self.objective_:.6g}")
 
     # --- what models define --------------------------------------------------------------------
+
+    def _count(self, task: Task) -> int:
+        """The number of clusters: as given, or chosen where it is None."""
+        if self.n_clusters is not None:
+            return int(self.n_clusters)
+        task.progress.phase("number of clusters")
+        self.k_choice_ = choose_k_of_graph(task.A)
+        return self.k_choice_.n_clusters
 
     def _solve(self, task: Task) -> Solution:
         raise TypeError("a model must define _solve")

@@ -19,8 +19,9 @@ class BaumEagon(SimilarityClustering):
 
     Parameters
     ----------
-    n_clusters : int, default 8
-        Number of clusters.
+    n_clusters : int or None, default 8
+        Number of clusters; None chooses it (`soffit.selection.choose_k_of_graph`, kept as
+        `k_choice_`).
     affinity : str, callable or Affinity, default "relative"
         The similarities W. One of "relative", "nearest_neighbors", "rbf", "laplacian", "cosine",
         "precomputed".
@@ -82,7 +83,7 @@ class BaumEagon(SimilarityClustering):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | None = 8,
         *,
         affinity: Any = "relative",
         metric: Any = "euclidean",
@@ -108,7 +109,7 @@ class BaumEagon(SimilarityClustering):
         self.n_jobs = n_jobs
 
     def _solve(self, task: Task) -> Solution:
-        problem = Problem(task.A, self.n_clusters, scale="single", diagonal=self.solver != "rows")
+        problem = Problem(task.A, self.n_clusters_, scale="single", diagonal=self.solver != "rows")
         found = solve_from_random_starts(
             problem,
             SOLVERS[self.solver],

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit.affinity._trim import without_diagonal
 from soffit.factorize import SOLVERS, Factorization, Problem, random_start
 from soffit.factorize._nonnegative import fit_size
 from soffit.models._base import SimilarityClustering, Solution, Task
@@ -19,7 +20,6 @@ from soffit.models._parameters import Number, OneOf, WholeNumber
 from soffit.models._partition_start import partition_start
 from soffit.models._progress import Progress
 from soffit.models._side_weight import with_known_pairs, with_side, without_negative
-from soffit.models._trim import without_diagonal
 from soffit.normalize import Normalized, normalize
 from soffit.normalize._additive_observed import additive_observed
 from soffit.normalize._sinkhorn_observed import sinkhorn_observed
@@ -45,8 +45,9 @@ class CompletelyPositive(SimilarityClustering):
 
     Parameters
     ----------
-    n_clusters : int, default 8
-        Number of clusters.
+    n_clusters : int or None, default 8
+        Number of clusters; None chooses it (`soffit.selection.choose_k_of_graph`, kept as
+        `k_choice_`).
     affinity : str, callable or Affinity, default "rbf"
         One of "rbf", "nearest_neighbors", "relative", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
@@ -136,7 +137,7 @@ class CompletelyPositive(SimilarityClustering):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | None = 8,
         *,
         affinity: Any = "rbf",
         metric: Any = "euclidean",
@@ -208,7 +209,7 @@ class CompletelyPositive(SimilarityClustering):
         weight = with_known_pairs(task.pair_weight, task.side)
         normalized = self._normalized_affinities(K, weight)
         problem = Problem(
-            normalized.matrix, self.n_clusters, constraint="nonnegative", pair_weight=weight
+            normalized.matrix, self.n_clusters_, constraint="nonnegative", pair_weight=weight
         )
         found = self._lowest(problem, self._starts(K, weight, task), task.progress)
         return Solution(problem, normalized, _without_untied(found, K))
@@ -238,7 +239,7 @@ class CompletelyPositive(SimilarityClustering):
         return _OBSERVED[self.normalization](K, weight)
 
     def _starts(self, K: Matrix, weight: Matrix | None, task: Task) -> Iterator[FloatArray]:
-        n, k = K.shape[0], self.n_clusters
+        n, k = K.shape[0], self.n_clusters_
         spectral = self.start == "spectral"
         if self.start == "auto":
             # From chance, cannot-links that stay negative tend to empty whole clusters.

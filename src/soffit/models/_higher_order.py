@@ -18,7 +18,13 @@ from soffit.affinity._tuple_sampling import sample_tuples
 from soffit.affinity._tuples import tuple_measure
 from soffit.factorize import Factorization, random_start
 from soffit.factorize._simplex import make_rows_sum_to_one
-from soffit.factorize._tuples import KnownTuples, known_tuples, solve_tuples, tuple_start
+from soffit.factorize._tuples import (
+    KnownTuples,
+    flatten_tuples,
+    known_tuples,
+    solve_tuples,
+    tuple_start,
+)
 from soffit.inputs import read_input
 from soffit.memberships import entropy
 from soffit.memberships._extension import with_prior
@@ -27,9 +33,13 @@ from soffit.models._base import SimilarityClustering
 from soffit.models._known import Known
 from soffit.models._parameters import Number, OrNone, TextOrFunction, WholeNumber
 from soffit.models._progress import Progress
+from soffit.selection import choose_k_of_graph
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+# Tuples are sampled for about this many clusters where their number is to be found.
+_USUAL_NUMBER = 4
 
 
 class HigherOrder(SimilarityClustering):
@@ -44,8 +54,8 @@ class HigherOrder(SimilarityClustering):
 
     Parameters
     ----------
-    n_clusters : int, default 8
-        Number of clusters.
+    n_clusters : int or None, default 8
+        Number of clusters; None chooses it from the tuples, flattened to pairs.
     order : int, default 3
         Objects in a tuple, p.
     tuple_affinity : {"line", "plane", "circle", "point"} or callable, default "line"
@@ -138,7 +148,7 @@ class HigherOrder(SimilarityClustering):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | None = 8,
         *,
         order: int = 3,
         tuple_affinity: str | Callable[[FloatArray], FloatArray] = "line",
@@ -255,7 +265,7 @@ class HigherOrder(SimilarityClustering):
         sample = sample_tuples(
             measure,
             table,
-            self.n_clusters,
+            _USUAL_NUMBER if self.n_clusters is None else self.n_clusters,
             random_state,
             n_tuples=self.n_tuples,
             width=self.width,
@@ -269,7 +279,7 @@ class HigherOrder(SimilarityClustering):
     def _checked_count(self, n_objects: Any) -> int:
         if isinstance(n_objects, bool) or not isinstance(n_objects, Integral) or n_objects < 1:
             raise ValueError(f"n_objects must be an integer of at least 1, got {n_objects!r}.")
-        if n_objects < self.n_clusters:
+        if self.n_clusters is not None and n_objects < self.n_clusters:
             raise ValueError(
                 f"n_clusters={self.n_clusters} is larger than the number of objects, "
                 f"n_samples={n_objects}. Choose n_clusters of at most {n_objects}."
@@ -284,6 +294,7 @@ class HigherOrder(SimilarityClustering):
         random_state: np.random.RandomState,
         progress: Progress,
     ) -> None:
+        self.n_clusters_ = self._count_tuples(known, n)
         found = self._best_fit(known, n, random_state, progress)
         progress.phase("memberships")
         rows = make_rows_sum_to_one(found.factor)
@@ -294,10 +305,16 @@ class HigherOrder(SimilarityClustering):
         self.objective_history_ = found.history
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
-        self.n_clusters_ = int(self.n_clusters)
         self.memberships_ = with_prior(rows, found.factor.sum(axis=1)).astype(dtype, copy=False)
         self.labels_ = self.memberships_.argmax(axis=1)
         self.entropy_ = entropy(self.memberships_)
+
+    def _count_tuples(self, known: KnownTuples, n: int) -> int:
+        if self.n_clusters is not None:
+            return int(self.n_clusters)
+        pairs = flatten_tuples(known.tuples, known.weights * known.values, n)
+        self.k_choice_ = choose_k_of_graph(pairs)
+        return self.k_choice_.n_clusters
 
     def _best_fit(
         self,
@@ -310,9 +327,9 @@ class HigherOrder(SimilarityClustering):
         progress.phase(f"factorization from {self.n_init} starts")
         data = (known.tuples, known.values, n)
         starts = [
-            tuple_start(*data, self.n_clusters, weights=known.weights, random_state=random_state)
+            tuple_start(*data, self.n_clusters_, weights=known.weights, random_state=random_state)
         ]
-        starts += [random_start(n, self.n_clusters, random_state) for _ in range(self.n_init - 1)]
+        starts += [random_start(n, self.n_clusters_, random_state) for _ in range(self.n_init - 1)]
 
         def solve(start: FloatArray) -> Factorization:
             return solve_tuples(

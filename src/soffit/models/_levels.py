@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import Matrix
-from soffit.models._cluster_count import count_clusters
+from soffit.selection._cluster_count import count_clusters
 
 # From one level to the next the number of clusters falls by about this factor.
 _FALL = 3.0

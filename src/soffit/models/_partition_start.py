@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from soffit._typing import FloatArray, Matrix
+from soffit.affinity._trim import without_diagonal
 from soffit.factorize import (
     best_partition,
     labels_start,
@@ -12,7 +13,6 @@ from soffit.factorize import (
     n_fine_vectors,
 )
 from soffit.models._side_weight import without_negative
-from soffit.models._trim import without_diagonal
 from soffit.normalize import normalize
 
 

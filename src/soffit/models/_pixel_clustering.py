@@ -35,7 +35,7 @@ class PixelClustering(SoftClustering):
         return labels
 
     def _multilevel_partition(self, A: Matrix, side: SideInformation | None) -> IntArray:
-        k = self.n_clusters
+        k = self.n_clusters_
         n_vectors = max(n_fine_vectors(A.shape[0], k), k + 1)
         values, V = multilevel_eigenvectors(A, n_vectors)
         self.n_steps_ = walk_length(values[k])

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import Matrix
+from soffit.affinity._trim import without_diagonal
 from soffit.factorize import Factorization
 from soffit.factorize._em import bipartite_rows, log_likelihood, solve_em
 from soffit.factorize._em_starts import solve_em_from_starts, usual_number_of_draws
 from soffit.models._base import Solution, Task
-from soffit.models._cluster_count import count_clusters, starting_number
 from soffit.models._parameters import OrNone, WholeNumber
 from soffit.models._relation_base import RelationModel, relation_problem
 from soffit.models._shares import ShareBelowOne
-from soffit.models._trim import without_diagonal
 from soffit.normalize import unnormalized
+from soffit.selection._cluster_count import count_clusters, starting_number
 
 
 class RelationFactorization(RelationModel):
@@ -160,7 +160,7 @@ class RelationFactorization(RelationModel):
 
     def _solve(self, task: Task) -> Solution:
         A = without_diagonal(task.A)
-        k = self._number_of_clusters(A, task)
+        k = self.n_clusters_
         problem = relation_problem(A, k, sparsity=self.sparsity, pruning=self.pruning or 0.0)
         task.progress.phase("starts")
         found = solve_em_from_starts(
@@ -183,10 +183,11 @@ class RelationFactorization(RelationModel):
         self._describe(A, found)
         return Solution(problem, unnormalized(A), found)
 
-    def _number_of_clusters(self, A: Matrix, task: Task) -> int:
+    def _count(self, task: Task) -> int:
         if self.n_clusters is not None:
             return int(self.n_clusters)
         task.progress.phase("number of clusters")
+        A = without_diagonal(task.A)
         if self.pruning is not None:
             return starting_number(A)
         count = count_clusters(A)

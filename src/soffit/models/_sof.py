@@ -24,8 +24,9 @@ class SoF(SimilarityClustering):
 
     Parameters
     ----------
-    n_clusters : int, default 8
-        Number of clusters.
+    n_clusters : int or None, default 8
+        Number of clusters; None chooses it (`soffit.selection.choose_k_of_graph`, kept as
+        `k_choice_`).
     affinity : str, callable or Affinity, default "relative"
         P. One of "relative", "nearest_neighbors", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
@@ -95,7 +96,7 @@ class SoF(SimilarityClustering):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | None = 8,
         *,
         affinity: Any = "relative",
         metric: Any = "euclidean",
@@ -143,7 +144,7 @@ class SoF(SimilarityClustering):
             )
         problem = Problem(
             task.A,
-            self.n_clusters,
+            self.n_clusters_,
             scale="none" if self.scale is None else "single",
             diagonal=self.solver != "rows",
         )

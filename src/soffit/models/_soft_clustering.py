@@ -11,6 +11,8 @@ from sklearn.base import clone
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity, SideInformation
+from soffit.affinity._standardize import Standardizer
+from soffit.affinity._trim import without_diagonal, without_strays
 from soffit.factorize import (
     Correction,
     Problem,
@@ -35,8 +37,6 @@ from soffit.models._base import SimilarityClustering, Solution, Task
 from soffit.models._known import Known
 from soffit.models._parameters import NoneOrMany, Number, OneOf
 from soffit.models._resampling import fit_to_parts
-from soffit.models._standardize import Standardizer
-from soffit.models._trim import without_diagonal, without_strays
 from soffit.normalize import Normalized, normalize
 
 if TYPE_CHECKING:
@@ -71,8 +71,9 @@ class SoftClustering(SimilarityClustering):
 
     Parameters
     ----------
-    n_clusters : int, default 8
-        Number of clusters.
+    n_clusters : int or None, default 8
+        Number of clusters; None chooses it (`soffit.selection.choose_k_of_graph`, kept as
+        `k_choice_`).
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
@@ -157,7 +158,7 @@ class SoftClustering(SimilarityClustering):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | None = 8,
         *,
         affinity: Any = "nearest_neighbors",
         metric: Any = "euclidean",
@@ -245,14 +246,14 @@ class SoftClustering(SimilarityClustering):
         self._side = task.side
         problem = Problem(
             normalized.matrix,
-            self.n_clusters,
+            self.n_clusters_,
             scale="held" if self.scale == "cluster" else "single",
             degrees=degrees,
             side=None if task.side is None else self._ties(task.side, normalized.matrix),
         )
         found = solve_rows(
             problem,
-            labels_start(labels, self.n_clusters),
+            labels_start(labels, self.n_clusters_),
             max_iter=self.max_iter,
             tol=self.tol,
             callback=task.progress.iteration,
@@ -260,7 +261,7 @@ class SoftClustering(SimilarityClustering):
         return Solution(problem, normalized, found)
 
     def _informative(self, A: Matrix) -> Matrix:
-        return without_strays(without_diagonal(A), self.n_clusters)
+        return without_strays(without_diagonal(A), self.n_clusters_)
 
     def _start(
         self, A: Matrix, normalized: Normalized, degrees: FloatArray, side: SideInformation | None
@@ -282,7 +283,7 @@ class SoftClustering(SimilarityClustering):
         self, A: Matrix, N: Matrix, degrees: FloatArray, side: SideInformation | None
     ) -> IntArray:
         """The start, found on the objects that have any tie; the others are dealt out evenly."""
-        k = self.n_clusters
+        k = self.n_clusters_
         labels = np.arange(len(degrees)) % k
         tied = np.flatnonzero(degrees > 0)
         self.n_steps_ = 1
@@ -310,11 +311,11 @@ class SoftClustering(SimilarityClustering):
         graph = self._informative(self.affinity_matrix_)
         self._walk = random_walk(graph, rows, self.n_steps_)
         self._mixture: SeededMixture | None = None
-        if self._features is not None and self.n_clusters > 1:
+        if self._features is not None and self.n_clusters_ > 1:
             self._mixture = fit_seeded_mixture(
                 self._features,
                 rows.argmax(axis=1),
-                self.n_clusters,
+                self.n_clusters_,
                 random_state=int(random_state.randint(_SEEDS)),
             )
         result = self._calibrated(self._walk.memberships, graph, self._features)
@@ -325,7 +326,7 @@ class SoftClustering(SimilarityClustering):
 
     def _over_resamples(self, single: FloatArray, task: Task) -> FloatArray:
         """The same model on parts of the objects; its changes of mind soften the memberships."""
-        settings: dict[str, Any] = {"resamples": 0, "n_clusters": self.n_clusters, "verbose": 0}
+        settings: dict[str, Any] = {"resamples": 0, "n_clusters": self.n_clusters_, "verbose": 0}
         if task.is_matrix and self.metric != "precomputed":
             settings["affinity"] = "precomputed"
         parts = fit_to_parts(

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from soffit._typing import FloatArray, Matrix
 from soffit.affinity._factored import FactoredAffinity
+from soffit.affinity._trim import without_diagonal
 from soffit.factorize import Factorization
 from soffit.factorize._em import bipartite_rows, solve_em
 from soffit.factorize._em_starts import solve_em_from_starts
@@ -20,7 +21,6 @@ from soffit.models._base import Solution, Task
 from soffit.models._levels import DecreasingNumbers, check_levels, choose_levels
 from soffit.models._parameters import OneOf, OrNone, WholeNumber
 from soffit.models._relation_base import RelationModel, relation_problem
-from soffit.models._trim import without_diagonal
 from soffit.normalize import unnormalized
 
 
@@ -164,7 +164,7 @@ class SoftHierarchy(RelationModel):
 
     def _solve(self, task: Task) -> Solution:
         A = without_diagonal(task.A)
-        numbers = self._numbers(A)
+        numbers = self._numbers
         degrees = np.asarray(A.sum(axis=1, dtype=np.float64)).reshape(-1, 1)
         _say_level(task, 1, numbers)
         flat = self._factorize(A, numbers[0], task, n_draws=0)
@@ -193,10 +193,12 @@ class SoftHierarchy(RelationModel):
         flat = replace(flat, stopped="converged" if converged else "max_iter")
         return Solution(relation_problem(A, flat.factor.shape[1]), unnormalized(A), flat)
 
-    def _numbers(self, A: Matrix) -> list[int]:
+    def _count(self, task: Task) -> int:
         if self.levels is None:
-            return choose_levels(A, self.n_clusters)
-        return check_levels(self.levels, self.n_clusters, A.shape[0])
+            self._numbers = choose_levels(without_diagonal(task.A), self.n_clusters)
+        else:
+            self._numbers = check_levels(self.levels, self.n_clusters, task.A.shape[0])
+        return self._numbers[-1]
 
     def _factorize(self, graph: Matrix, m: int, task: Task, *, n_draws: int) -> Factorization:
         return solve_em_from_starts(

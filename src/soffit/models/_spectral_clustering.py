@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.affinity._trim import without_diagonal
 from soffit.factorize import Problem, labels_start, leading_eigenvectors, solve_rows
 from soffit.factorize._cut import bound_from, leading_values, normalized_cut
 from soffit.factorize._partition import cluster_qr, unit_rows
@@ -19,7 +20,6 @@ from soffit.factorize._rounding import (
 )
 from soffit.models._base import SimilarityClustering, Solution, Task
 from soffit.models._parameters import OneOf, WholeNumber
-from soffit.models._trim import without_diagonal
 from soffit.normalize import normalize
 
 _SEEDS = np.iinfo(np.int32).max
@@ -47,8 +47,9 @@ class SpectralClustering(SimilarityClustering):
 
     Parameters
     ----------
-    n_clusters : int, default 8
-        Number of clusters.
+    n_clusters : int or None, default 8
+        Number of clusters; None chooses it (`soffit.selection.choose_k_of_graph`, kept as
+        `k_choice_`).
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
@@ -133,7 +134,7 @@ class SpectralClustering(SimilarityClustering):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | None = 8,
         *,
         affinity: Any = "nearest_neighbors",
         metric: Any = "euclidean",
@@ -172,10 +173,10 @@ class SpectralClustering(SimilarityClustering):
         # Ritz values are exact up to rounding only; the bound holds for the exact ones.
         self.relaxed_bound_ = min(self._bound, self.cut_)
         task.progress.phase("row blocks")
-        problem = Problem(normalized.matrix, self.n_clusters, scale="held", degrees=degrees)
+        problem = Problem(normalized.matrix, self.n_clusters_, scale="held", degrees=degrees)
         found = solve_rows(
             problem,
-            labels_start(self._rounded, self.n_clusters),
+            labels_start(self._rounded, self.n_clusters_),
             max_iter=self.max_iter,
             tol=self.tol,
             callback=task.progress.iteration,
@@ -184,7 +185,7 @@ class SpectralClustering(SimilarityClustering):
 
     def _partition(self, A: Matrix, N: Matrix, degrees: FloatArray, seed: int) -> IntArray:
         """Labels of all objects; those without any tie are dealt out evenly."""
-        n, k = len(degrees), self.n_clusters
+        n, k = len(degrees), self.n_clusters_
         tied = np.flatnonzero(degrees > 0)
         alone = np.flatnonzero(degrees <= 0)
         labels = np.empty(n, dtype=np.int64)

@@ -8,10 +8,10 @@ from math import ceil
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.affinity._trim import without_strays
 from soffit.factorize import Problem, labels_start, leading_eigenvectors
 from soffit.factorize._em import bipartite_rows, solve_em
 from soffit.factorize._partition import cluster_qr
-from soffit.models._trim import without_strays
 from soffit.normalize import degree
 
 # The largest number that is looked for, and the least mean size of clusters.
@@ -75,13 +75,23 @@ def count_clusters(A: Matrix) -> ClusterCount:
     if supported < 2:
         return _ONE
     first = min(ceil(_SURPLUS * supported), V.shape[1])
-    thresholds, alive = _path(A, V[:, :first])
-    times = -1.0 / np.log(np.clip(values, 1e-9, 1 - 1e-9))
+    thresholds, alive = pruning_path(A, cluster_qr(V[:, :first]), first)
+    times = relaxation_times(values)
     m = np.arange(2, supported + 1)
-    lasting = np.log(_GROWTH) * np.sum(alive == m[:, None], axis=1)
     gap = np.log(times[m - 1] / times[m])
-    scores = np.concatenate([[-np.inf, -np.inf], lasting - np.log(m / (m - 1)) + gap])
+    scores = np.concatenate([[-np.inf, -np.inf], lasting(alive, m) + gap])
     return ClusterCount(int(scores.argmax()), thresholds, alive, scores)
+
+
+def relaxation_times(values: FloatArray) -> FloatArray:
+    """Steps after which a random walk has forgotten each mode: -1 / log of its eigenvalue."""
+    return np.asarray(-1.0 / np.log(np.clip(values, 1e-9, 1 - 1e-9)))
+
+
+def lasting(alive: IntArray, numbers: IntArray) -> FloatArray:
+    """How much longer each number survives than in a graph without structure, in logarithms."""
+    survived = np.log(_GROWTH) * np.sum(alive == numbers[:, None], axis=1)
+    return np.asarray(survived - np.log(numbers / (numbers - 1)))
 
 
 def starting_number(A: Matrix) -> int:
@@ -106,19 +116,24 @@ def _spectrum(A: Matrix) -> tuple[Matrix, FloatArray, FloatArray]:
 def _n_supported(A: Matrix, values: FloatArray) -> int:
     """Eigenvalues above the edge that the rest of the spectrum would have in a random graph."""
     most = max(min(_MOST, A.shape[0] // _LEAST_SIZE, len(values)), 1)
-    N = degree(A).matrix
-    entries: FloatArray = N.data if is_sparse(N) else N
-    left = float(np.linalg.norm(entries)) ** 2 - np.cumsum(values**2)
-    edge = 2.0 * np.sqrt(np.maximum(left, 0.0) / A.shape[0])
+    edge = random_edges(degree(A).matrix, values)
     # Eigenvalue m + 1 counts if it stands out against what is left after the first m.
     stands_out = values[1:most] > edge[: most - 1]
     return 1 + (int(np.argmin(stands_out)) if not stands_out.all() else len(stands_out))
 
 
-def _path(A: Matrix, V: FloatArray) -> tuple[FloatArray, IntArray]:
+def random_edges(N: Matrix, values: FloatArray) -> FloatArray:
+    """Edge of a random graph's spectrum with what is left of N after each leading eigenvalue."""
+    entries: FloatArray = N.data if is_sparse(N) else N
+    left = float(np.linalg.norm(entries)) ** 2 - np.cumsum(
+        np.asarray(values, dtype=np.float64) ** 2
+    )
+    return np.asarray(2.0 * np.sqrt(np.maximum(left, 0.0) / N.shape[0]))
+
+
+def pruning_path(A: Matrix, labels: IntArray, n_clusters: int) -> tuple[FloatArray, IntArray]:
     """Clusters that survive growing thresholds, each run beginning where the last one ended."""
-    m = V.shape[1]
-    rows = labels_start(cluster_qr(V), m, spread=_SPREAD)
+    rows = labels_start(labels, n_clusters, spread=_SPREAD)
     thresholds, alive = [], []
     threshold = 0.0
     while rows.shape[1] > 1 and threshold < _LAST_THRESHOLD:
@@ -134,5 +149,5 @@ def _path(A: Matrix, V: FloatArray) -> tuple[FloatArray, IntArray]:
         rows = bipartite_rows(solve_em(problem, rows, max_iter=_ITERATIONS, tol=_TOL))
         thresholds.append(threshold)
         alive.append(rows.shape[1])
-        threshold = max(threshold * _GROWTH, _FIRST_THRESHOLD / m)
+        threshold = max(threshold * _GROWTH, _FIRST_THRESHOLD / n_clusters)
     return np.array(thresholds), np.array(alive)

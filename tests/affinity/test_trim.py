@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit import SoftClustering
-from soffit.models._trim import without_diagonal, without_strays
+from soffit.affinity._trim import without_diagonal, without_strays
 
 
 def _cliques(*sizes: int) -> sp.csr_array:

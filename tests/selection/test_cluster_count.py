@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from tests.reference.relations import planted_graph
 
-from soffit.models._cluster_count import count_clusters, starting_number
+from soffit.selection._cluster_count import count_clusters, starting_number
 
 
 @pytest.mark.parametrize(

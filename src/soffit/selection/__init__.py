@@ -1,0 +1,14 @@
+"""How many clusters there are: evidence for every number from one graph, and a choice."""
+
+from __future__ import annotations
+
+from soffit.selection._choice import KChoice
+from soffit.selection._choose import choose_k, choose_k_of_graph
+from soffit.selection._questions import suggest_pairs
+
+__all__ = [
+    "KChoice",
+    "choose_k",
+    "choose_k_of_graph",
+    "suggest_pairs",
+]

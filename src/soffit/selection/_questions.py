@@ -1,0 +1,272 @@
+"""Which pairs of objects to ask about: those whose answer would settle most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
+
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.affinity import SideInformation
+from soffit.affinity._trim import without_diagonal, without_strays
+from soffit.selection._regions import Answers, Groups, Regions, chance_together
+
+_SEEDS = np.iinfo(np.int32).max
+
+
+def suggest_pairs(model: Any, n_pairs: int, *, random_state: Any = 0) -> IntArray:
+    r"""Pairs of objects whose must-link or cannot-link answer would settle most.
+
+    Ask them, fit again with all answers so far, and ask for more: what the model knows shapes the
+    next questions. A question about the objects a and b is worth
+
+    .. math:: \min(w_a, w_b)\; h(p_{ab}), \quad h(p) = -p \log p - (1 - p) \log(1 - p),
+
+    the number of objects that the answer moves, times the entropy of the answer. The graph is cut
+    into several times as many regions as clusters, and the most central object of a region stands
+    for its w objects; regions that answers have joined stand together. The probability p that two
+    of them share a cluster is half the model's (the product of their mean memberships), and half
+    that of a committee: partitions into fewer and more clusters, made by merging regions in line
+    with the answers. So clusters that may be two, and neighbours that may be one, come first. What
+    is left are single objects (w about 1) between clusters, each asked against a typical object of
+    its most probable cluster. Where the model has `instability_`, doubt of that kind counts twice:
+    it is there because something is not known, and not because clusters touch.
+
+    Each pair lowers the value of others about the same regions, so that the pairs are spread over
+    the clusters, and no pair closes a circle with others of the same call, as long as there is
+    anything else to ask. Pairs that the model knows, or that follow from them, are never returned.
+
+    Parameters
+    ----------
+    model : fitted model
+        Any model with `memberships_` and `affinity_matrix_`. The pairs it was fitted with count
+        as known.
+    n_pairs : int
+        Number of pairs.
+    random_state : int, RandomState or None, default 0
+        Seed of the eigenvectors' start, and of the pairs after all promising ones are used up.
+        Keep it between rounds.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs, 2)
+        Numbers of objects, the smaller one first; the most valuable pair in the first row.
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    TypeError
+        If the model has no affinities between objects, or `n_pairs` is no whole number.
+    ValueError
+        If there is but one cluster, or if fewer than `n_pairs` pairs are open.
+
+    Examples
+    --------
+    >>> from soffit import SoftClustering
+    >>> from soffit.datasets import make_gaussians
+    >>> from soffit.selection import suggest_pairs
+    >>> X, labels, posterior = make_gaussians(200, n_clusters=3, random_state=7)
+    >>> model = SoftClustering(n_clusters=3, random_state=7).fit(X)
+    >>> pairs = suggest_pairs(model, 10)
+    >>> same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    >>> better = model.fit(X, must_link=pairs[same], cannot_link=pairs[~same])
+    >>> suggest_pairs(better, 10).shape
+    (10, 2)
+
+    References
+    ----------
+    Neighbourhoods told apart and then filled: S. Basu, A. Banerjee, R. J. Mooney (2004). Active
+    semi-supervision for pairwise constrained clustering. SDM. Questions by the entropy of the
+    answer: S. Xiong, J. Azimi, X. Z. Fern (2014). Active learning of constraints for
+    semi-supervised clustering. IEEE TKDE 26.
+    """
+    memberships, A = _of_fitted(model)
+    n, k = memberships.shape
+    answers = Answers.of(_known_pairs(model), n)
+    n_pairs = _checked_number(n_pairs, answers.n_open())
+    generator = check_random_state(random_state)
+    graph = without_strays(without_diagonal(A), k)
+    # One thread for BLAS, as in fits: the same bytes on any machine.
+    with threadpool_limits(limits=1):
+        regions = Regions.of(graph, k, answers, seed=int(generator.randint(_SEEDS)))
+    doubt = _weight_of_doubt(model)
+    groups = Groups.of(regions, memberships, answers)
+    choice = _Choice(answers, regions.region)
+    choice.take_best(
+        [
+            _about_groups(groups, regions, doubt, k),
+            _about_objects(groups, graph, memberships, answers, doubt),
+        ],
+        n_pairs,
+    )
+    choice.fill_up(n_pairs, generator)
+    return np.array(choice.pairs, dtype=np.int64)
+
+
+# --- the model and what it knows ---------------------------------------------------------------
+
+
+def _of_fitted(model: Any) -> tuple[FloatArray, Matrix]:
+    """Memberships and affinities of a model, if it can be asked about."""
+    name = type(model).__name__
+    memberships = getattr(model, "memberships_", None)
+    if memberships is None:
+        raise NotFittedError(f"This {name} has no memberships_. Call fit before suggest_pairs.")
+    A = getattr(model, "affinity_matrix_", None)
+    if A is None:
+        raise TypeError(
+            f"suggest_pairs needs affinities between objects, and {name} has no "
+            "affinity_matrix_. Use a model of pairwise affinities, such as SoftClustering."
+        )
+    if memberships.shape[1] < 2:
+        raise ValueError(
+            f"model has n_clusters={memberships.shape[1]}: all pairs are in one cluster and "
+            "there is nothing to ask. Fit it with two clusters or more."
+        )
+    return np.asarray(memberships, dtype=np.float64), A
+
+
+def _known_pairs(model: Any) -> SideInformation | None:
+    known = getattr(model, "side_information_", None)
+    return known if known is not None else getattr(model, "_side", None)
+
+
+def _checked_number(n_pairs: Any, n_open: int) -> int:
+    if not isinstance(n_pairs, Integral) or isinstance(n_pairs, bool):
+        raise TypeError(f"n_pairs must be a whole number, got {n_pairs!r}.")
+    if int(n_pairs) < 1:
+        raise ValueError(f"n_pairs must be at least 1, got {n_pairs}.")
+    if int(n_pairs) > n_open:
+        raise ValueError(
+            f"n_pairs={n_pairs} is more than the {n_open} pairs whose answer is not known. Ask "
+            f"for at most {n_open}."
+        )
+    return int(n_pairs)
+
+
+def _weight_of_doubt(model: Any) -> FloatArray:
+    """Between 1 and 2: one plus the share of instability in each object's entropy."""
+    memberships = model.memberships_
+    instability = getattr(model, "instability_", None)
+    if instability is None:
+        return np.ones(len(memberships))
+    entropy = np.asarray(model.entropy_, dtype=np.float64)
+    share = np.divide(instability, entropy, out=np.zeros(len(entropy)), where=entropy > 0)
+    return np.asarray(1.0 + np.clip(share, 0.0, 1.0))
+
+
+# --- questions and their values ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Questions:
+    """Pairs with their values; the answer says more about the first object than the second."""
+
+    first: IntArray
+    second: IntArray
+    value: FloatArray
+
+
+def _binary_entropy(p: FloatArray) -> FloatArray:
+    p = np.clip(p, 1e-12, 1.0 - 1e-12)
+    return np.asarray(-p * np.log(p) - (1.0 - p) * np.log1p(-p))
+
+
+def _about_groups(
+    groups: Groups, regions: Regions, doubt: FloatArray, n_clusters: int
+) -> _Questions:
+    """Speakers of any two groups; the smaller group is the one in question."""
+    a, b = np.triu_indices(len(groups.size), 1)
+    a, b = np.where(groups.size[a] <= groups.size[b], (a, b), (b, a))
+    member = groups.group[regions.region]
+    mean_doubt = np.bincount(member, weights=doubt) / np.bincount(member)
+    value = groups.size[a] * _binary_entropy(chance_together(groups, n_clusters)[a, b])
+    value *= (mean_doubt[a] + mean_doubt[b]) / 2
+    return _Questions(groups.speaker[a], groups.speaker[b], value)
+
+
+def _about_objects(
+    groups: Groups, A: Matrix, memberships: FloatArray, answers: Answers, doubt: FloatArray
+) -> _Questions:
+    """Each object against a typical one of its most probable cluster that is not ruled out."""
+    n = len(memberships)
+    objects = np.arange(n)
+    typical = groups.speaker[(groups.size[:, None] * groups.memberships).argmax(axis=0)]
+    ruled_out = answers.told_apart(objects[:, None], typical[None, :])
+    p = np.where(ruled_out, 0.0, memberships)
+    p /= np.maximum(p.sum(axis=1, keepdims=True), 1e-12)
+    cluster = p.argmax(axis=1)
+    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+    # How many objects look at this one first: about one on average.
+    stands_for = np.asarray(A @ np.divide(1.0, degrees, out=np.zeros(n), where=degrees > 0)).ravel()
+    value = stands_for * doubt * _binary_entropy(p[objects, cluster])
+    # Objects in a known group are asked about, if at all, by its speaker.
+    value[np.bincount(answers.component)[answers.component] > 1] = 0.0
+    return _Questions(objects, typical[cluster], value)
+
+
+class _Choice:
+    """Pairs chosen one after another, each lowering the value of those about the same regions."""
+
+    def __init__(self, answers: Answers, region: IntArray) -> None:
+        self.pairs: list[tuple[int, int]] = []
+        self._answers = answers
+        self._region = region
+        self._used = np.zeros(int(region.max()) + 1)
+        # Chains of objects by the pairs of this call; pairs inside one may follow from others.
+        self._chain: dict[int, int] = {}
+
+    def take_best(self, kinds: list[_Questions], n_pairs: int) -> None:
+        """As many pairs as there are with a positive value and without circles."""
+        first = np.concatenate([kind.first for kind in kinds])
+        second = np.concatenate([kind.second for kind in kinds])
+        value = np.concatenate([kind.value for kind in kinds])
+        usable = np.flatnonzero((value > 0) & self._answers.is_open(first, second))
+        waiting = [(-value[q], int(q)) for q in usable]
+        heapify(waiting)
+        while waiting and len(self.pairs) < n_pairs:
+            promised, q = heappop(waiting)
+            a, b = int(first[q]), int(second[q])
+            if self._end(a) == self._end(b):
+                continue
+            now = -value[q] / self._wear(a, b)
+            # Values only fall: a question that still leads the queue is the best one.
+            if waiting and now > waiting[0][0] and now > promised:
+                heappush(waiting, (now, q))
+                continue
+            self._add(a, b)
+
+    def fill_up(self, n_pairs: int, generator: np.random.RandomState) -> None:
+        """Any open pairs, evenly over the objects, until there are enough."""
+        order = generator.permutation(len(self._region))
+        taken = set(self.pairs)
+        for shift in range(1, len(order)):
+            if len(self.pairs) >= n_pairs:
+                return
+            a, b = order[:-shift], order[shift:]
+            for i in np.flatnonzero(self._answers.is_open(a, b)):
+                pair = (int(min(a[i], b[i])), int(max(a[i], b[i])))
+                if pair not in taken and len(self.pairs) < n_pairs:
+                    self.pairs.append(pair)
+
+    def _wear(self, a: int, b: int) -> float:
+        return float((1 + self._used[self._region[a]]) * (1 + self._used[self._region[b]]))
+
+    def _add(self, a: int, b: int) -> None:
+        self.pairs.append((min(a, b), max(a, b)))
+        self._chain[self._end(a)] = self._end(b)
+        self._used[self._region[a]] += 1.0
+        self._used[self._region[b]] += 0.5
+
+    def _end(self, a: int) -> int:
+        """The last object of a chain, the same for all in it."""
+        while a in self._chain:
+            a = self._chain[a]
+        return a

@@ -1,0 +1,91 @@
+"""Whether there is a valley between two clusters, or the boundary runs through one."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._typing import FloatArray, IntArray
+from soffit.selection._path import PartitionPath
+
+# The boundary may be moved by this share of the smaller cluster to a better place.
+_PLAY = 0.1
+# Modes slower than this count as equally slow.
+_LEAST_RATE = 1e-4
+
+
+def diffusion_coordinates(values: FloatArray, V: FloatArray, degrees: FloatArray) -> FloatArray:
+    """Coordinates in which distances are commute times of the random walk, leading modes only."""
+    rate = np.maximum(1.0 - np.asarray(values[1:], dtype=np.float64), _LEAST_RATE)
+    return np.asarray(V[:, 1:] / np.sqrt(rate) / np.sqrt(degrees)[:, None])
+
+
+def valleys(A: sp.csr_array, values: FloatArray, V: FloatArray, path: PartitionPath) -> FloatArray:
+    """The shallowest valley of the path's partitions into 1, 2, ... clusters; 0 for one."""
+    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+    coordinates = diffusion_coordinates(values[: path.most + 1], V[:, : path.most + 1], degrees)
+    found = np.zeros(path.most)
+    for k in range(2, path.most + 1):
+        labels = np.unique(path.labels(k), return_inverse=True)[1]
+        found[k - 1] = shallowest_valley(A, coordinates, labels)
+    return found
+
+
+def shallowest_valley(A: sp.csr_array, coordinates: FloatArray, labels: IntArray) -> float:
+    r"""The largest ratio of cuts between two linked clusters and inside them.
+
+    Two clusters' objects are put in order along the line between their centres. Cutting this
+    order anywhere costs some weight; at the boundary it costs less than further inside either
+    cluster if there is a valley. The ratio
+
+    .. math:: \frac{c(b)}{\min(\max_{t \le b} c(t), \max_{t \ge b} c(t))}
+
+    is near 0 for clusters hardly linked and 1 for a boundary that any other place would be as
+    good as. Clusters without any link have a ratio of 0.
+    """
+    k = int(labels.max()) + 1
+    rows = np.repeat(np.arange(len(labels)), np.diff(A.indptr))
+    upper = rows < A.indices
+    first, second, weight = rows[upper], A.indices[upper], A.data[upper]
+    low = np.minimum(labels[first], labels[second])
+    high = np.maximum(labels[first], labels[second])
+    pair = low * k + high
+    order = np.argsort(pair, kind="stable")
+    first, second, weight = first[order], second[order], weight[order]
+    starts = np.searchsorted(pair[order], np.arange(k * k + 1))
+    members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
+    place = np.empty(len(labels), dtype=np.int64)
+    worst = 0.0
+    for a, b in zip(*np.divmod(np.unique(pair), k), strict=True):
+        if a == b:
+            continue
+        objects = np.concatenate([members[a], members[b]])
+        points = coordinates[objects]
+        n_first = len(members[a])
+        along = points @ (points[n_first:].mean(axis=0) - points[:n_first].mean(axis=0))
+        place[objects[np.argsort(along, kind="stable")]] = np.arange(len(objects))
+        edges = np.concatenate([np.arange(starts[c], starts[c + 1]) for c in _codes(a, b, k)])
+        cut = _cuts(place[first[edges]], place[second[edges]], weight[edges], len(objects))
+        worst = max(worst, _ratio(cut, n_first))
+    return worst
+
+
+def _codes(a: int, b: int, k: int) -> tuple[int, int, int]:
+    """Numbers of the links inside a, inside b and between them."""
+    return a * k + a, b * k + b, a * k + b
+
+
+def _cuts(p: IntArray, q: IntArray, weight: FloatArray, n: int) -> FloatArray:
+    """Weight across each of the n - 1 places where an order of n objects can be cut."""
+    opened = np.bincount(np.minimum(p, q), weights=weight, minlength=n)
+    closed = np.bincount(np.maximum(p, q), weights=weight, minlength=n)
+    return np.asarray(np.cumsum(opened - closed)[:-1])
+
+
+def _ratio(cut: FloatArray, n_first: int) -> float:
+    play = int(_PLAY * min(n_first, len(cut) + 1 - n_first))
+    begin = n_first - 1 - play
+    boundary = begin + int(cut[begin : n_first + play].argmin())
+    inside = min(cut[: boundary + 1].max(), cut[boundary:].max())
+    # Rounding leaves tiny negative sums where nothing is cut.
+    return float(min(max(cut[boundary], 0.0) / inside, 1.0)) if inside > 0 else 1.0

@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from tests.reference.relations import planted_graph
+
+from soffit.affinity import Settings, make_affinity
+from soffit.datasets import make_gaussians, make_moons
+from soffit.selection import KChoice, choose_k, choose_k_of_graph
+
+QUICK = {"ks": range(1, 6), "resamples": 1}
+COLUMNS = ["k", "gap", "edge", "lasting", "likelihood", "bound", "cut", "valley", "stability"]
+
+
+@pytest.fixture(scope="module")
+def gaussians():
+    return make_gaussians(400, n_clusters=4, separation=6.0, random_state=31).X
+
+
+@pytest.fixture(scope="module")
+def choice(gaussians) -> KChoice:
+    return choose_k(gaussians, ks=range(1, 9))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "seed"),
+    [([60, 90, 120], 3), ([50, 60, 70, 80, 150], 5), ([60 + 10 * b for b in range(9)], 7)],
+)
+def test_planted_blocks_are_counted(sizes, seed):
+    A, _ = planted_graph(sizes, seed, inside=12.0, outside=2.0)
+    assert choose_k_of_graph(A, ks=range(1, 12), resamples=2).n_clusters == len(sizes)
+
+
+@pytest.mark.parametrize(("n_clusters", "n_features"), [(2, 2), (3, 2), (5, 2), (3, 10), (7, 10)])
+def test_gaussians_are_counted(n_clusters, n_features):
+    sample = make_gaussians(
+        700, n_clusters=n_clusters, n_features=n_features, separation=5.0, random_state=37
+    )
+    assert choose_k(sample.X, ks=range(1, 10), resamples=2).n_clusters == n_clusters
+
+
+def test_moons_are_two():
+    assert choose_k(make_moons(400, noise=0.08, random_state=41).X, resamples=2).n_clusters == 2
+
+
+def test_a_random_graph_has_one_cluster():
+    A, _ = planted_graph([500], 13, inside=12.0, outside=0.0)
+    choice = choose_k_of_graph(A, ks=range(1, 12), resamples=2)
+    assert choice.n_clusters == 1
+    assert (choice.table["edge"][1:] <= 0).all()
+
+
+@pytest.mark.parametrize(("n_features", "seed"), [(2, 43), (3, 47), (10, 53)])
+def test_one_blob_is_one_cluster(n_features, seed):
+    X = np.random.default_rng(seed).normal(size=(600, n_features))
+    assert choose_k(X, resamples=2).n_clusters == 1
+
+
+def test_separate_components_are_counted():
+    A = sp.csr_array(sp.block_diag([np.ones((25, 25)) - np.eye(25)] * 4, format="csr"))
+    choice = choose_k_of_graph(A, ks=range(1, 9))
+    assert choice.n_clusters == 4
+    assert choice.table["valley"][3] == 0
+    np.testing.assert_allclose(choice.table["cut"][:4], 0, atol=1e-12)
+
+
+def test_the_table_has_every_column_for_every_number(choice):
+    assert list(choice.table) == [*COLUMNS, "score", "credibility"]
+    np.testing.assert_array_equal(choice.ks, np.arange(1, 9))
+    for column in choice.table.values():
+        assert column.shape == (8,)
+        assert np.isfinite(column).all()
+
+
+def test_columns_keep_their_promises(choice):
+    table = choice.table
+    assert (np.diff(table["bound"]) >= 0).all()
+    assert (table["cut"] >= table["bound"] - 1e-9).all()
+    assert ((table["valley"] >= 0) & (table["valley"] <= 1)).all()
+    assert table["stability"][0] == 1
+    assert (table["stability"] <= 1).all()
+    assert table["likelihood"][0] == 0
+    assert table["likelihood"][3] > table["likelihood"][1] > 0
+    assert table["gap"].argmax() == 3
+    np.testing.assert_allclose(table["credibility"].sum(), 1)
+
+
+def test_the_choice_follows_from_the_table(choice):
+    order = np.argsort(-choice.table["score"])
+    assert choice.n_clusters == choice.ks[order[0]] == 4
+    assert choice.runner_up == choice.ks[order[1]]
+    assert choice.confidence == choice.table["credibility"].max()
+    assert 0 < choice.confidence <= 1
+
+
+def test_clear_clusters_give_more_confidence(choice):
+    X = make_gaussians(400, n_clusters=4, separation=2.5, random_state=31).X
+    assert choose_k(X, ks=range(1, 9)).confidence < choice.confidence
+
+
+def test_text_and_frame_show_the_table(choice):
+    text = str(choice)
+    assert text.startswith("4 clusters, confidence 0.")
+    assert len(text.splitlines()) == 10
+    assert next(line for line in text.splitlines() if line.endswith("<")).split()[0] == "4"
+    frame = choice.to_pandas()
+    assert frame.index.name == "k"
+    assert list(frame.columns) == [*COLUMNS[1:], "score", "credibility"]
+
+
+def test_the_same_input_gives_the_same_table(gaussians, choice):
+    again = choose_k(gaussians, ks=range(1, 9), n_jobs=2)
+    for name, column in choice.table.items():
+        np.testing.assert_array_equal(column, again.table[name])
+
+
+def test_numbers_left_out_do_not_matter_for_the_others(gaussians, choice):
+    some = choose_k(gaussians, ks=[8, 4, 2, 4])
+    np.testing.assert_array_equal(some.ks, [2, 4, 8])
+    assert some.n_clusters == 4
+    for name in [*COLUMNS, "score"]:
+        np.testing.assert_array_equal(some.table[name], choice.table[name][[1, 3, 7]])
+
+
+def test_one_number_has_no_runner_up(gaussians):
+    choice = choose_k(gaussians, ks=[3])
+    assert (choice.n_clusters, choice.runner_up, choice.confidence) == (3, None, 1.0)
+    assert "runner-up" not in str(choice)
+
+
+def test_dense_and_sparse_storage_agree():
+    A, _ = planted_graph([40, 50, 60], 17)
+    sparse, dense = (choose_k_of_graph(given, **QUICK) for given in (A, A.toarray()))
+    for name, column in sparse.table.items():
+        np.testing.assert_allclose(column, dense.table[name], atol=1e-9)
+
+
+def test_input_is_left_alone_and_the_diagonal_does_not_count():
+    A, _ = planted_graph([40, 50, 60], 17)
+    dense = A.toarray()
+    before = dense.copy()
+    choice = choose_k_of_graph(dense, **QUICK)
+    np.testing.assert_array_equal(dense, before)
+    with_diagonal = choose_k_of_graph(dense + 3 * np.eye(len(dense)), **QUICK)
+    np.testing.assert_array_equal(choice.table["score"], with_diagonal.table["score"])
+
+
+def test_the_size_of_weights_does_not_matter():
+    A, _ = planted_graph([40, 50, 60], 17)
+    scores = [choose_k_of_graph(A * factor, **QUICK).table["score"] for factor in (1.0, 1024.0)]
+    np.testing.assert_allclose(scores[0], scores[1], atol=1e-6)
+
+
+def test_input_kinds_agree(gaussians):
+    import networkx as nx
+    import polars as pl
+    from scipy.spatial.distance import cdist
+
+    frame = pl.DataFrame(gaussians, schema=["a", "b"])
+    distances = cdist(gaussians, gaussians)
+    A = make_affinity("nearest_neighbors", Settings(n_neighbors=15)).fit(gaussians).matrix_
+    choice = choose_k(gaussians, **QUICK)
+    given = [
+        choose_k(frame, **QUICK),
+        choose_k(A, affinity="precomputed", **QUICK),
+        choose_k(nx.from_scipy_sparse_array(A), **QUICK),
+        choose_k_of_graph(A, **QUICK),
+    ]
+    for other in given:
+        np.testing.assert_allclose(other.table["score"], choice.table["score"], atol=1e-6)
+    assert choose_k(distances, metric="precomputed", **QUICK).n_clusters == 4
+    assert choose_k(gaussians.astype(np.float32), **QUICK).n_clusters == 4
+
+
+def test_columns_in_other_units_are_standardized(gaussians):
+    noise = np.random.default_rng(59).normal(size=(len(gaussians), 1))
+    X = np.hstack([gaussians, 1e5 * noise])
+    assert choose_k(X, **QUICK).n_clusters == 4
+
+
+def test_large_full_matrices_are_sampled():
+    labels = np.repeat(np.arange(3), 500)
+    rng = np.random.default_rng(61)
+    A = np.where(labels[:, None] == labels, 1.0, 0.05) * rng.uniform(0.5, 1.0, (1500, 1500))
+    assert choose_k_of_graph(A + A.T, ks=range(1, 4), resamples=1).n_clusters == 3
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 12, 15])
+def test_small_and_empty_graphs_have_one_cluster(n):
+    for A in (np.zeros((n, n)), sp.csr_array((n, n)), np.ones((n, n))):
+        choice = choose_k_of_graph(A)
+        assert choice.n_clusters == 1
+        everything = choose_k_of_graph(A, ks=range(1, n + 1))
+        assert all(np.isfinite(column).all() for column in everything.table.values())
+
+
+@pytest.mark.parametrize(
+    ("ks", "message"),
+    [
+        ([], "ks is empty"),
+        ([0, 2], "integers of at least 1, got 0"),
+        ([2, 2.5], "integers of at least 1, got 2.5"),
+        ([True], "integers of at least 1, got True"),
+        ([2, 401], "401, which is larger than the number of objects, 400"),
+    ],
+)
+def test_wrong_numbers_are_named(gaussians, ks, message):
+    with pytest.raises(ValueError, match=message):
+        choose_k(gaussians, ks=ks)
+
+
+@pytest.mark.parametrize("resamples", [0, 1.5, None])
+def test_wrong_resamples_are_named(gaussians, resamples):
+    with pytest.raises(ValueError, match="resamples must be an integer of at least 1"):
+        choose_k(gaussians, resamples=resamples)
+
+
+def test_unknown_affinities_and_gaps_are_named(gaussians):
+    with pytest.raises(ValueError, match="affinity='near' is unknown"):
+        choose_k(gaussians, affinity="near")
+    with pytest.raises(ValueError, match="NaN"):
+        choose_k(np.where(gaussians > 1, np.nan, gaussians))
+
+
+def test_verbose_tells_phases_on_standard_error(gaussians, capsys):
+    choose_k(gaussians, ks=[3, 4], resamples=1, verbose=1)
+    said = capsys.readouterr()
+    assert "affinities" in said.err
+    assert "4 clusters" in said.err
+    assert said.out == ""
