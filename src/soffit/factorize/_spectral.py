@@ -12,6 +12,8 @@ from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 
 # Up to this size a dense decomposition is the quickest and the most robust one.
 _DENSE = 1200
+# Bandwidth of a plane graph of neighbours, in roots of n; graphs of solid bodies have much more.
+_PLANAR = 7.0
 # Shift slightly beyond the largest eigenvalue of a degree-normalized graph.
 _SHIFT = 1.0 + 1e-4
 
@@ -96,13 +98,13 @@ def _lanczos(N: Matrix, n_vectors: int, random_state: int) -> tuple[FloatArray, 
 
 
 def _factorizes_cheaply(N: sp.csr_array) -> bool:
-    """Whether the graph is nearly planar: its bandwidth after reordering is far below n."""
+    """Whether the graph is nearly planar: its bandwidth after reordering is a few roots of n."""
     n = N.shape[0]
     place = np.empty(n, dtype=np.int64)
     place[reverse_cuthill_mckee(sp.csr_matrix(N), symmetric_mode=True)] = np.arange(n)
     rows = np.repeat(np.arange(n), np.diff(N.indptr))
     spread = np.abs(place[rows] - place[N.indices])
-    return bool(len(spread) and spread.max() < n / 6)
+    return bool(len(spread) and spread.max() < _PLANAR * np.sqrt(n))
 
 
 def _fix_signs(vectors: FloatArray) -> FloatArray:

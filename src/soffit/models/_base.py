@@ -164,6 +164,7 @@ class SimilarityClustering(
         self.converged_ = solution.found.converged
         self.n_clusters_ = self.factor_.shape[1]
         self.object_names_ = given.names
+        self.side_information_ = task.side
         self.memberships_ = self._report(self._extension.fitted(), task)
         self.labels_ = self.memberships_.argmax(axis=1)
         self.entropy_ = entropy(self.memberships_)
