@@ -9,6 +9,9 @@ adjusted Rand index (ARI).
 Known posterior: total variation distance to it, on families of generated sets. "Right" sets are
 those where SoftClustering's labels agree with the Bayes rule on 85 % of the objects or more.
 
+Number of clusters: `choose_k` beside other rules, and its time. Pairs: accuracy on untouched
+objects after 50 answers, asked at random or by `suggest_pairs`.
+
 `--only development posterior` runs some of the sections; `--sets iris glass` some of the sets.
 """
 
@@ -23,6 +26,8 @@ from typing import Any
 
 import numpy as np
 from _table import print_table, print_target
+from _trust_k import number_of_clusters
+from _trust_pairs import questions
 from sklearn.metrics import roc_auc_score
 from sklearn.mixture import GaussianMixture
 
@@ -278,7 +283,7 @@ def posterior() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Are memberships probabilities?")
-    sections = ("development", "posterior")
+    sections = ("development", "posterior", "number", "pairs")
     parser.add_argument("--only", nargs="+", choices=sections, default=list(sections))
     parser.add_argument("--sets", nargs="+", default=list(development_sets()))
     options = parser.parse_args()
@@ -286,6 +291,10 @@ def main() -> None:
         development(options.sets)
     if "posterior" in options.only:
         posterior()
+    if "number" in options.only:
+        number_of_clusters()
+    if "pairs" in options.only:
+        questions()
 
 
 if __name__ == "__main__":

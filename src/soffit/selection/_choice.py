@@ -34,7 +34,8 @@ class KChoice:
         - ``"bound"``: the least normalized cut that k clusters can have, by the eigenvalues;
         - ``"cut"``: the normalized cut of the partition found, at least the bound;
         - ``"valley"``: the shallowest valley between two linked clusters: the weight cut at their
-          boundary over the weight of cuts inside them, 0 for a gap and 1 for no valley;
+          boundary over the weight of cuts inside them, 0 for a gap and 1 for no valley; the
+          geometric mean over the graph and its resamples;
         - ``"stability"``: mean adjusted Rand index with the partitions of resampled graphs;
         - ``"likelihood"``: log-likelihood of left-out links in a degree-corrected block model, per
           unit of weight, above that of a model without clusters;

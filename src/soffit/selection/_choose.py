@@ -23,7 +23,7 @@ from soffit.selection._rule import credibility, score_numbers
 # The largest number looked for where none is given, and the least mean size of clusters.
 _MOST = 20
 _LEAST_SIZE = 5
-_RESAMPLES = 4
+_RESAMPLES = 5
 _SEEDS = np.iinfo(np.int32).max
 
 
@@ -48,8 +48,8 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     partition stays the same when some links are left out (stability s); and if it lasts while a
     growing threshold prunes clusters (l):
 
-    .. math:: \min(g_k, 1.5) \sqrt{1 - v_k} + \frac12 \sum_{m=1}^2
-              \log\frac{v_{k+m} + 0.05}{v_k + 0.05} + s_k + l_k.
+    .. math:: \min(g_k, 1) \sqrt{1 - v_k} + \frac12 \sum_{m=1}^2
+              \log\frac{v_{k+m} + 0.05}{v_k + 0.05} + s_k + \frac12 l_k.
 
     The number with the largest sum is chosen; one cluster, for which there is no evidence of this
     kind, has 1.7. The confidence is the share of exp(2 score), which on labelled sets was about
@@ -72,7 +72,7 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
         Any metric that scikit-learn knows; "precomputed" takes distances instead of features.
     n_neighbors : int, default 15
         Neighbours of each object in the graph.
-    resamples : int, default 4
+    resamples : int, default 5
         Graphs with a fifth of the links left out.
     random_state : int, RandomState or None, default 0
         Seed of the resamples and of k-means.

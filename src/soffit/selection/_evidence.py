@@ -18,6 +18,8 @@ from soffit.selection._valleys import valleys
 
 # What lies ahead of a number is judged by this many further ones.
 AHEAD = 2
+# Valleys below this share of the cuts inside are all deep.
+DEEP = 0.05
 # A full matrix says the same about fewer objects; one with many zeros is stored as sparse.
 _MOST_DENSE = 1200
 _FULL = 0.1
@@ -46,12 +48,17 @@ def gather_evidence(A: Matrix, most: int, *, resamples: int, random_state: int) 
     agreement = resample(graph, path, n_vectors, resamples=resamples, random_state=random_state)
     found["stability"] = agreement.stability.mean(axis=0)
     found["likelihood"] = agreement.likelihood.mean(axis=0)
-    every = np.vstack([valleys(graph, values, V, path), agreement.valley])
-    found["valley"] = every.mean(axis=0)
+    found["valley"] = _typical(np.vstack([valleys(graph, values, V, path), agreement.valley]))
     for name, column in found.items():
         shown = min(len(column), most + AHEAD)
         columns[name][:shown] = column[:shown]
     return columns
+
+
+def _typical(valley: FloatArray) -> FloatArray:
+    """Geometric mean over the graph and its resamples; below DEEP all valleys are equal."""
+    mean = np.exp(np.log(valley + DEEP).mean(axis=0)) - DEEP
+    return np.asarray(np.clip(mean, 0.0, 1.0))
 
 
 def _nothing(most: int) -> Evidence:

@@ -1,0 +1,132 @@
+"""The number of clusters: ours beside BIC, silhouette and HDBSCAN (see trust.py).
+
+Labels are used to score only. A set with several label vectors counts as met if any of their
+numbers is found.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from _table import print_table, print_target
+
+from soffit import SoftClustering
+from soffit.affinity._standardize import Standardizer
+from soffit.datasets import development_sets, load, make_gaussians
+from soffit.selection import choose_k
+
+MOST = 20
+SEED = 3
+OURS = "soffit.selection.choose_k"
+
+
+def sets_with_few_clusters() -> Iterator[tuple[str, Any, tuple[int, ...]]]:
+    """Name, table and admissible numbers of every development set with at most 20 clusters."""
+    for name in development_sets():
+        few = {"n_samples": 3000, "random_state": 0} if name == "usps" else {}
+        dataset = load(name, **few)
+        if dataset.n_classes[0] <= MOST:
+            X = np.asarray(dataset.X, dtype=float)
+            yield name, X, dataset.n_classes
+
+
+def ours(X: Any) -> int:
+    return choose_k(X).n_clusters
+
+
+def bic(X: Any) -> int:
+    from sklearn.mixture import GaussianMixture
+
+    ks = range(1, min(MOST, len(X)) + 1)
+    return 1 + int(np.argmin([GaussianMixture(k, random_state=0).fit(X).bic(X) for k in ks]))
+
+
+def silhouette(X: Any) -> int:
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import silhouette_score
+
+    sample = min(len(X), 3000)
+    scores = [
+        silhouette_score(
+            X,
+            KMeans(k, n_init=3, random_state=0).fit_predict(X),
+            sample_size=sample,
+            random_state=0,
+        )
+        for k in range(2, min(MOST, len(X) - 1) + 1)
+    ]
+    return 2 + int(np.argmax(scores))
+
+
+def density(X: Any) -> int:
+    from sklearn.cluster import HDBSCAN
+
+    return max(int(HDBSCAN(copy=True).fit_predict(X).max()) + 1, 1)
+
+
+METHODS: dict[str, Callable[[Any], int]] = {
+    OURS: ours,
+    "GaussianMixture, BIC": bic,
+    "KMeans, silhouette": silhouette,
+    "HDBSCAN": density,
+}
+
+
+def errors_of(
+    choose: Callable[[Any], int], sets: Sequence[tuple[str, Any, tuple[int, ...]]]
+) -> Any:
+    """How far each set's choice is from the nearest admissible number."""
+    errors = []
+    for name, X, admissible in sets:
+        # Rivals get the columns in the units that ours chooses for itself.
+        table = X if choose is ours else Standardizer.of(X, "auto").apply(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            k = choose(table)
+        errors.append(min(abs(k - number) for number in admissible))
+        print("k", choose.__name__, name, k, admissible, file=sys.stderr, flush=True)
+    return np.array(errors)
+
+
+def number_of_clusters() -> None:
+    sets = list(sets_with_few_clusters())
+    rows, shares = [], {}
+    for method, choose in METHODS.items():
+        begin = perf_counter()
+        errors = errors_of(choose, sets)
+        exact, near = float(np.mean(errors == 0)), float(np.mean(errors <= 1))
+        shares[method] = (exact, near)
+        seconds = perf_counter() - begin
+        rows.append(
+            [method, f"{exact:.1%}", f"{near:.1%}", f"{errors.mean():.2f}", f"{seconds:.0f}"]
+        )
+    title = f"number of clusters, {len(sets)} development sets with at most {MOST}"
+    print_table(["method", "exact", "within one", "mean error", "seconds"], rows, title=title)
+    exact, near = shares[OURS]
+    rivals = [share for method, share in shares.items() if method != OURS]
+    print("\ntargets")
+    print_target("exact", exact, 0.50, at_least=True)
+    print_target("within one", near, 0.75, at_least=True)
+    ahead = all(exact > rival[0] and near > rival[1] for rival in rivals)
+    print(f"  ahead of every rival: {'yes' if ahead else 'NO'}")
+    time_of_a_range()
+
+
+def time_of_a_range() -> None:
+    """One choice among 2 to 15 against one fit, at ten thousand objects."""
+    X = make_gaussians(10_000, n_clusters=10, n_features=10, random_state=SEED).X
+    SoftClustering(10, random_state=SEED).fit(X[:500])
+    choose_k(X[:500], range(2, 16))
+    begin = perf_counter()
+    SoftClustering(10, random_state=SEED).fit(X)
+    fit = perf_counter() - begin
+    begin = perf_counter()
+    choose_k(X, range(2, 16))
+    choice = perf_counter() - begin
+    print(f"  one fit {fit:.1f} s, all of k = 2 ... 15 {choice:.1f} s")
+    print_target("k = 2 ... 15 at n = 10,000, in fits", choice / fit, 3.0, at_least=False)
