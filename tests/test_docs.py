@@ -12,7 +12,7 @@ import pytest
 from soffit.datasets import data_home, list_datasets
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/models.md")
+PAGES = ("README.md", "docs/models.md", "docs/uncertainty.md")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LOADED = re.compile(r"""\bload\(\s*["'](\w+)["']""")
 
