@@ -52,7 +52,7 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
               \log\frac{v_{k+m} + 0.05}{v_k + 0.05} + s_k + \frac12 l_k.
 
     The number with the largest sum is chosen; one cluster, for which there is no evidence of this
-    kind, has 1.7. The confidence is the share of exp(2 score), which on labelled sets was about
+    kind, has 1.7. The confidence is the share of exp(2.5 score), which on labelled sets was about
     the share of right answers. The other columns of the table are for the reader: on data in few
     dimensions left-out links are predicted better by ever more clusters.
 

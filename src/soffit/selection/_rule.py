@@ -14,7 +14,7 @@ _LASTING_WEIGHT = 0.5
 # What one cluster scores: the evidence that any larger number must bring.
 _ONE = 1.7
 # Difference of scores by which one number becomes e times as credible as another.
-_TEMPERATURE = 0.5
+_TEMPERATURE = 0.4
 
 
 def score_numbers(columns: Evidence) -> FloatArray:
