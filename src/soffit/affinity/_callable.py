@@ -35,7 +35,7 @@ class CallableAffinity(Affinity):
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.affinity._callable import CallableAffinity
+    >>> from soffit.affinity import CallableAffinity
     >>> X = np.array([[1.0, 0.0], [1.0, 1.0]])
     >>> CallableAffinity(lambda X, Y: X @ Y.T).fit(X).matrix_
     array([[1., 1.],

@@ -27,7 +27,7 @@ class FactoredAffinity:
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.affinity._factored import FactoredAffinity
+    >>> from soffit.affinity import FactoredAffinity
     >>> W = FactoredAffinity(np.array([[1.0, 0.0], [1.0, 2.0]]), np.eye(2))
     >>> W.toarray()
     array([[1., 1.],

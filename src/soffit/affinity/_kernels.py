@@ -91,7 +91,7 @@ class Gaussian(_Kernel):
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.affinity._kernels import Gaussian
+    >>> from soffit.affinity import Gaussian
     >>> X = np.array([[0.0], [1.0], [2.0]])
     >>> Gaussian(bandwidth=1.0).fit(X).matrix_.round(2)
     array([[1.  , 0.61, 0.14],
@@ -123,7 +123,7 @@ class Laplacian(_Kernel):
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.affinity._kernels import Laplacian
+    >>> from soffit.affinity import Laplacian
     >>> Laplacian(bandwidth=2.0).fit(np.array([[0.0], [2.0]])).matrix_.round(2)
     array([[1.  , 0.37],
            [0.37, 1.  ]])
@@ -149,7 +149,7 @@ class Cosine(Affinity):
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.affinity._kernels import Cosine
+    >>> from soffit.affinity import Cosine
     >>> Cosine().fit(np.array([[3.0, 0.0], [1.0, 0.0], [0.0, 0.0]])).matrix_
     array([[1., 1., 0.],
            [1., 1., 0.],

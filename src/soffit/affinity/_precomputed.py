@@ -37,7 +37,7 @@ class Precomputed(Affinity):
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.affinity._precomputed import Precomputed
+    >>> from soffit.affinity import Precomputed
     >>> affinity = Precomputed().fit([[1, 1, 0], [1, 1, 2], [0, 2, 1]])
     >>> affinity.matrix_
     array([[1., 1., 0.],

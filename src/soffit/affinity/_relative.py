@@ -58,7 +58,7 @@ class RelativeDistance(Affinity):
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.affinity._relative import RelativeDistance
+    >>> from soffit.affinity import RelativeDistance
     >>> X = np.array([[0.0], [1.0], [3.0]])
     >>> near = RelativeDistance(neighbor=1).fit(X)
     >>> far = RelativeDistance(neighbor=1).fit(1000 * X)

@@ -57,8 +57,7 @@ def solve_coordinate(
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.factorize import Problem
-    >>> from soffit.factorize._coordinate import solve_coordinate
+    >>> from soffit.factorize import Problem, solve_coordinate
     >>> F = np.kron(np.eye(2), np.ones((3, 3)))
     >>> start = np.random.default_rng(5).random((6, 2))
     >>> found = solve_coordinate(Problem(F, 2, constraint="nonnegative"), start)

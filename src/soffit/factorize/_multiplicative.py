@@ -53,8 +53,7 @@ def solve_multiplicative(
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.factorize import Problem
-    >>> from soffit.factorize._multiplicative import solve_multiplicative
+    >>> from soffit.factorize import Problem, solve_multiplicative
     >>> F = np.kron(np.eye(2), np.ones((3, 3)))
     >>> start = np.random.default_rng(5).random((6, 2))
     >>> found = solve_multiplicative(Problem(F, 2, constraint="nonnegative"), start)

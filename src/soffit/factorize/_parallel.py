@@ -72,8 +72,7 @@ def solve_parallel(
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.factorize import Problem
-    >>> from soffit.factorize._parallel import solve_parallel
+    >>> from soffit.factorize import Problem, solve_parallel
     >>> F = np.kron(np.eye(2), np.ones((3, 3)))
     >>> start = np.random.default_rng(5).random((6, 2))
     >>> found = solve_parallel(Problem(F, 2, constraint="nonnegative"), start)

@@ -39,7 +39,7 @@ def additive_observed(A: Matrix, pair_weight: Matrix) -> AdditiveNormalized:
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.normalize._additive_observed import additive_observed
+    >>> from soffit.normalize import additive_observed
     >>> A = np.array([[1.0, 0.9, 0.3], [0.9, 1.0, 0.1], [0.3, 0.1, 1.0]])
     >>> known = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]])
     >>> additive_observed(A, known).matrix.toarray().round(2)

@@ -36,7 +36,7 @@ def sinkhorn_observed(A: Matrix, pair_weight: Matrix) -> SinkhornNormalized:
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.normalize._sinkhorn_observed import sinkhorn_observed
+    >>> from soffit.normalize import sinkhorn_observed
     >>> known = 1 - np.eye(4)
     >>> sinkhorn_observed(np.ones((4, 4)), known).matrix.toarray()[0].round(2)
     array([0.  , 0.25, 0.25, 0.25])
