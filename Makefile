@@ -14,7 +14,7 @@ TEST_THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA
 .PHONY: help install demo test lint format bench clean
 
 help:
-	@echo "make demo    run the example of the README"
+	@echo "make demo    cluster handwritten digits; table here, report in build/"
 	@echo "make test    run the tests (PYTEST_ARGS='-n 0 -k inputs' chooses some)"
 	@echo "make lint    check style, types and import order"
 	@echo "make format  let ruff repair what it can"
@@ -32,7 +32,8 @@ $(STAMP): pyproject.toml src/soffit/_version.py
 	@touch $@
 
 demo: $(STAMP)
-	$(BIN)/python examples/demo.py
+	@mkdir -p build
+	$(BIN)/soffit demo -o build
 
 test: $(STAMP)
 	$(TEST_THREADS) $(BIN)/python -m pytest $(PYTEST_ARGS)

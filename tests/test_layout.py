@@ -14,7 +14,10 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "soffit"
 MODULES = sorted(SOURCE.rglob("*.py"))
 MAX_LINES = 400
 # Not pandas: scikit-learn itself may load it, depending on its version.
-LAZY_LIBRARIES = ("numba", "faiss", "plotly", "polars", "dask", "networkx", "matplotlib")
+LAZY_LIBRARIES = (
+    *("numba", "faiss", "plotly", "polars", "dask", "networkx", "matplotlib"),
+    *("typer", "rich", "PIL", "anndata"),
+)
 
 every_module = pytest.mark.parametrize(
     "path", MODULES, ids=[str(path.relative_to(SOURCE)) for path in MODULES]
@@ -94,19 +97,53 @@ def test_every_public_name_exists():
         assert getattr(soffit, name) is not None
 
 
+def test_names_are_the_same_to_python_and_to_type_checkers():
+    import soffit
+    from soffit._lazy import HOMES, PACKAGES
+
+    stub = ast.parse((SOURCE / "__init__.pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    homes = {item.name: node.module for node in imports for item in node.names}
+    assert len(imports) == len(stub.body)
+    assert homes.pop("__version__") == "soffit._version"
+    expected = dict.fromkeys(PACKAGES, "soffit")
+    expected |= {name: f"soffit.{home}" for name, home in HOMES.items()}
+    assert homes == expected
+    assert {*soffit.__all__, "inputs", "models"} == {*expected, "__version__"}
+    assert set(soffit.__all__) <= set(dir(soffit))
+
+
+def test_other_names_are_unknown():
+    import soffit
+
+    with pytest.raises(AttributeError, match="module 'soffit' has no attribute 'SoFt'"):
+        _ = soffit.SoFt
+    with pytest.raises(ImportError, match="cannot import name 'SoFt'"):
+        exec("from soffit import SoFt")
+
+
 def test_import_loads_no_lazy_library(tmp_path):
     code = (
-        f"import sys, soffit\nprint([name for name in {LAZY_LIBRARIES!r} if name in sys.modules])\n"
+        "import sys\nfrom soffit import *\n"
+        f"print([name for name in {LAZY_LIBRARIES!r} if name in sys.modules])\n"
+    )
+    assert run_python(code, tmp_path).strip() == "[]"
+
+
+def test_command_loads_no_library_before_it_needs_one(tmp_path):
+    code = (
+        "import sys, soffit.cli\n"
+        "print([name for name in ('sklearn', 'scipy', 'pandas') if name in sys.modules])\n"
     )
     assert run_python(code, tmp_path).strip() == "[]"
 
 
 def test_import_is_about_as_quick_as_sklearn_base(tmp_path):
-    def seconds(module: str) -> float:
+    def seconds(statement: str) -> float:
         code = (
             "import time\n"
             "start = time.perf_counter()\n"
-            f"import {module}\n"
+            f"{statement}\n"
             "print(time.perf_counter() - start)\n"
         )
         return float(run_python(code, tmp_path))
@@ -115,8 +152,8 @@ def test_import_is_about_as_quick_as_sklearn_base(tmp_path):
     # meet the same load. Slow machines need no more turns than it takes to show the bound.
     ours, theirs = [], []
     for turn in range(12):
-        theirs.append(seconds("sklearn.base"))
-        ours.append(seconds("soffit"))
+        theirs.append(seconds("import sklearn.base"))
+        ours.append(seconds("from soffit import SoftClustering"))
         if turn >= 4 and min(ours) <= 1.3 * min(theirs):
             break
     assert min(ours) <= 1.3 * min(theirs), f"soffit {min(ours):.2f} s, {min(theirs):.2f} s"

@@ -1,20 +1,8 @@
 """Soft clusters from similarities: for every object the probability of each cluster."""
 
-from soffit import affinity, datasets, factorize, memberships, metrics, normalize, selection
+from soffit._lazy import __dir__ as __dir__
+from soffit._lazy import __getattr__ as __getattr__
 from soffit._version import __version__
-from soffit.models import (
-    BaumEagon,
-    CompletelyPositive,
-    HigherOrder,
-    RandomWalkClassifier,
-    RelationFactorization,
-    SoF,
-    SoftClustering,
-    SoftHierarchy,
-    SpectralClustering,
-    segment,
-)
-from soffit.selection import suggest_pairs
 
 __all__ = [
     "BaumEagon",
@@ -30,9 +18,14 @@ __all__ = [
     "affinity",
     "datasets",
     "factorize",
+    "figures",
+    "io",
+    "load",
     "memberships",
     "metrics",
     "normalize",
+    "report",
+    "save",
     "segment",
     "selection",
     "suggest_pairs",

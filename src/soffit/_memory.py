@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,26 @@ def check_allocation(
             f"{what} needs a dense {size} array ({needed / 2**30:.1f} GiB with its working "
             f"copies), but only {available / 2**30:.1f} GiB are available. {remedy}"
         )
+
+
+def check_memory(n_bytes: float, *, what: str, remedy: str) -> None:
+    """Raise MemoryError when so many bytes would not fit into memory."""
+    available = available_memory()
+    if available is not None and n_bytes > _USABLE_SHARE * available:
+        raise MemoryError(
+            f"{what} needs about {n_bytes / 2**30:.2g} GiB, but only "
+            f"{available / 2**30:.2g} GiB are available. {remedy}"
+        )
+
+
+def peak_memory() -> int | None:
+    """The most bytes this process has held so far, or None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def _meminfo_available() -> int | None:

@@ -57,6 +57,11 @@ def each(
     return list(_pools[threads].map(function, items))
 
 
+def pieces(n: int, size: int) -> list[range]:
+    """Ranges of at most `size` of n items."""
+    return [range(first, min(first + size, n)) for first in range(0, n, size)]
+
+
 def row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
     """Slices of a matrix's rows that depend on its shape alone."""
     step = max(16, _BLOCK_ENTRIES // max(shape[1], 1))

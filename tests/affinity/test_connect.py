@@ -8,9 +8,19 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from soffit.affinity import _connect
-from soffit.affinity._connect import connecting_links
 
 NOTHING = (np.empty(0, dtype=int), np.empty(0, dtype=int), np.empty(0))
+
+
+def connecting_links(X, edges, candidates, radius, *, metric):
+    """Links, where the candidates are written as neighbour lists; -1 where a list ends."""
+    first, second, distance = candidates
+    n = X.shape[0]
+    place = np.array([np.sum(first[:p] == i) for p, i in enumerate(first)], dtype=int)
+    lists = np.full((n, len(first)), -1)
+    values = np.full((n, len(first)), np.inf)
+    lists[first, place], values[first, place] = second, distance
+    return _connect.connecting_links(X, edges, (lists, values), radius, metric=metric)
 
 
 def kruskal(n, edges, *rounds):

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from soffit.factorize._coarse_kernels import pair_nodes
 from soffit.factorize._multilevel import multilevel_eigenvectors
-from soffit.factorize._multilevel_kernels import pair_nodes
 from soffit.normalize import normalize
 
 

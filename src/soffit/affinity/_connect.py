@@ -14,6 +14,10 @@ from soffit.affinity._search import Metric, neighbors_of
 # Up to here the shortest link of every component is searched among all objects; with more
 # components each one is represented by its densest object, which keeps the work near linear.
 _MOST_EXACT_COMPONENTS = 64
+# Up to so many pairs the shortest link between two sets is searched among all of them.
+_MOST_EXACT_PAIRS = 2**28
+_SAMPLED = 2**11
+_MOST_TURNS = 8
 
 Links = tuple[IntArray, IntArray, FloatArray]
 
@@ -21,7 +25,7 @@ Links = tuple[IntArray, IntArray, FloatArray]
 def connecting_links(
     X: Any,
     edges: tuple[IntArray, IntArray],
-    candidates: Links,
+    lists: tuple[IntArray, FloatArray],
     density_radius: FloatArray,
     *,
     metric: Metric,
@@ -29,14 +33,15 @@ def connecting_links(
 ) -> Links:
     """Links (first, second, distance) that make the graph `edges` connected.
 
-    Pairs already known as neighbours (`candidates`) are used first, shortest ones first; what they
-    leave apart is searched for. Sparse precomputed distances offer nothing beyond the candidates,
-    so their components may stay apart.
+    Pairs already known as neighbours (`lists` with their distances) are used first, shortest ones
+    first; what they leave apart is searched for. Sparse precomputed distances offer nothing beyond
+    the lists, so their components may stay apart.
     """
     n = X.shape[0]
-    _, component = _components(n, *edges)
-    found = [_spanning_links(component, candidates)]
-    count, component = _components(n, *_with_links(edges, found))
+    count, component = _components(n, *edges)
+    found = [_spanning_links(component, _listed_links(component, *lists))]
+    if count > 1:
+        count, component = _components(n, *_with_links(edges, found))
     while count > 1 and not (metric == "precomputed" and sp.issparse(X)):
         if count > _MOST_EXACT_COMPONENTS:
             links = _links_between_representatives(X, component, density_radius, metric, n_jobs)
@@ -49,6 +54,13 @@ def connecting_links(
         np.concatenate([links[1] for links in found]),
         np.concatenate([links[2] for links in found]),
     )
+
+
+def _listed_links(component: IntArray, lists: IntArray, values: FloatArray) -> Links:
+    """Listed pairs in two components, the smaller number first."""
+    row, place = np.nonzero((lists >= 0) & (component[lists] != component[:, None]))
+    column = lists[row, place].astype(row.dtype)
+    return np.minimum(row, column), np.maximum(row, column), values[row, place]
 
 
 def _components(n: int, first: IntArray, second: IntArray) -> tuple[int, IntArray]:
@@ -95,17 +107,46 @@ def _shortest_outside(X: Any, component: IntArray, metric: Metric, n_jobs: int |
     links = []
     for c in np.flatnonzero(np.arange(len(sizes)) != np.argmax(sizes)):
         inside, outside = np.flatnonzero(component == c), np.flatnonzero(component != c)
-        if metric == "precomputed":
-            block = np.asarray(X)[np.ix_(inside, outside)]
-            nearest = block.argmin(axis=1)
-            distance = block[np.arange(len(inside)), nearest]
-        else:
-            index, distances = neighbors_of(X[inside], X[outside], 1, metric=metric, n_jobs=n_jobs)
-            nearest, distance = index[:, 0], distances[:, 0]
-        best = int(distance.argmin())
-        links.append((inside[best], outside[nearest[best]], distance[best]))
+        few = metric == "precomputed" or len(inside) * len(outside) <= _MOST_EXACT_PAIRS
+        shortest = _shortest_between if few else _short_between
+        links.append(shortest(X, inside, outside, metric, n_jobs))
     first, second, distance = zip(*links, strict=True)
     return np.array(first), np.array(second), np.array(distance)
+
+
+def _shortest_between(
+    X: Any, inside: IntArray, outside: IntArray, metric: Metric, n_jobs: int | None
+) -> tuple[int, int, float]:
+    if metric == "precomputed":
+        block = np.asarray(X)[np.ix_(inside, outside)]
+        nearest = block.argmin(axis=1)
+        distance = block[np.arange(len(inside)), nearest]
+    else:
+        index, distances = neighbors_of(X[inside], X[outside], 1, metric=metric, n_jobs=n_jobs)
+        nearest, distance = index[:, 0], distances[:, 0]
+    best = int(distance.argmin())
+    return inside[best], outside[nearest[best]], distance[best]
+
+
+def _short_between(
+    X: Any, inside: IntArray, outside: IntArray, metric: Metric, n_jobs: int | None
+) -> tuple[int, int, float]:
+    """A short link between two large sets: the shortest of a sample, drawn in from end to end."""
+    some_inside, some_outside = _thinned(inside), _thinned(outside)
+    first, second, distance = _shortest_between(X, some_inside, some_outside, metric, n_jobs)
+    for turn in range(_MOST_TURNS):
+        part = outside if turn % 2 == 0 else inside
+        fixed = np.array([first if turn % 2 == 0 else second])
+        _, nearest, closer = _shortest_between(X, fixed, part, metric, n_jobs)
+        if not closer < distance and turn > 0:
+            break
+        first, second = (first, nearest) if turn % 2 == 0 else (nearest, second)
+        distance = min(closer, distance)
+    return first, second, distance
+
+
+def _thinned(part: IntArray) -> IntArray:
+    return part[:: -(-len(part) // _SAMPLED)]
 
 
 def _links_between_representatives(

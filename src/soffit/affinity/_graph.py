@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from soffit._memory import check_memory
+from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit.affinity._base import Affinity
 from soffit.affinity._connect import connecting_links
-from soffit.affinity._search import Metric, nearest_neighbors, neighbors_of
+from soffit.affinity._search import ExactSearch, Metric, Search, make_search
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
 # Zelnik-Manor & Perona's neighbour for the local scale.
 _SCALE_NEIGHBOR = 7
 _LINK_WEIGHT = 0.3
+# Lists while they are searched (twice), sorted lists, and the graph in both directions.
+_BYTES_PER_NEIGHBOR = 48
+# Objects, and edges, that one thread treats at a time.
+_OBJECTS = 2**14
+_EDGES = 2**17
 
 
 @dataclass
@@ -69,20 +76,25 @@ class NeighborGraph(Affinity):
 
             X = distances(X, metric="precomputed")
         n = X.shape[0]
-        if n == 1:
-            lists: IntArray = np.zeros((1, 0), dtype=np.int64)
-            values: FloatArray = np.zeros((1, 0), dtype=X.dtype)
-            self.matrix_ = sp.csr_array((1, 1), dtype=X.dtype)
-        else:
-            lists, values = nearest_neighbors(
-                X, min(self.n_neighbors, n - 1), metric=self.metric, n_jobs=self.n_jobs
-            )
-        self._members = _sorted_members(lists)
-        self._radius = values[:, -1] if lists.shape[1] else np.full(n, np.inf, dtype=X.dtype)
-        self._local_scale = _local_scale(values)
-        self._X = None if self.metric == "precomputed" else X
+        length = min(self.n_neighbors, n - 1)
+        check_memory(
+            _BYTES_PER_NEIGHBOR * n * max(length, 1),
+            what=f"The neighbour graph of {n:,} objects with {length} neighbours each",
+            remedy="Use fewer neighbours (n_neighbors), or fit a sample and predict the others.",
+        )
+        self._search: Search = make_search(X, length, metric=self.metric, n_jobs=self.n_jobs)
+        lists: IntArray = np.zeros((1, 0), dtype=np.int64)
+        values: FloatArray = np.zeros((1, 0), dtype=X.dtype)
         if n > 1:
-            self.matrix_ = self._build(X, lists, values)
+            lists, values = self._search.neighbors(length)
+        self.recall_ = self._search.recall
+        if self.metric == "precomputed":
+            # New objects bring their distances with them; those of the fitted ones may go.
+            self._search = ExactSearch(None, self.metric, self.n_jobs)
+        self._members = _sorted_members(lists)
+        self._radius = values[:, -1].copy() if length else np.full(n, np.inf, dtype=X.dtype)
+        self._local_scale = _local_scale(values)
+        self.matrix_ = self._build(X, lists, values)
         return self
 
     def cross(self, X: Any) -> sp.csr_array:
@@ -97,9 +109,7 @@ class NeighborGraph(Affinity):
 
             X = distances(X, np.empty((n, 0)), metric="precomputed")
         length = max(self._members.shape[1], 1)
-        lists, values = neighbors_of(
-            X, X if self._X is None else self._X, length, metric=self.metric, n_jobs=self.n_jobs
-        )
+        lists, values = self._search.query(X, length)
         known = lists >= 0
         reached = values <= self._radius[np.where(known, lists, 0)]
         kept = known & (reached if self.keep == "mutual" else True)
@@ -113,13 +123,16 @@ class NeighborGraph(Affinity):
 
     def _build(self, X: Any, lists: IntArray, values: FloatArray) -> sp.csr_array:
         n = len(lists)
-        first, second, distance, mutual = _unordered_pairs(lists, values)
-        candidates = (first, second, distance)
-        if self.keep == "mutual":
-            first, second, distance = first[mutual], second[mutual], distance[mutual]
+        first, place = self._edges(lists)
+        second, distance = lists[first, place], values[first, place]
         if self.connect:
             links = connecting_links(
-                X, (first, second), candidates, self._radius, metric=self.metric, n_jobs=self.n_jobs
+                X,
+                (first, second),
+                (lists, values),
+                self._radius,
+                metric=self.metric,
+                n_jobs=self.n_jobs,
             )
             first = np.concatenate([first, links[0]])
             second = np.concatenate([second, links[1]])
@@ -133,6 +146,19 @@ class NeighborGraph(Affinity):
         matrix.sort_indices()
         return matrix
 
+    def _edges(self, lists: IntArray) -> tuple[IntArray, IntArray]:
+        """Each edge once: an object, and the place of the other end in its list."""
+        from soffit.affinity._search_kernel import edges_of_lists
+
+        def search(part: range) -> tuple[IntArray, IntArray]:
+            found: tuple[IntArray, IntArray] = edges_of_lists(
+                lists, self._members, part.start, part.stop, self.keep == "mutual"
+            )
+            return found
+
+        parts = each(search, pieces(len(lists), _OBJECTS), self.n_jobs)
+        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
     def _weigh(
         self,
         members: IntArray,
@@ -143,23 +169,10 @@ class NeighborGraph(Affinity):
     ) -> FloatArray:
         """Weights of edges from objects with these lists and scales to fitted objects."""
         if self.weights == "overlap":
-            return _overlap(members, self._members, row, column)
+            return _overlap(members, self._members, row, column, self.n_jobs)
         if self.weights == "local":
             return _locally_scaled(distance, scale[row], self._local_scale[column])
         return np.ones(len(row))
-
-
-def _unordered_pairs(
-    lists: IntArray, values: FloatArray
-) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
-    """Each listed pair once (smaller number first), its distance, and whether both list it."""
-    n, length = lists.shape
-    row, column = np.repeat(np.arange(n), length), lists.ravel()
-    known = column >= 0
-    row, column = row[known], column[known]
-    key = np.minimum(row, column) * np.int64(n) + np.maximum(row, column)
-    pairs, place, count = np.unique(key, return_index=True, return_counts=True)
-    return pairs // n, pairs % n, values.ravel()[known][place], count == 2
 
 
 def _sorted_members(lists: IntArray, first: int = 0) -> IntArray:
@@ -171,11 +184,18 @@ def _sorted_members(lists: IntArray, first: int = 0) -> IntArray:
     return np.sort(np.where(lists >= 0, lists, nobody), axis=1)
 
 
-def _overlap(own: IntArray, other: IntArray, row: IntArray, column: IntArray) -> FloatArray:
+def _overlap(
+    own: IntArray, other: IntArray, row: IntArray, column: IntArray, n_jobs: int | None
+) -> FloatArray:
     """Jaccard overlap of neighbour lists; none at all counts as half a member, to keep the edge."""
     from soffit.affinity._search_kernel import shared_neighbors
 
-    shared = np.maximum(shared_neighbors(own, other, row, column), 0.5)
+    def count(part: range) -> IntArray:
+        edges = slice(part.start, part.stop)
+        return np.asarray(shared_neighbors(own, other, row[edges], column[edges]))
+
+    parts = each(count, pieces(len(row), _EDGES), n_jobs)
+    shared = np.maximum(np.concatenate([np.zeros(0, dtype=np.int64), *parts]), 0.5)
     return np.asarray(shared / (own.shape[1] + other.shape[1] - shared))
 
 

@@ -1,22 +1,126 @@
-"""Exact nearest neighbours, in an order that does not depend on the number of threads."""
+"""Nearest neighbours, in an order that does not depend on the number of threads.
+
+Exact up to some thousand objects and in few dimensions; approximate above, with the share of true
+neighbours measured.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from soffit._threads import each, n_threads
 from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.affinity._index import NeighborIndex, sparse_neighbors
 
 # Below this many columns a k-d tree beats comparing all pairs.
 _TREE_COLUMNS = 8
 # Rows compared at once by the brute-force search: large enough for BLAS, small enough for cache.
 _CHUNK = 256
 
+# Up to here all pairs are compared; above, only in so few dimensions that a k-d tree is as quick.
+_MOST_COMPARED = 20_000
+_EXACT_TREE_COLUMNS = 3
+
 Metric = str | Callable[..., float]
+
+
+class Search(Protocol):
+    """Neighbours of the fitted objects, and of new ones among them."""
+
+    recall: float
+
+    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances for the fitted objects, nearest first, without themselves."""
+        ...
+
+    def query(self, X_new: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances of fitted objects for new ones, nearest first."""
+        ...
+
+
+def make_search(X: Any, n_neighbors: int, *, metric: Metric, n_jobs: int | None = None) -> Search:
+    """The search that suits the number of objects, their dimension and the metric."""
+    columns = X.shape[1]
+    quick = isinstance(metric, str) and metric in ("euclidean", "l2", "cosine")
+    few = X.shape[0] <= _MOST_COMPARED or columns <= _EXACT_TREE_COLUMNS
+    if few or not quick:
+        return ExactSearch(X, metric, n_jobs)
+    if sp.issparse(X):
+        return SparseSearch(X, metric, n_jobs, n_neighbors)
+    return ApproximateSearch(X, metric, n_jobs, n_neighbors)
+
+
+@dataclass(eq=False)
+class ExactSearch:
+    """All true neighbours."""
+
+    X: Any
+    metric: Metric
+    n_jobs: int | None
+    recall: float = 1.0
+
+    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances for the fitted objects."""
+        return nearest_neighbors(self.X, n_neighbors, metric=self.metric, n_jobs=self.n_jobs)
+
+    def query(self, X_new: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances of fitted objects for new ones."""
+        return neighbors_of(X_new, self.X, n_neighbors, metric=self.metric, n_jobs=self.n_jobs)
+
+
+class ApproximateSearch:
+    """Most of the true neighbours of the rows of a dense table."""
+
+    def __init__(self, X: FloatArray, metric: Metric, n_jobs: int | None, n_neighbors: int) -> None:
+        self.metric = metric
+        self.dtype = X.dtype
+        self.index = NeighborIndex.of(self._points(X), n_neighbors, n_jobs)
+        self.recall = self.index.recall
+
+    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances for the fitted objects."""
+        return self._measured(*self.index.neighbors(n_neighbors))
+
+    def query(self, X_new: FloatArray, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances of fitted objects for new ones."""
+        return self._measured(*self.index.query(self._points(X_new), n_neighbors))
+
+    def _points(self, X: FloatArray) -> FloatArray:
+        return X if self.metric != "cosine" else _on_sphere(X)
+
+    def _measured(self, indices: IntArray, lengths: FloatArray) -> tuple[IntArray, FloatArray]:
+        # On the sphere 1 - cosine is half the squared distance.
+        lengths = lengths if self.metric != "cosine" else 0.5 * lengths**2
+        return indices, lengths.astype(self.dtype, copy=False)
+
+
+class SparseSearch(ExactSearch):
+    """Most of the true neighbours of the rows of a sparse table; exact for new rows."""
+
+    def __init__(
+        self, X: sp.csr_array, metric: Metric, n_jobs: int | None, n_neighbors: int
+    ) -> None:
+        super().__init__(X, metric, n_jobs)
+        points = X if metric != "cosine" else _on_sphere(X)
+        indices, lengths, self.recall = sparse_neighbors(points, n_neighbors, n_jobs)
+        lengths = lengths if metric != "cosine" else 0.5 * lengths**2
+        self._found = indices, lengths.astype(X.dtype, copy=False)
+
+    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances for the fitted objects."""
+        return self._found[0][:, :n_neighbors], self._found[1][:, :n_neighbors]
+
+
+def _on_sphere(X: Any) -> Any:
+    """Rows made unit length; zero rows stay."""
+    from sklearn.preprocessing import normalize
+
+    return normalize(X)
 
 
 def nearest_neighbors(

@@ -83,3 +83,40 @@ def shared_neighbors(lists_a, lists_b, first, second):
             else:
                 b += 1
     return count
+
+
+@njit(cache=True, nogil=True)
+def _lists(members, i, j):
+    """Whether the sorted list of i contains j."""
+    low, high = 0, members.shape[1]
+    while low < high:
+        middle = (low + high) // 2
+        if members[i, middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    return low < members.shape[1] and members[i, low] == j
+
+
+@njit(cache=True, nogil=True)
+def edges_of_lists(lists, members, first, last, mutual):
+    """Each edge of the objects first to last once: an object and a place in its list.
+
+    An edge that both ends list belongs to the smaller number; others are left out if `mutual`.
+    `members` holds the lists in ascending order.
+    """
+    length = lists.shape[1]
+    owner = np.empty((last - first) * length, dtype=np.int32)
+    place = np.empty((last - first) * length, dtype=np.int32)
+    count = 0
+    for i in range(first, last):
+        for t in range(length):
+            j = lists[i, t]
+            if j < 0 or (mutual and j < i):
+                continue
+            both = _lists(members, j, i)
+            if (both and i < j) or not (both or mutual):
+                owner[count] = i
+                place[count] = t
+                count += 1
+    return owner[:count].copy(), place[:count].copy()

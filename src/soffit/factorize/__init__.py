@@ -7,7 +7,9 @@ from soffit.factorize._corrected import Correction
 from soffit.factorize._cut import normalized_cut, relaxed_bound
 from soffit.factorize._em import solve_em
 from soffit.factorize._gradient import solve_gradient
+from soffit.factorize._graph_partition import GraphPartition, graph_partition
 from soffit.factorize._growth import solve_growth
+from soffit.factorize._local import solve_locally
 from soffit.factorize._multiplicative import solve_multiplicative
 from soffit.factorize._parallel import solve_parallel
 from soffit.factorize._partition import best_partition, n_fine_vectors
@@ -23,9 +25,11 @@ __all__ = [
     "SOLVERS",
     "Correction",
     "Factorization",
+    "GraphPartition",
     "Problem",
     "best_partition",
     "diffused_start",
+    "graph_partition",
     "labels_start",
     "leading_eigenvectors",
     "n_fine_vectors",
@@ -36,6 +40,7 @@ __all__ = [
     "solve_em",
     "solve_gradient",
     "solve_growth",
+    "solve_locally",
     "solve_multiplicative",
     "solve_parallel",
     "solve_penalty",

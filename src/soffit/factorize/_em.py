@@ -7,13 +7,17 @@ multiplications, keeps the row sums of B at the degrees of W, and never raises t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from soffit._threads import row_blocks
 from soffit._typing import FloatArray
 from soffit.factorize._descent import Callback, Descent
-from soffit.factorize._em_relations import Relations, read_relations
+from soffit.factorize._em_relations import Edges, Relations, is_large, read_relations
 from soffit.factorize._problem import Factorization, Problem
 from soffit.factorize._simplex import make_rows_sum_to_one
 from soffit.factorize._support import check_support, copy_start
@@ -51,7 +55,8 @@ def solve_em(
     tol : float
         Decrease relative to the divergence below which the search ends.
     callback : callable, optional
-        Called as ``callback(iteration, loss)`` after every iteration.
+        Called as ``callback(iteration, loss)`` after every iteration; if it returns True, the
+        search ends.
 
     Returns
     -------
@@ -61,31 +66,79 @@ def solve_em(
     """
     check_support("em", problem)
     rows = make_rows_sum_to_one(copy_start(problem, start))
+    has_priors = problem.sparsity > 0 or problem.pruning > 0
+    if is_large(problem.matrix) and not has_priors:
+        from soffit.factorize._em_support import solve_on_support, stored_rows
+
+        return solve_on_support(
+            problem, stored_rows(rows), max_iter=max_iter, tol=tol, callback=callback
+        )
     relations = read_relations(problem.matrix)
     if relations.total <= 0:
-        return _nothing_to_fit(rows)
+        return nothing_to_fit(rows.shape, rows.dtype)
     B = rows * relations.degrees[:, None].astype(rows.dtype)
-    if problem.sparsity > 0 or problem.pruning > 0:
+    if has_priors:
         from soffit.factorize._em_prior import solve_with_priors
 
         return solve_with_priors(
             problem, relations, B, max_iter=max_iter, tol=tol, callback=callback
         )
-    state = evaluate(relations, B)
-    descent = Descent(
-        relations.unit * state.divergence, norm=relations.unit * relations.total, callback=callback
+    return descend(
+        relations,
+        evaluate(relations, B),
+        lambda state, power: _moved(relations, state, power),
+        max_iter=max_iter,
+        tol=tol,
+        callback=callback,
     )
-    power, converged = 1, False
-    while descent.n_iter < max_iter and not converged:
-        moved = _moved(relations, state, power)
-        if power > 1 and moved.divergence > state.divergence:
-            # Too far: the plain step cannot fail.
-            moved, power = _moved(relations, state, 1), 0
-        power = min(power + 1, _MOST_POWER)
-        state = moved
-        descent.record(relations.unit * state.divergence)
-        converged = descent.settled(tol)
-    return descent.result(state.H, relations.unit * state.weights, converged=converged)
+
+
+class _Point(Protocol):
+    """A point of the search: what it costs, and what is reported of it."""
+
+    @property
+    def divergence(self) -> float: ...
+
+    @property
+    def H(self) -> Any: ...
+
+    @property
+    def weights(self) -> FloatArray: ...
+
+
+AnyPoint = TypeVar("AnyPoint", bound=_Point)
+
+
+def descend(
+    relations: Relations,
+    state: AnyPoint,
+    move: Callable[[AnyPoint, int], AnyPoint],
+    *,
+    max_iter: int,
+    tol: float,
+    callback: Callback | None,
+) -> Factorization:
+    """Steps ``move(state, power)``, ever longer ones while the divergence falls."""
+    unit = relations.unit
+    descent = Descent(
+        unit * state.divergence,
+        state.H,
+        unit * state.weights,
+        norm=unit * relations.total,
+        callback=callback,
+    )
+    power = 1
+    with descent:
+        while descent.goes_on(max_iter):
+            moved = move(state, power)
+            if power > 1 and moved.divergence > state.divergence:
+                # Too far: the plain step cannot fail.
+                moved, power = move(state, 1), 0
+            power = min(power + 1, _MOST_POWER)
+            state = moved
+            descent.record(unit * state.divergence, state.H, unit * state.weights)
+            descent.settle(tol)
+    return descent.result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,15 +171,24 @@ def log_likelihood(problem: Problem, found: Factorization) -> float:
     if relations.total <= 0:
         return 0.0
     weights = found.scale / relations.unit
-    B = found.factor * weights.astype(found.factor.dtype)
-    _, likelihood = relations.step(B, found.factor)
+    if isinstance(relations, Edges) and is_large(problem.matrix):
+        from soffit.factorize._em_support import support_likelihood
+
+        likelihood = support_likelihood(relations, found.factor, weights)
+    else:
+        B = found.factor * weights.astype(found.factor.dtype)
+        _, likelihood = relations.step(B, found.factor)
     return float(relations.unit * (likelihood - relations.total * np.log(weights.sum())))
 
 
 def bipartite_rows(found: Factorization) -> FloatArray:
     """Probability of each cluster given the object, b_ip / d_i; the prior for a zero row."""
-    B = found.factor * found.scale.astype(found.factor.dtype)
-    return rows_or(B, cluster_prior(found.scale))
+    return warm_rows(found.factor, found.scale)
+
+
+def warm_rows(factor: FloatArray, scale: FloatArray) -> FloatArray:
+    """The same from H and the diagonal of Lambda."""
+    return rows_or(factor * scale.astype(factor.dtype), cluster_prior(scale))
 
 
 def cluster_prior(weights: FloatArray) -> FloatArray:
@@ -137,9 +199,12 @@ def cluster_prior(weights: FloatArray) -> FloatArray:
 
 def rows_or(B: FloatArray, prior: FloatArray) -> FloatArray:
     """Rows divided by their sums; the prior in place of zero rows."""
-    sums = B.sum(axis=1, keepdims=True)
-    rows = np.where(sums > 0, B / np.where(sums > 0, sums, 1), prior)
-    return np.asarray(make_rows_sum_to_one(rows), dtype=B.dtype)
+    rows = np.empty_like(B)
+    for block in row_blocks(B.shape):
+        sums = B[block].sum(axis=1, keepdims=True)
+        shares = np.where(sums > 0, B[block] / np.where(sums > 0, sums, 1), prior)
+        rows[block] = make_rows_sum_to_one(shares)
+    return rows
 
 
 def _moved(relations: Relations, state: State, power: int) -> State:
@@ -150,11 +215,11 @@ def _moved(relations: Relations, state: State, power: int) -> State:
     return evaluate(relations, B)
 
 
-def _nothing_to_fit(rows: FloatArray) -> Factorization:
+def nothing_to_fit(shape: tuple[int, int], dtype: DTypeLike) -> Factorization:
     """A matrix without any weight: no cluster has any, and any H will do."""
-    n, m = rows.shape
+    n, m = shape
     return Factorization(
-        factor=np.full((n, m), 1.0 / n, dtype=rows.dtype),
+        factor=np.full((n, m), 1.0 / n, dtype=dtype),
         scale=np.zeros(m),
         objective=0.0,
         history=np.zeros(2),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from soffit._typing import FloatArray
-from soffit.factorize._descent import Callback
+from soffit.factorize._descent import Callback, Descent
 from soffit.factorize._em import State, cluster_prior, evaluate, rows_or
 from soffit.factorize._em_relations import Relations
 from soffit.factorize._problem import Factorization, Problem
@@ -50,32 +50,32 @@ def solve_with_priors(
     """
     loss_per_cluster = problem.pruning * relations.total
     loss_per_share = problem.sparsity * relations.degrees[:, None].astype(B.dtype)
-    state = evaluate(relations, B)
-    history = [_loss(state, relations, loss_per_cluster, loss_per_share)]
-    rest, converged, n_iter = 0, False, 0
-    while n_iter < max_iter and not converged:
-        counts = state.B * state.ratios
-        step = _drop_lightest(counts, relations.degrees, loss_per_cluster) if rest <= 0 else None
-        rest = _REST if step is not None else rest - 1
-        if step is None:
-            step = _m_step(counts, loss_per_cluster, loss_per_share)
-        state = evaluate(relations, step.B)
-        loss = _loss(state, relations, loss_per_cluster, loss_per_share)
-        history = [*history, loss] if step.exact else [loss]
-        n_iter += 1
-        if callback is not None:
-            callback(n_iter, relations.unit * loss)
-        if rest <= 0 and len(history) > 1:
-            converged = history[-2] - loss <= tol * max(state.divergence, 1e-12 * relations.total)
-    recorded = relations.unit * np.array(history)
-    return Factorization(
-        factor=state.H,
-        scale=relations.unit * state.weights,
-        objective=float(recorded[-1]),
-        history=recorded,
-        n_iter=n_iter,
-        stopped="converged" if converged else "max_iter",
+    state, unit = evaluate(relations, B), relations.unit
+    loss = _loss(state, relations, loss_per_cluster, loss_per_share)
+    descent = Descent(
+        unit * loss,
+        state.H,
+        unit * state.weights,
+        norm=unit * relations.total,
+        callback=callback,
     )
+    rest = 0
+    with descent:
+        while descent.goes_on(max_iter):
+            counts = state.B * state.ratios
+            step = None
+            if rest <= 0:
+                step = _drop_lightest(counts, relations.degrees, loss_per_cluster)
+            rest = _REST if step is not None else rest - 1
+            if step is None:
+                step = _m_step(counts, loss_per_cluster, loss_per_share)
+            state, before = evaluate(relations, step.B), loss
+            loss = _loss(state, relations, loss_per_cluster, loss_per_share)
+            scale = unit * state.weights
+            descent.record(unit * loss, state.H, scale, afresh=not step.exact)
+            small = tol * max(state.divergence, 1e-12 * relations.total)
+            descent.settle_if(step.exact and rest <= 0 and before - loss <= small)
+    return descent.result()
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,11 @@ from soffit._threads import each, n_threads, row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
 
 # A pair fitted at less than this share of its weight is explained by no cluster.
-_UNEXPLAINED = 1e-30
+UNEXPLAINED = 1e-30
 # Rows of a dense matrix that are worked on at once.
 _BLOCK = 128
+# Graphs of more objects than these are large: a row works on the few clusters it may have.
+_LARGE = 40_000
 # Multiplications below which a second thread does not pay.
 _SMALL = 2**19
 
@@ -44,34 +46,39 @@ class Relations(Protocol):
         ...
 
 
+def is_large(A: Matrix) -> bool:
+    """Whether a graph has so many objects that its rows should work on few clusters."""
+    return is_sparse(A) and A.shape[0] > _LARGE
+
+
 def read_relations(A: Matrix) -> Relations:
     """The weights of a symmetric matrix, whichever way it is stored."""
-    return _Edges(A) if is_sparse(A) else _Blocks(np.ascontiguousarray(A))
+    return Edges(A) if is_sparse(A) else _Blocks(np.ascontiguousarray(A))
 
 
-class _Edges:
+class Edges:
     """CSR storage: a compiled loop over the edges, rows shared out among threads."""
 
     def __init__(self, A: sp.csr_array) -> None:
         self.unit, self.degrees = _unit_and_degrees(A)
         self.total = float(self.degrees.sum())
-        self._indptr, self._indices = A.indptr, A.indices
-        self._data = A.data / A.dtype.type(self.unit)
-        self.entropy = _entropy(self._data)
+        data = A.data if self.unit == 1 else A.data / A.dtype.type(self.unit)
+        self.graph = (A.indptr, A.indices, data)
+        self.entropy = _entropy(data)
 
     def step(self, B: FloatArray, H: FloatArray) -> tuple[FloatArray, float]:
         from soffit.factorize._em_kernels import edge_ratios
 
         n, m = B.shape
         ratios, terms = np.empty_like(B), np.empty(n)
-        graph = (self._indptr, self._indices, self._data)
-        threads = n_threads() if len(self._data) * m > _SMALL else 1
+        indptr, _, data = self.graph
+        threads = n_threads() if len(data) * m > _SMALL else 1
         # Four pieces a thread even out their lengths. A row does not depend on its piece.
-        cuts = np.linspace(0, len(self._data), 4 * threads + 1)[1:-1]
-        places = [0, *np.searchsorted(self._indptr, cuts).tolist(), n]
+        cuts = np.linspace(0, len(data), 4 * threads + 1)[1:-1]
+        places = [0, *np.searchsorted(indptr, cuts).tolist(), n]
 
         def rows(first: int, last: int) -> None:
-            edge_ratios(*graph, B, H, first, last, _UNEXPLAINED, ratios, terms)
+            edge_ratios(*self.graph, B, H, first, last, UNEXPLAINED, ratios, terms)
 
         each(lambda piece: rows(*piece), pairwise(places), threads)
         return ratios, float(terms.sum())
@@ -95,7 +102,7 @@ class _Blocks:
         def block(first: int) -> None:
             rows = slice(first, min(first + _BLOCK, n))
             Q = B[rows] @ H.T
-            dense_shares(self._A[rows], first, _UNEXPLAINED, Q, terms)
+            dense_shares(self._A[rows], first, UNEXPLAINED, Q, terms)
             np.matmul(Q, H, out=ratios[rows])
 
         each(block, range(0, n, _BLOCK), n_threads() if self._A.size > _SMALL else 1)
@@ -112,5 +119,9 @@ def _unit_and_degrees(A: Matrix) -> tuple[float, FloatArray]:
 
 def _entropy(weights: FloatArray) -> float:
     """Sum of w log w."""
-    positive = np.asarray(weights[weights > 0], dtype=np.float64)
-    return float(positive @ np.log(positive))
+    total = 0.0
+    for block in row_blocks((weights.size, 1)):
+        part = weights.ravel()[block]
+        positive = np.asarray(part[part > 0], dtype=np.float64)
+        total += float(positive @ np.log(positive))
+    return total

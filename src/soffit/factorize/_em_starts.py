@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from soffit._threads import each
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit.factorize._descent import Callback
+from soffit.factorize._coarse import coarse_graph
+from soffit.factorize._descent import Callback, lowest
 from soffit.factorize._em import bipartite_rows, solve_em
-from soffit.factorize._partition import cluster_kmeans, cluster_qr
+from soffit.factorize._em_relations import is_large
+from soffit.factorize._em_support import solve_on_support, support_start
+from soffit.factorize._label_sweeps import majority_sweeps
+from soffit.factorize._partition import cluster_kmeans, cluster_qr, size_aware_cut
 from soffit.factorize._problem import Factorization, Problem
 from soffit.factorize._spectral import leading_eigenvectors
 from soffit.factorize._starts import diffused_start, labels_start
+from soffit.factorize._tied import partitions_of_tied
 from soffit.normalize import degree
 
 # A start from labels leaves this much for all clusters together: .8 on the label and .2 / m.
@@ -31,6 +38,9 @@ _MARGIN = 0.02
 _DRAWS = 12
 _CHEAP = 10**6
 _LEAST_DRAWS = 2
+# Nodes of the coarser graph of a large one: at most so many, or these for each cluster.
+_MOST_NODES = 40_000
+_NODES_PER_CLUSTER = 40
 _SEEDS = np.iinfo(np.int32).max
 
 
@@ -48,31 +58,47 @@ def solve_em_from_starts(
     max_iter: int,
     tol: float,
     callback: Callback | None = None,
+    phase: Callable[..., object] | None = None,
 ) -> Factorization:
     """The highest likelihood over spectral and `n_draws` diffused starts, without any penalty.
 
     Neither kind of start is the better one everywhere. The order after a few iterations is nearly
-    the final one, so only the leaders are continued.
+    the final one, so only the leaders are continued. The short runs and those of the leaders are
+    announced as ``phase(what, parts=runs, max_iter=iterations)``. A large graph has one start,
+    from a coarser graph.
     """
     problem = replace(problem, sparsity=0.0, pruning=0.0)
     A, k = problem.matrix, problem.n_clusters
     if k == 1:
         # There is only one answer.
-        return solve_em(problem, np.ones((A.shape[0], 1)), max_iter=max_iter, tol=tol)
+        only = np.ones((A.shape[0], 1))
+        return solve_em(problem, only, max_iter=max_iter, tol=tol, callback=callback)
+    if is_large(A):
+        start = coarse_start(A, k)
+        if phase is not None:
+            phase("large graph")
+        return solve_on_support(problem, start, max_iter=max_iter, tol=tol, callback=callback)
     # One seed a draw, so that threads may share them out.
     seeds = random_state.randint(_SEEDS, size=n_draws)
     diffused = each(lambda seed: diffused_start(A, k, np.random.RandomState(seed)), seeds)
     starts = [*spectral_starts(A, k), *diffused]
     first = min(_SHORT, max_iter)
-    short = [solve_em(problem, start, max_iter=first, tol=tol) for start in starts]
+    if phase is not None:
+        phase("starts", parts=len(starts), max_iter=first)
+    short: list[Factorization] = []
+    for start in starts:
+        short.append(solve_em(problem, start, max_iter=first, tol=tol, callback=callback))
+        if short[-1].cut_short:
+            return lowest(short)
     short.sort(key=lambda found: found.objective)
     limit = short[0].objective + _MARGIN * abs(short[0].objective)
-    leaders = [
+    leaders = [found for found in short[:_CONTINUED] if found.objective <= limit]
+    if phase is not None:
+        phase("best starts", parts=len(leaders), max_iter=max_iter)
+    return lowest(
         continue_em(problem, found, max_iter=max_iter, tol=tol, callback=callback)
-        for found in short[:_CONTINUED]
-        if found.objective <= limit
-    ]
-    return min(leaders, key=lambda found: found.objective)
+        for found in leaders
+    )
 
 
 def continue_em(
@@ -87,8 +113,11 @@ def continue_em(
     left = max_iter - found.n_iter
     if found.converged or left <= 0:
         return found
-    start = bipartite_rows(found)
-    more = solve_em(problem, start, max_iter=left, tol=tol, callback=callback)
+
+    def note(number: int, loss: float) -> object:
+        return None if callback is None else callback(found.n_iter + number, loss)
+
+    more = solve_em(problem, bipartite_rows(found), max_iter=left, tol=tol, callback=note)
     # Rounding may make the first value of the second run differ from the last of the first.
     history = np.concatenate([found.history, more.history[1:]])
     return replace(more, history=history, n_iter=found.n_iter + more.n_iter)
@@ -99,24 +128,33 @@ def spectral_starts(A: Matrix, n_clusters: int) -> list[FloatArray]:
 
     Objects without any tie are dealt out evenly.
     """
-    n = A.shape[0]
-    tied = np.flatnonzero(np.asarray(A.sum(axis=1)).ravel() > 0)
-    dealt: IntArray = np.arange(n) % n_clusters
-    if len(tied) <= n_clusters:
-        dealt[tied] = np.arange(len(tied))
-        return [labels_start(dealt, n_clusters, spread=_SPREAD)]
-    inner = A if len(tied) == n else A[tied][:, tied]
-    _, V = leading_eigenvectors(degree(inner).matrix, n_clusters)
+    found = partitions_of_tied(A, n_clusters, lambda inner: _distinct(_rounded(inner, n_clusters)))
+    return [labels_start(labels, n_clusters, spread=_SPREAD) for labels in found]
+
+
+def coarse_start(A: sp.csr_array, n_clusters: int) -> sp.csr_array:
+    """Sparse rows close to the labels that a coarser graph gives to the objects of a large one."""
+    (labels,) = partitions_of_tied(A, n_clusters, lambda inner: [_coarse_labels(inner, n_clusters)])
+    return support_start(A, labels, n_clusters, spread=_SPREAD)
+
+
+def _coarse_labels(A: sp.csr_array, n_clusters: int) -> IntArray:
+    """The best rounding of a coarser graph's eigenvectors, made better on the graph itself."""
+    coarse, node = coarse_graph(A, max(_MOST_NODES, _NODES_PER_CLUSTER * n_clusters))
+    sizes = np.bincount(node).astype(np.float64)
+    found = _rounded(coarse, n_clusters)
+    cuts = [size_aware_cut(coarse, labels, n_clusters, sizes=sizes) for labels in found]
+    return majority_sweeps(A, found[int(np.argmin(cuts))][node], n_clusters)
+
+
+def _rounded(A: Matrix, n_clusters: int) -> list[IntArray]:
+    """Labels from the leading eigenvectors by QR and, if there are few clusters, by k-means."""
+    _, V = leading_eigenvectors(degree(A).matrix, n_clusters)
     found = [cluster_qr(V)]
     if n_clusters <= _MOST_KMEANS_CLUSTERS:
         # Fixed seeds: the spectral starts are the same for every random_state.
         found += [cluster_kmeans(V, random_state=seed, n_init=1) for seed in range(_KMEANS_STARTS)]
-    starts = []
-    for labels in _distinct(found):
-        everywhere = dealt.copy()
-        everywhere[tied] = labels
-        starts.append(labels_start(everywhere, n_clusters, spread=_SPREAD))
-    return starts
+    return found
 
 
 def _distinct(partitions: list[IntArray]) -> list[IntArray]:

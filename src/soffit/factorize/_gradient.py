@@ -110,7 +110,8 @@ def solve_gradient(
     tol : float
         Relative decrease per iteration below which the search ends.
     callback : callable, optional
-        Called as ``callback(iteration, loss)`` after every iteration.
+        Called as ``callback(iteration, loss)`` after every iteration; if it returns True, the
+        search ends.
 
     Returns
     -------
@@ -139,16 +140,16 @@ def solve_gradient(
     here = objective.at(W)
     b, H = objective.statistics(here)
     s = best_scale(problem, b, H, limit=objective.limit)
-    descent = Descent(loss(objective.norm, b, H, s), norm=objective.norm, callback=callback)
+    descent = Descent(loss(objective.norm, b, H, s), W, s, norm=objective.norm, callback=callback)
     stepper = _Stepper(objective, W, here, s)
-    converged = False
-    while descent.n_iter < max_iter and not converged:
-        stuck = not stepper.step(s)
-        b, H = objective.statistics(stepper.here)
-        s = best_scale(problem, b, H, limit=objective.limit, previous=s)
-        descent.record(loss(objective.norm, b, H, s))
-        converged = stuck or descent.settled(tol, over=_WINDOW)
-    return descent.result(stepper.W, s, converged=converged)
+    with descent:
+        while descent.goes_on(max_iter):
+            stuck = not stepper.step(s)
+            b, H = objective.statistics(stepper.here)
+            s = best_scale(problem, b, H, limit=objective.limit, previous=s)
+            descent.record(loss(objective.norm, b, H, s), stepper.W, s)
+            descent.settle_if(stuck or descent.settled(tol, over=_WINDOW))
+    return descent.result()
 
 
 class _Stepper:

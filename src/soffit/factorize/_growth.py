@@ -47,7 +47,8 @@ def solve_growth(
     tol : float
         Relative decrease per iteration below which the search ends.
     callback : callable, optional
-        Called as ``callback(iteration, loss)`` after every iteration.
+        Called as ``callback(iteration, loss)`` after every iteration; if it returns True, the
+        search ends.
 
     Returns
     -------
@@ -75,15 +76,15 @@ def solve_growth(
     norm = squared_norm(A, diagonal=True)
     product = A @ W
     gram, b, s = _statistics(problem, W, product)
-    descent = Descent(loss(norm, b, gram**2, s), norm=norm, callback=callback)
-    converged = False
-    while descent.n_iter < max_iter and not converged:
-        W = _grow(W, product, gram, float(s[0]))
-        product = A @ W
-        gram, b, s = _statistics(problem, W, product)
-        descent.record(loss(norm, b, gram**2, s))
-        converged = descent.settled(tol, over=_WINDOW)
-    return descent.result(W, s, converged=converged)
+    descent = Descent(loss(norm, b, gram**2, s), W, s, norm=norm, callback=callback)
+    with descent:
+        while descent.goes_on(max_iter):
+            W = _grow(W, product, gram, float(s[0]))
+            product = A @ W
+            gram, b, s = _statistics(problem, W, product)
+            descent.record(loss(norm, b, gram**2, s), W, s)
+            descent.settle(tol, over=_WINDOW)
+    return descent.result()
 
 
 def _statistics(

@@ -94,12 +94,16 @@ def _move_row(i, b, r, W, U, theta, s, gram, Q, c, w, gradient):
 
 
 @njit(cache=True, nogil=True)
-def sweep_sparse(indptr, indices, data, ties, tied, strength, W, U, theta, s, gram):
-    """One Gauss-Seidel pass over the rows of a CSR matrix; returns u_c'A u_c without diagonal.
+def sweep_sparse(
+    indptr, indices, data, ties, tied, strength, W, U, U_outside, theta, s, gram, first, last
+):
+    """One Gauss-Seidel pass over the rows first to last of a CSR matrix.
 
-    `ties`, `tied` and `strength` are the CSR arrays of the side information.
+    Rows of the range are read as they have just become, all others from `U_outside`. Returns the
+    range's part of u_c'A u_c without the diagonal; `ties`, `tied` and `strength` are the CSR arrays
+    of the side information.
     """
-    n, k = W.shape
+    k = W.shape[1]
     Q = np.empty((k, k))
     c = np.empty(k)
     w = np.empty(k)
@@ -108,14 +112,17 @@ def sweep_sparse(indptr, indices, data, ties, tied, strength, W, U, theta, s, gr
     b = np.empty(k)
     r = np.empty(k)
     association = np.zeros(k)
-    for i in range(n):
+    for i in range(first, last):
         if theta[i] == 0.0 and ties[i] == ties[i + 1]:
             continue
         earlier[:] = 0.0
         b[:] = 0.0
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
-            if j < i:
+            if j < first or j >= last:
+                for a in range(k):
+                    b[a] += data[p] * U_outside[j, a]
+            elif j < i:
                 for a in range(k):
                     earlier[a] += data[p] * U[j, a]
             elif j > i:
@@ -129,6 +136,83 @@ def sweep_sparse(indptr, indices, data, ties, tied, strength, W, U, theta, s, gr
         for a in range(k):
             association[a] += 2.0 * U[i, a] * earlier[a]
     return association
+
+
+@njit(cache=True, nogil=True)
+def sweep_supported(
+    indptr, indices, data, ties, tied, strength, W, U, U_outside, theta, s, gram, first, last
+):
+    """The same pass for many clusters: a row's problem has only those that are used around it.
+
+    An object is in no cluster to which neither it nor anyone tied to it belongs, so that the cost
+    follows the clusters around an object. The sum of associations is left to the caller.
+    """
+    k = W.shape[1]
+    b = np.zeros(k)
+    r = np.zeros(k)
+    used = np.zeros(k, dtype=np.bool_)
+    chosen = np.empty(k, dtype=np.int64)
+    for i in range(first, last):
+        if theta[i] == 0.0 and ties[i] == ties[i + 1]:
+            continue
+        count = _collect(i, 1.0, W, r, used, chosen, 0)
+        r[chosen[:count]] = 0.0
+        for p in range(ties[i], ties[i + 1]):
+            count = _collect(tied[p], strength[p], W, r, used, chosen, count)
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            if first <= j < last:
+                if j != i:
+                    count = _collect(j, data[p], U, b, used, chosen, count)
+            else:
+                count = _collect(j, data[p], U_outside, b, used, chosen, count)
+        _move_supported(i, b, r, W, U, theta, s, gram, chosen[:count])
+        for x in range(count):
+            a = chosen[x]
+            b[a], r[a], used[a] = 0.0, 0.0, False
+    return np.zeros(k)
+
+
+@njit(cache=True, nogil=True)
+def _collect(j, weight, rows, total, used, chosen, count):
+    """Add a weighted row to the total and its clusters to the chosen ones; returns their number."""
+    for a in range(rows.shape[1]):
+        if rows[j, a] != 0.0:
+            total[a] += weight * rows[j, a]
+            if not used[a]:
+                used[a] = True
+                chosen[count] = a
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _move_supported(i, b, r, W, U, theta, s, gram, chosen):
+    """Solve the problem of row i on the chosen clusters and put the answer in place."""
+    linked = theta[i] > 0.0
+    count = len(chosen)
+    Q = np.zeros((count, count))
+    c = np.empty(count)
+    w = np.empty(count)
+    gradient = np.empty(count)
+    for x in range(count):
+        a = chosen[x]
+        w[x] = W[i, a]
+        c[x] = s[a] * b[a] / theta[i] + 0.5 * r[a] / theta[i] ** 2 if linked else 0.5 * r[a]
+        if linked:
+            for y in range(count):
+                d = chosen[y]
+                gram[a, d] -= np.float64(U[i, a]) * np.float64(U[i, d])
+                Q[x, y] = s[a] * s[d] * gram[a, d]
+    simplex_qp(Q, c, w, gradient)
+    for x in range(count):
+        W[i, chosen[x]] = w[x]
+        U[i, chosen[x]] = theta[i] * w[x]
+    if linked:
+        for x in range(count):
+            for y in range(count):
+                a, d = chosen[x], chosen[y]
+                gram[a, d] += np.float64(U[i, a]) * np.float64(U[i, d])
 
 
 @njit(cache=True, nogil=True)

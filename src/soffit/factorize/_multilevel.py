@@ -11,16 +11,14 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from soffit._typing import FloatArray, IntArray
+from soffit._products import product
+from soffit._typing import FloatArray
+from soffit.factorize._coarse import coarser_graphs
 from soffit.factorize._spectral import leading_eigenvectors
 from soffit.normalize import normalize
 
 # Graphs of at most this many nodes are decomposed directly.
 _COARSEST = 1200
-# Pairing goes on as long as it removes at least this share of the nodes.
-_LEAST_REMOVED = 0.1
-# Two pairings make one level: nodes become a quarter.
-_PAIRINGS = 2
 _DEGREE = 20
 # Above this, what a filter amplifies least is lost to rounding.
 _MOST_AMPLIFIED = 1e3
@@ -37,7 +35,7 @@ def multilevel_eigenvectors(
     Approximate: accurate to a few per cent of each eigenvalue's distance from 1, which is what a
     partition needs. Every node must have a tie.
     """
-    levels, groups = _coarser_graphs(A, max(_COARSEST, 4 * n_vectors))
+    levels, groups = coarser_graphs(A, max(_COARSEST, 4 * n_vectors))
     coarsest = normalize(levels[-1], "degree").matrix
     values, V = leading_eigenvectors(coarsest, n_vectors, random_state=random_state)
     for A_fine, A_coarse, group in zip(levels[-2::-1], levels[:0:-1], groups[::-1], strict=True):
@@ -45,36 +43,6 @@ def multilevel_eigenvectors(
         N = normalize(A_fine, "degree").matrix
         values, V = _improved(N, np.asarray(root[:, None] * V[group], dtype=A.dtype))
     return values, V
-
-
-def _coarser_graphs(A: sp.csr_array, n_nodes: int) -> tuple[list[sp.csr_array], list[IntArray]]:
-    """The graph and coarser ones; and for each but the last, the coarse node of every node."""
-    levels, groups = [A], []
-    while levels[-1].shape[0] > n_nodes:
-        coarse = levels[-1]
-        group: IntArray = np.arange(coarse.shape[0])
-        for _ in range(_PAIRINGS):
-            pairs, coarse = _paired(coarse)
-            group = pairs[group]
-        if coarse.shape[0] > (1 - _LEAST_REMOVED) * levels[-1].shape[0]:
-            break
-        levels.append(coarse)
-        groups.append(group)
-    return levels, groups
-
-
-def _paired(A: sp.csr_array) -> tuple[IntArray, sp.csr_array]:
-    """Pairs of nodes, and the graph of their total weights (inner weights on the diagonal)."""
-    from soffit.factorize._multilevel_kernels import pair_nodes
-
-    inverse = 1.0 / np.sqrt(np.maximum(_degrees(A), np.finfo(np.float64).tiny))
-    group, count = pair_nodes(A.indptr, A.indices, A.data, inverse)
-    n = len(group)
-    ones = np.ones(n, dtype=A.dtype)
-    indicator = sp.csr_array((ones, group, np.arange(n + 1)), shape=(n, count))
-    coarse = sp.csr_array(indicator.T @ (A @ indicator))
-    coarse.sort_indices()
-    return group, coarse
 
 
 def _improved(N: sp.csr_array, V: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -94,9 +62,9 @@ def _filtered(N: sp.csr_array, V: FloatArray, cut: float) -> FloatArray:
     steepness = float(np.arccosh(max((1.0 - center) / half, 1.0 + 1e-12)))
     degree = min(_DEGREE, max(int(np.arccosh(_MOST_AMPLIFIED) / steepness), 1))
     shift, scale = V.dtype.type(center), V.dtype.type(1.0 / half)
-    earlier, current = V, scale * (N @ V - shift * V)
+    earlier, current = V, scale * (product(N, V) - shift * V)
     for _ in range(degree - 1):
-        following = (N @ current) - shift * current
+        following = product(N, current) - shift * current
         following *= 2 * scale
         following -= earlier
         earlier, current = current, following
@@ -106,7 +74,7 @@ def _filtered(N: sp.csr_array, V: FloatArray, cut: float) -> FloatArray:
 def _rayleigh_ritz(N: sp.csr_array, V: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The best approximate eigenvectors in the span of V's columns."""
     Q = np.linalg.qr(np.asarray(V, dtype=np.float64))[0].astype(V.dtype)
-    H = np.asarray(Q.T @ (N @ Q), dtype=np.float64)
+    H = np.asarray(Q.T @ product(N, Q), dtype=np.float64)
     values, turn = np.linalg.eigh((H + H.T) / 2)
     return values[::-1], np.asarray(Q @ turn[:, ::-1].astype(V.dtype))
 

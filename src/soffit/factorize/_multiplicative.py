@@ -43,7 +43,8 @@ def solve_multiplicative(
     tol : float
         Relative decrease below which the search ends.
     callback : callable, optional
-        Called as ``callback(iteration, loss)`` after every sweep.
+        Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the
+        search ends.
 
     Returns
     -------

@@ -8,6 +8,7 @@ pairs costs k for each pair with a positive weight.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -44,20 +45,24 @@ def descend(
     G = copy_start(problem, start)
     if problem.pair_weight is not None:
         pairs = known_pairs(problem)
-        norm, first = weighted_norm(pairs), weighted_loss(pairs, G)
+        norm, measure = weighted_norm(pairs), partial(weighted_loss, pairs)
         sweep = _weighted_sweep(pairs, exact, limit)
     else:
         F = problem.matrix
         norm = squared_norm(F, diagonal=False)
-        first = full_loss(norm, float(association(F, G, diagonal=False).sum()), G)
+        measure = partial(_measured_loss, F, norm)
         make = _sparse_sweep if problem.is_sparse else _dense_sweep
         sweep = make(F, norm, exact, limit)
-    descent = Descent(first, norm=norm, callback=callback)
-    converged = False
-    while descent.n_iter < max_iter and not converged:
-        descent.record(sweep(G))
-        converged = descent.settled(tol)
-    return descent.result(G, np.ones(problem.n_clusters), converged=converged)
+    ones = np.ones(problem.n_clusters)
+    descent = Descent(measure(G), G, ones, norm=norm, callback=callback)
+    with descent:
+        while descent.goes_on(max_iter):
+            descent.record(sweep(G), G, ones)
+            descent.settle(tol)
+    if descent.interrupted:
+        # Rows are moved one by one: a sweep that ended early is a shorter one.
+        descent.amend(measure(G), G, ones)
+    return descent.result()
 
 
 # --- loss -----------------------------------------------------------------------------------------
@@ -67,6 +72,10 @@ def full_loss(norm: float, agreement: float, G: FloatArray) -> float:
     """Sum of squared misfits over all i != j; agreement is the sum of F_ij (GG')_ij over them."""
     H = pair_gram(G, exact_gram(G), diagonal=False)
     return max(norm - 2.0 * agreement + float(H.sum()), 0.0)
+
+
+def _measured_loss(F: Matrix, norm: float, G: FloatArray) -> float:
+    return full_loss(norm, float(association(F, G, diagonal=False).sum()), G)
 
 
 def weighted_norm(pairs: KnownPairs) -> float:

@@ -62,7 +62,8 @@ def solve_parallel(
     tol : float
         Relative decrease below which the search ends.
     callback : callable, optional
-        Called as ``callback(iteration, loss)`` after every update.
+        Called as ``callback(iteration, loss)`` after every update; if it returns True, the
+        search ends.
 
     Returns
     -------
@@ -89,13 +90,14 @@ def solve_parallel(
     G = copy_start(problem, start)
     terms_at, norm = _terms_of(problem)
     terms = terms_at(G)
-    descent = Descent(terms.loss, norm=norm, callback=callback)
-    converged = False
-    while descent.n_iter < max_iter and not converged:
-        G, terms = _step(G, terms, terms_at, slack=_NEGLIGIBLE[G.dtype.itemsize] * norm)
-        descent.record(terms.loss)
-        converged = descent.settled(tol)
-    return descent.result(G, np.ones(problem.n_clusters), converged=converged)
+    ones = np.ones(problem.n_clusters)
+    descent = Descent(terms.loss, G, ones, norm=norm, callback=callback)
+    with descent:
+        while descent.goes_on(max_iter):
+            G, terms = _step(G, terms, terms_at, slack=_NEGLIGIBLE[G.dtype.itemsize] * norm)
+            descent.record(terms.loss, G, ones)
+            descent.settle(tol)
+    return descent.result()
 
 
 def _step(

@@ -101,13 +101,18 @@ def merge_groups(between: FloatArray, n_clusters: int, rule: MergeRule) -> IntAr
     return np.searchsorted(np.array(alive), cluster)
 
 
-def size_aware_cut(A: Matrix, labels: IntArray, n_clusters: int) -> float:
-    """Small when clusters are well separated and none of them is a splinter."""
+def size_aware_cut(
+    A: Matrix, labels: IntArray, n_clusters: int, *, sizes: FloatArray | None = None
+) -> float:
+    """Small when clusters are well separated and none of them is a splinter.
+
+    A node may stand for several objects; `sizes` says for how many.
+    """
     between = group_weights(A, labels, n_clusters)
-    return size_aware_cut_between(between, np.bincount(labels, minlength=n_clusters))
+    return size_aware_cut_between(between, np.bincount(labels, sizes, minlength=n_clusters))
 
 
-def size_aware_cut_between(between: FloatArray, sizes: IntArray) -> float:
+def size_aware_cut_between(between: FloatArray, sizes: FloatArray | IntArray) -> float:
     """The same from the weights between clusters and their numbers of objects."""
     k = len(sizes)
     volume = between.sum(axis=1)
@@ -161,23 +166,25 @@ def best_partition(
     *,
     random_state: int,
     correct: Callable[[IntArray, int], IntArray] | None = None,
+    sizes: FloatArray | None = None,
 ) -> IntArray:
     """The candidate with the smallest size-aware cut; one with a splinter only for want of others.
 
     On data with far outliers the smallest cuts are those that set a few outliers apart. Where
     something is known about the clusters, `correct` brings every candidate into line with it
-    first: a candidate that had to be bent much has a large cut afterwards.
+    first: a candidate that had to be bent much has a large cut afterwards. `sizes` tells how many
+    objects each node stands for; one if not given.
     """
     rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
     merged = merged_partitions(A, V, n_clusters, random_state=random_state)
     if correct is not None:
         rounded = [correct(labels, n_clusters) for labels in rounded]
         merged = [correct(labels, n_clusters) for labels in merged]
-    least = _SPLINTER_SHARE * len(V) / n_clusters
+    least = _SPLINTER_SHARE * (len(V) if sizes is None else sizes.sum()) / n_clusters
     ranking = []
     for number, labels in enumerate([*rounded, *merged]):
-        score = size_aware_cut(A, labels, n_clusters)
+        score = size_aware_cut(A, labels, n_clusters, sizes=sizes)
         margin = _MARGIN_OF_MERGING if number >= len(rounded) else 0.0
-        has_splinter = bool(np.bincount(labels, minlength=n_clusters).min() < least)
+        has_splinter = bool(np.bincount(labels, sizes, minlength=n_clusters).min() < least)
         ranking.append((has_splinter, score + margin, number))
     return [*rounded, *merged][min(ranking)[2]]

@@ -57,7 +57,8 @@ def solve_penalty(
         start (eps1 of the paper, for the gradient). The search has converged when the last round
         ended so.
     callback : callable, optional
-        Called as ``callback(round, loss)`` after every round.
+        Called as ``callback(round, loss)`` after every round; if it returns True, the
+        search ends.
     lambda0 : float
         Weight of both penalties in the first round; 1 to 10 serves well.
     mu : float
@@ -91,22 +92,25 @@ def solve_penalty(
     A = problem.matrix
     best = copy_start(problem, start)
     norm = squared_norm(A, diagonal=True)
-    descent = Descent(_loss(A, best, norm), norm=norm, callback=callback)
+    ones = np.ones(problem.n_clusters)
+    descent = Descent(_loss(A, best, norm), best, ones, norm=norm, callback=callback)
     target = tol * _length(4.0 * (A @ best))
     gamma = _first_step(A, lambda0, problem.n_clusters)
     # Late steps are shorter than single precision can tell, so W itself is kept in double.
     W: FloatArray = best.astype(np.float64)
     weight, converged = lambda0, False
-    while weight <= 1.0 / eps2:
-        penalised = _Penalised(A, norm, weight)
-        W, gamma, converged = penalised.descend(W, gamma, target=target, max_iter=max_iter)
-        feasible = project_rows(W.astype(best.dtype))
-        value = _loss(A, feasible, norm)
-        if value < descent.history[-1]:
-            best = feasible
-        descent.record(min(value, descent.history[-1]))
-        weight, gamma = weight * mu, gamma / mu
-    return descent.result(best, np.ones(problem.n_clusters), converged=converged)
+    with descent:
+        while weight <= 1.0 / eps2 and descent.stopped is None:
+            penalised = _Penalised(A, norm, weight)
+            W, gamma, converged = penalised.descend(W, gamma, target=target, max_iter=max_iter)
+            feasible = project_rows(W.astype(best.dtype))
+            value = _loss(A, feasible, norm)
+            if value < descent.history[-1]:
+                best = feasible
+            descent.record(min(value, descent.history[-1]), best, ones)
+            weight, gamma = weight * mu, gamma / mu
+        descent.settle_if(converged and weight > 1.0 / eps2)
+    return descent.result()
 
 
 class _State(NamedTuple):
@@ -162,6 +166,14 @@ class _Penalised:
             else:
                 gamma /= 2.0
         return here.W, gamma, self.slope(here) <= target
+
+
+def n_rounds(*, lambda0: float = 10.0, mu: float = 2.0, eps2: float = 1e-4) -> int:
+    """Rounds until the weights exceed 1 / eps2."""
+    count, weight = 0, lambda0
+    while weight <= 1.0 / eps2:
+        count, weight = count + 1, weight * mu
+    return count
 
 
 def _check_schedule(lambda0: float, mu: float, eps2: float) -> None:

@@ -12,6 +12,8 @@ from soffit._typing import FloatArray, Matrix
 
 Scale = Literal["none", "single", "cluster", "held"]
 SCALES: tuple[Scale, ...] = ("none", "single", "cluster", "held")
+# Why a search ended; the last three mean that it was cut short from outside.
+Stop = Literal["converged", "max_iter", "max_time", "callback", "interrupted"]
 # Loss and constraint on the factor that go together: one row of the family a pair.
 FAMILIES = (("l2", "simplex"), ("l2", "nonnegative"), ("kl", "columns"))
 
@@ -131,8 +133,9 @@ class Factorization:
         it begins after the last removal, because the loss is another one from there on.
     n_iter : int
         Iterations done.
-    stopped : {"converged", "max_iter"}
-        Why the search ended.
+    stopped : {"converged", "max_iter", "max_time", "callback", "interrupted"}
+        Why the search ended. An interrupted one returns the last factor that is complete; an
+        iteration that was cut off counts if it left one.
     """
 
     factor: FloatArray
@@ -140,9 +143,14 @@ class Factorization:
     objective: float
     history: FloatArray
     n_iter: int
-    stopped: Literal["converged", "max_iter"]
+    stopped: Stop
 
     @property
     def converged(self) -> bool:
         """Whether the search ended because nothing more was to be gained."""
         return self.stopped == "converged"
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether time, a callback or a keyboard interrupt ended the search."""
+        return self.stopped not in ("converged", "max_iter")

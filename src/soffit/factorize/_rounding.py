@@ -67,3 +67,16 @@ def deal_out(component: IntArray, volume: FloatArray, n_clusters: int) -> IntArr
         cluster[c] = filled.argmin()
         filled[cluster[c]] += weight[c]
     return cluster[component]
+
+
+def fill_empty_by_size(labels: IntArray, n_clusters: int) -> IntArray:
+    """Give each empty cluster half of the largest one, if that can be parted."""
+    labels = np.array(labels, dtype=np.int64)
+    sizes = np.bincount(labels, minlength=n_clusters)
+    for c in np.flatnonzero(sizes == 0):
+        members = np.flatnonzero(labels == sizes.argmax())
+        if len(members) < 2:
+            break
+        labels[members[: len(members) // 2]] = c
+        sizes = np.bincount(labels, minlength=n_clusters)
+    return labels

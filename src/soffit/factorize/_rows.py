@@ -1,7 +1,8 @@
 """Row blocks: exact minimisation over one object's memberships at a time (Gauss-Seidel).
 
 The diagonal is left out, as Zass & Shashua propose, which makes each row's problem convex. A sweep
-costs nnz(A) k + n k^2; the loss never rises, because rows and scale are minimised exactly in turn.
+costs nnz(A) k + n k^2, or n times the squared number of clusters around an object where there are
+many; the loss never rises, because rows and scale are minimised exactly in turn.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from soffit._threads import each
+from soffit._threads import each, pieces
 from soffit._typing import FloatArray
 from soffit.factorize._descent import Callback, Descent
 from soffit.factorize._problem import Factorization, Problem
@@ -32,10 +33,22 @@ _PIECE = 64
 _SMALL = 2**18
 
 
+# Rows of one range of a large sparse matrix.
+_RANGE = 2**14
+# With more clusters than these a row's problem is solved on the clusters that its neighbours use.
+_FEW_CLUSTERS = 32
+
+
 class _Sweep(Protocol):
+    """Moves all rows once, changing W, U and gram; returns u_c'A u_c without the diagonal."""
+
     def __call__(
         self, W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray
     ) -> FloatArray: ...
+
+    def undo(self, W: FloatArray, U: FloatArray) -> bool:
+        """Take the last sweep back, if there is a way of sweeping that cannot raise the loss."""
+        ...
 
 
 def solve_rows(
@@ -45,6 +58,7 @@ def solve_rows(
     max_iter: int = 200,
     tol: float = 1e-5,
     callback: Callback | None = None,
+    scale: FloatArray | None = None,
 ) -> Factorization:
     """Minimise the problem by row blocks from a start with rows on the simplex.
 
@@ -61,7 +75,10 @@ def solve_rows(
     tol : float
         Relative decrease below which the search ends.
     callback : callable, optional
-        Called as ``callback(iteration, loss)`` after every sweep.
+        Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the search
+        ends.
+    scale : array of shape (k,), optional
+        Scales to begin with, such as those of an earlier run; by default the start's best ones.
 
     Returns
     -------
@@ -81,20 +98,30 @@ def solve_rows(
     limit = scale_limit(problem)
     b = association(problem.matrix, U, diagonal=False)
     H = pair_gram(U, gram, diagonal=False)
-    s = best_scale(problem, b, H, limit=limit)
+    s = best_scale(problem, b, H, limit=limit, previous=scale)
     side = _Side(problem)
-    descent = Descent(loss(norm, b, H, s) + side.loss(W), norm=norm, callback=callback)
-    make_sweep = _sparse_sweep if problem.is_sparse else _dense_sweep
-    sweep = make_sweep(problem, theta, side)
-    converged = False
-    while descent.n_iter < max_iter and not converged:
-        b = sweep(W, U, s, gram)
-        gram = exact_gram(U)  # afresh, so that rounding does not add up over the sweeps
-        H = pair_gram(U, gram, diagonal=False)
-        s = best_scale(problem, b, H, limit=limit, previous=s)
-        descent.record(loss(norm, b, H, s) + side.loss(W))
-        converged = descent.settled(tol)
-    return descent.result(W, s, converged=converged)
+    descent = Descent(loss(norm, b, H, s) + side.loss(W), W, s, norm=norm, callback=callback)
+    sweep: _Sweep = (_SparseSweep if problem.is_sparse else _DenseSweep)(problem, theta, side)
+    with descent:
+        while descent.goes_on(max_iter):
+            b = sweep(W, U, s, gram)
+            gram = exact_gram(U)  # afresh, so that rounding does not add up over the sweeps
+            H = pair_gram(U, gram, diagonal=False)
+            new_s = best_scale(problem, b, H, limit=limit, previous=s)
+            value = loss(norm, b, H, new_s) + side.loss(W)
+            if value > descent.history[-1] and sweep.undo(W, U):
+                gram = exact_gram(U)
+                continue
+            s = new_s
+            descent.record(value, W, s)
+            descent.settle(tol)
+    if descent.interrupted:
+        # Rows are moved one by one: a sweep that ended early is a shorter one.
+        U = theta[:, None] * W
+        b = association(problem.matrix, U, diagonal=False)
+        H = pair_gram(U, exact_gram(U), diagonal=False)
+        descent.amend(loss(norm, b, H, s) + side.loss(W), W, s)
+    return descent.result()
 
 
 class _Side:
@@ -105,6 +132,7 @@ class _Side:
         n = problem.n_objects
         self._matrix = sp.csr_array((n, n), dtype=problem.matrix.dtype) if S is None else S
         self._most = float(np.maximum(self._matrix.data, 0.0).sum(dtype=np.float64))
+        self.is_given = self._matrix.nnz > 0
         self.arrays = (self._matrix.indptr, self._matrix.indices, self._matrix.data)
 
     def loss(self, W: FloatArray) -> float:
@@ -115,40 +143,77 @@ class _Side:
         return self._most - float(together)
 
 
-def _sparse_sweep(problem: Problem, theta: FloatArray, side: _Side) -> _Sweep:
-    from soffit.factorize._kernels import sweep_sparse
+class _SparseSweep:
+    """Ranges of rows side by side; row after row inside each.
 
-    A = problem.matrix
-    assert isinstance(A, sp.csr_array)
+    Rows of other ranges are read as they were before the sweep, so that threads do not matter.
+    That can raise the loss, in principle: the sweep is then undone, and from there on the ranges
+    are swept one after the other, which cannot. A matrix of one range always is.
+    """
 
-    def sweep(W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
-        return np.asarray(
-            sweep_sparse(A.indptr, A.indices, A.data, *side.arrays, W, U, theta, s, gram)
-        )
+    def __init__(self, problem: Problem, theta: FloatArray, side: _Side) -> None:
+        A = problem.matrix
+        assert isinstance(A, sp.csr_array)
+        self._A, self._theta, self._side = A, theta, side
+        n = problem.n_objects
+        # Pairs of the side information may lie in two ranges: they are read as they have become.
+        self._ranges = pieces(n, n if side.is_given else _RANGE)
+        self._at_once = len(self._ranges) > 1
+        self._few = problem.n_clusters <= _FEW_CLUSTERS
 
-    return sweep
+    def __call__(self, W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
+        from soffit.factorize import _kernels
+
+        kernel = _kernels.sweep_sparse if self._few else _kernels.sweep_supported
+        A = self._A
+        self._before = (W.copy(), U.copy()) if self._at_once else (W, U)
+
+        def move(rows: range) -> FloatArray:
+            own_gram = gram.copy() if self._at_once else gram
+            return np.asarray(
+                kernel(
+                    A.indptr, A.indices, A.data, *self._side.arrays,
+                    W, U, self._before[1], self._theta, s, own_gram, rows.start, rows.stop,
+                )
+            )  # fmt: skip
+
+        parts = each(move, self._ranges, None if self._at_once else 1)
+        # The sweep over a single range has met every pair; several ranges, or rows that know only
+        # some clusters, leave the sum to one more product.
+        return parts[0] if len(parts) == 1 and self._few else association(A, U, diagonal=False)
+
+    def undo(self, W: FloatArray, U: FloatArray) -> bool:
+        if not self._at_once:
+            return False
+        W[:], U[:] = self._before
+        self._at_once = False
+        return True
 
 
-def _dense_sweep(problem: Problem, theta: FloatArray, side: _Side) -> _Sweep:
+class _DenseSweep:
     """Products by BLAS for a block of rows, corrected inside for the rows already moved."""
-    from soffit.factorize._kernels import sweep_block
 
-    A = np.ascontiguousarray(problem.matrix)
-    n, k = len(A), problem.n_clusters
-    earlier, later = np.empty((_BLOCK, k), dtype=A.dtype), np.empty((_BLOCK, k), dtype=A.dtype)
+    def __init__(self, problem: Problem, theta: FloatArray, side: _Side) -> None:
+        self._A = np.ascontiguousarray(problem.matrix)
+        self._theta, self._side = theta, side
+        shape = (_BLOCK, problem.n_clusters)
+        self._products = np.empty(shape, self._A.dtype), np.empty(shape, self._A.dtype)
 
-    def sweep(W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
-        total = np.zeros(k)
-        for first in range(0, n, _BLOCK):
-            rows = A[first : first + _BLOCK]
-            _products(rows, U, first, earlier, later)
+    def __call__(self, W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
+        from soffit.factorize._kernels import sweep_block
+
+        total = np.zeros(W.shape[1])
+        for first in range(0, len(W), _BLOCK):
+            rows = self._A[first : first + _BLOCK]
+            _products(rows, U, first, *self._products)
             old = U[first : first + _BLOCK].copy()
             total += sweep_block(
-                first, rows, earlier, later, *side.arrays, W, U, old, theta, s, gram
+                first, rows, *self._products, *self._side.arrays, W, U, old, self._theta, s, gram
             )
         return total
 
-    return sweep
+    def undo(self, W: FloatArray, U: FloatArray) -> bool:
+        return False
 
 
 def _products(

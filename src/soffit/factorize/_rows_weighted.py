@@ -50,7 +50,8 @@ def solve_weighted_rows(
     tol : float
         Relative decrease below which the search ends.
     callback : callable, optional
-        Called as ``callback(iteration, loss)`` after every sweep.
+        Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the
+        search ends.
 
     Returns
     -------
@@ -66,15 +67,18 @@ def solve_weighted_rows(
     limit = scale_limit(problem)
     b, H = pair_statistics(*pairs, W)
     s = best_scale(problem, b, H, limit=limit)
-    descent = Descent(loss(norm, b, H, s), norm=norm, callback=callback)
-    converged = False
-    while descent.n_iter < max_iter and not converged:
-        sweep_weighted(*pairs, W, s)
+    descent = Descent(loss(norm, b, H, s), W, s, norm=norm, callback=callback)
+    with descent:
+        while descent.goes_on(max_iter):
+            sweep_weighted(*pairs, W, s)
+            b, H = pair_statistics(*pairs, W)
+            s = best_scale(problem, b, H, limit=limit, previous=s)
+            descent.record(loss(norm, b, H, s), W, s)
+            descent.settle(tol)
+    if descent.interrupted:
         b, H = pair_statistics(*pairs, W)
-        s = best_scale(problem, b, H, limit=limit, previous=s)
-        descent.record(loss(norm, b, H, s))
-        converged = descent.settled(tol)
-    return descent.result(W, s, converged=converged)
+        descent.amend(loss(norm, b, H, s), W, s)
+    return descent.result()
 
 
 def known_pairs(problem: Problem) -> KnownPairs:

@@ -10,10 +10,14 @@ is left. Scales are therefore kept below a limit that no cluster of several obje
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import nnls
 
+from soffit._products import product
+from soffit._threads import each, pieces
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize._problem import Problem
 
@@ -22,6 +26,9 @@ _LARGEST_SCALE = 100.0
 # Passes over the scales when some of them are at the limit.
 _MAX_PASSES = 100
 _BLOCK = 128
+# Entries of the rows whose products are summed at once.
+_ENTRIES = 2**20
+_FEW_CLUSTERS = 64
 
 
 def squared_norm(A: Matrix, *, diagonal: bool) -> float:
@@ -55,22 +62,35 @@ def scale_limit(problem: Problem) -> float:
 
 def exact_gram(U: FloatArray) -> FloatArray:
     """U'U in double precision: H is a difference of two almost equal matrices at times."""
-    V = np.asarray(U, dtype=np.float64)
-    return np.asarray(V.T @ V)
+    return _sum_of_products(U, lambda rows: rows)
+
+
+def _sum_of_products(U: FloatArray, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """F'F for F, a function of U's entries, in double precision and block by block."""
+    k = U.shape[1]
+
+    def multiply(part: range) -> FloatArray:
+        F = function(np.asarray(U[part.start : part.stop], dtype=np.float64))
+        if k <= _FEW_CLUSTERS:
+            return np.asarray(F.T @ F)
+        # With many clusters most memberships are zero.
+        sparse = sp.csr_array(F)
+        return np.asarray((sparse.T @ sparse).toarray())
+
+    return np.sum(each(multiply, pieces(len(U), max(_ENTRIES // k, 1))), axis=0)
 
 
 def pair_gram(U: FloatArray, gram: FloatArray, *, diagonal: bool) -> FloatArray:
     """H, the quadratic form of the loss in the scales."""
     H = np.asarray(gram, dtype=np.float64) ** 2
     if not diagonal:
-        squares = np.asarray(U, dtype=np.float64) ** 2
-        H -= squares.T @ squares
+        H -= _sum_of_products(U, np.square)
     return H
 
 
 def association(A: Matrix, U: FloatArray, *, diagonal: bool) -> FloatArray:
     """b_c = sum of A_ij u_ic u_jc over the pairs that count."""
-    values = np.einsum("ic,ic->c", U, A @ U, dtype=np.float64)
+    values = np.einsum("ic,ic->c", U, product(A, U), dtype=np.float64)
     if not diagonal:
         values -= (np.asarray(A.diagonal())[:, None] * U * U).sum(axis=0, dtype=np.float64)
     return np.asarray(values)

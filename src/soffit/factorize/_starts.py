@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.factorize._partition import cluster_kmeans, cluster_qr
@@ -13,6 +14,8 @@ from soffit.factorize._spectral import leading_eigenvectors
 
 # A start from labels leaves this much for all clusters together, so that no zero is locked in.
 _SPREAD = 0.1
+# With more clusters than these every share would be tiny and cost as much as a large one.
+_MOST_SPREAD_OVER = 150
 
 
 def random_start(
@@ -22,9 +25,17 @@ def random_start(
     return make_rows_sum_to_one(random_state.standard_exponential((n_objects, n_clusters)))
 
 
-def labels_start(labels: IntArray, n_clusters: int, *, spread: float = _SPREAD) -> FloatArray:
+def labels_start(
+    labels: IntArray,
+    n_clusters: int,
+    *,
+    spread: float | None = None,
+    dtype: DTypeLike = np.float64,
+) -> FloatArray:
     """Rows close to the given labels: 1 - spread on the label, the rest spread evenly."""
-    W = np.full((len(labels), n_clusters), spread / n_clusters)
+    if spread is None:
+        spread = _SPREAD if n_clusters <= _MOST_SPREAD_OVER else 0.0
+    W = np.full((len(labels), n_clusters), spread / n_clusters, dtype=dtype)
     W[np.arange(len(labels)), labels] += 1.0 - spread
     return W
 

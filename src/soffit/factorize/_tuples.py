@@ -57,7 +57,8 @@ def solve_tuples(
     tol : float
         Relative decrease below which the search ends.
     callback : callable, optional
-        Called as ``callback(iteration, loss)`` after every sweep.
+        Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the
+        search ends.
 
     Returns
     -------
@@ -80,13 +81,16 @@ def solve_tuples(
     membership = _member_lists(known.tuples, n_objects)
     G[np.diff(membership[0]) == 0] = 0.0
     norm = float(np.sum(known.weights * known.values**2))
-    descent = Descent(tuple_sums(*data, G)[0], norm=norm, callback=callback)
-    converged = False
-    while descent.n_iter < max_iter and not converged:
-        sweep(*membership, *data, G)
-        descent.record(tuple_sums(*data, G)[0])
-        converged = descent.settled(tol) or descent.history[-1] <= _EXACT * norm
-    return descent.result(G, np.ones(G.shape[1]), converged=converged)
+    ones = np.ones(G.shape[1])
+    descent = Descent(tuple_sums(*data, G)[0], G, ones, norm=norm, callback=callback)
+    with descent:
+        while descent.goes_on(max_iter):
+            sweep(*membership, *data, G)
+            descent.record(tuple_sums(*data, G)[0], G, ones)
+            descent.settle_if(descent.settled(tol) or descent.history[-1] <= _EXACT * norm)
+    if descent.interrupted:
+        descent.amend(tuple_sums(*data, G)[0], G, ones)
+    return descent.result()
 
 
 def _copy_start(start: FloatArray, n_objects: int) -> FloatArray:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit.memberships._projection import Projection
 
@@ -21,8 +22,12 @@ _PIECES = (1, 2, 4, 8)
 _EM_STEPS = 10
 _MOST_OBJECTS = 4000
 _FEW_OBJECTS = 20
+# Directions are found from at most so many objects.
+_MOST_PROJECTED = 2**17
 # Entries of the largest working array.
-_BLOCK_ENTRIES = 2**21
+_BLOCK_ENTRIES = 2**19
+# Objects that one thread evaluates at a time.
+_ROWS = 2**14
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,26 +46,34 @@ class SeededMixture:
 
     def memberships(self, X: FloatArray) -> FloatArray:
         """Posterior probability of each cluster, the sum over the cluster's own Gaussians."""
-        Z = np.asarray(self.projection.apply(X), dtype=np.float64)
-        pieces, _ = _posterior(Z, self.means, self.whitening, self.log_weights)
-        indicator = (self.owner[:, None] == np.arange(self.n_clusters)).astype(pieces.dtype)
-        result = pieces @ indicator
-        return np.asarray(result / result.sum(axis=1, keepdims=True))
+        indicator = (self.owner[:, None] == np.arange(self.n_clusters)).astype(np.float64)
+        result = np.empty((len(X), self.n_clusters), dtype=X.dtype)
+
+        def evaluate(rows: range) -> None:
+            part = slice(rows.start, rows.stop)
+            Z = np.asarray(self.projection.apply(X[part]), dtype=np.float64)
+            shares, _ = _posterior(Z, self.means, self.whitening, self.log_weights)
+            summed = shares @ indicator
+            result[part] = summed / summed.sum(axis=1, keepdims=True)
+
+        each(evaluate, pieces(len(X), _ROWS))
+        return result
 
 
 def fit_seeded_mixture(
     X: FloatArray, labels: IntArray, n_clusters: int, *, random_state: int
 ) -> SeededMixture:
     """Fit the mixture that begins at `labels`, on a sample of the objects if there are many."""
-    projection = Projection.of(X, labels, n_clusters)
+    every = -(-len(X) // _MOST_PROJECTED)
+    projection = Projection.of(X[::every], labels[::every], n_clusters)
     rng = np.random.default_rng(random_state)
     if len(X) > _MOST_OBJECTS:
         chosen = _sample(labels, rng)
         X, labels = X[chosen], labels[chosen]
     Z = np.asarray(projection.apply(X), dtype=np.float64)
     best: tuple[float, SeededMixture] | None = None
-    for pieces in _PIECES:
-        owner, responsibility = _seed(Z, labels, n_clusters, pieces, random_state)
+    for n_pieces in _PIECES:
+        owner, responsibility = _seed(Z, labels, n_clusters, n_pieces, random_state)
         means, whitening, weights, likelihood = _expectation_maximisation(Z, responsibility)
         d = Z.shape[1]
         n_parameters = len(owner) * (1 + d + d * (d + 1) / 2)

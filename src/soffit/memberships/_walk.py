@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, log, sqrt
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.polynomial.chebyshev import chebpts1, chebvander
 
-from soffit._typing import FloatArray, Matrix
+from soffit._products import Locality
+from soffit._threads import each, pieces
+from soffit._typing import FloatArray, Matrix, is_sparse
 
 _SHARE_OF_GAP = 0.5
 _MOST_STEPS = 512
+# On larger graphs the steps are replaced by a polynomial of lower degree. The bound on its error is
+# wide: what is left out is of the order of 1e-6.
+_MANY_OBJECTS = 20_000
+_ERROR = 1e-2
+_ROWS = 2**14
 
 
 def walk_length(eigenvalue: float) -> int:
@@ -44,8 +55,10 @@ class Walk:
         return np.asarray(np.where(degrees[:, None] > 0, moved, W_new), dtype=W_new.dtype)
 
 
-def random_walk(A: Matrix, W: FloatArray, steps: int) -> Walk:
+def random_walk(A: Matrix, W: FloatArray, steps: int, *, locality: Locality | None = None) -> Walk:
     """Let memberships walk on the graph for some lazy steps; isolated objects stay."""
+    if is_sparse(A) and A.shape[0] > _MANY_OBJECTS:
+        return _polynomial_walk(A, W, steps, locality or Locality(np.arange(A.shape[0])))
     degrees = _degrees(A)
     half = np.divide(0.5, degrees, out=np.zeros_like(degrees), where=degrees > 0)
     half = half.astype(W.dtype)[:, None]
@@ -56,6 +69,56 @@ def random_walk(A: Matrix, W: FloatArray, steps: int) -> Walk:
         seen = one_half * (seen + W)
         W = stay * W + half * (A @ W)
     return Walk(W, seen, steps)
+
+
+def _polynomial_walk(A: sp.csr_array, W: FloatArray, steps: int, locality: Locality) -> Walk:
+    r"""The same walk by Chebyshev polynomials of :math:`P = D^{-1} A`.
+
+    :math:`((1 + x) / 2)^t` is a polynomial of degree t, but one of degree of the order of
+    :math:`\sqrt t` is as good as equal to it on [-1, 1].
+    """
+    from soffit.memberships._walk_kernels import chebyshev_rows
+
+    arrive, see = _coefficients(steps)
+    degrees = locality.rows(_degrees(A))
+    inverse = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)
+    inverse = inverse.astype(W.dtype)
+    A = locality.matrix(A)
+    start = locality.rows(W)
+    walked, seen = W.dtype.type(arrive[0]) * start, W.dtype.type(see[0]) * start
+    # T_{-1} = T_1 makes the first step one half of the others'.
+    before, now = np.zeros_like(start), start
+    for degree in range(1, len(arrive)):
+        half = 0.5 if degree == 1 else 1.0
+        a, b = W.dtype.type(half * arrive[degree]), W.dtype.type(half * see[degree])
+
+        def advance(
+            rows: range, before: Any = before, now: Any = now, a: Any = a, b: Any = b
+        ) -> None:
+            chebyshev_rows(
+                A.indptr, A.indices, A.data, inverse, before, now, walked, seen, a, b,
+                rows.start, rows.stop,
+            )  # fmt: skip
+
+        each(advance, pieces(len(start), _ROWS))
+        if degree == 1:
+            before *= W.dtype.type(0.5)
+        before, now = now, before
+    np.maximum(walked, 0.0, out=walked)
+    walked /= walked.sum(axis=1, keepdims=True)
+    return Walk(locality.back(walked), locality.back(seen), steps)
+
+
+def _coefficients(steps: int) -> tuple[FloatArray, FloatArray]:
+    """Chebyshev coefficients of the walk, and of what new objects see of it."""
+    degree = min(steps, ceil(sqrt(2.0 * steps * log(2.0 / _ERROR))))
+    x = chebpts1(degree + 1)
+    powers = ((1.0 + x) / 2.0) ** np.arange(steps + 1)[:, None]
+    weights = 2.0 ** (np.arange(steps) - steps)
+    # Interpolation at the Chebyshev points, whose polynomials are orthogonal there.
+    basis = chebvander(x, degree).T * (2.0 / (degree + 1))
+    basis[0] *= 0.5
+    return np.asarray(basis @ powers[steps]), np.asarray(basis @ (weights @ powers[:steps]))
 
 
 def sharpen(W: FloatArray, power: float) -> FloatArray:

@@ -3,6 +3,7 @@
 from soffit.models._baum_eagon import BaumEagon
 from soffit.models._completely_positive import CompletelyPositive
 from soffit.models._higher_order import HigherOrder
+from soffit.models._progress import FitEvent
 from soffit.models._random_walk_classifier import RandomWalkClassifier
 from soffit.models._relation_factorization import RelationFactorization
 from soffit.models._segment import Segmentation, segment
@@ -14,6 +15,7 @@ from soffit.models._spectral_clustering import SpectralClustering
 __all__ = [
     "BaumEagon",
     "CompletelyPositive",
+    "FitEvent",
     "HigherOrder",
     "RandomWalkClassifier",
     "RelationFactorization",

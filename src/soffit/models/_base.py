@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
@@ -22,12 +21,15 @@ from threadpoolctl import threadpool_limits
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import Affinity, SideInformation
 from soffit.factorize import Factorization, Problem
+from soffit.factorize._problem import Stop
 from soffit.inputs import read_input
 from soffit.memberships import entropy, extension
 from soffit.models._door import SimilarityDoor
 from soffit.models._known import Known
 from soffit.models._parameters import (
+    Function,
     Number,
+    OneOf,
     OrNone,
     Rule,
     TextOrFunction,
@@ -35,6 +37,7 @@ from soffit.models._parameters import (
     check_parameters,
 )
 from soffit.models._progress import Progress
+from soffit.models._stopping import warn_unless_converged
 from soffit.normalize import Normalized
 from soffit.selection import choose_k_of_graph
 
@@ -82,18 +85,29 @@ class SimilarityClustering(
         "n_neighbors": WholeNumber(1),
         "max_iter": WholeNumber(1),
         "tol": Number(0.0),
+        "max_time": OrNone(Number(0.0, strict=True)),
+        "warm_start": OneOf((True, False)),
         "verbose": Number(0.0),
+        "callback": OrNone(Function()),
         "n_jobs": OrNone(WholeNumber(-(2**15))),
     }
     # Parameters, declared here for the type checker; every model's __init__ assigns them.
     n_clusters: Any
     max_iter: int
     tol: float
+    max_time: float | None
     random_state: Any
     verbose: int | bool
+    callback: Any
+    warm_start: bool
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the objects.
+
+        A fit that `max_time`, the `callback` or Ctrl-C ends keeps the best so far: it warns,
+        `converged_` is False and `stopped_` names the reason. Before the first iteration of a
+        solver there is nothing to keep: time and callback end the fit after that iteration, and
+        Ctrl-C at once, with a KeyboardInterrupt. So does a second Ctrl-C at any time.
 
         Parameters
         ----------
@@ -114,17 +128,18 @@ class SimilarityClustering(
     def _fit(self, X: Any, known: Known | None = None) -> Self:
         """What every `fit` does; models that take more than X pass it on as `known`."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
-        progress = Progress(type(self).__name__, int(self.verbose))
+        progress = Progress(
+            type(self).__name__,
+            int(self.verbose),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            callback=self.callback,
+            max_time=self.max_time,
+        )
         # One thread for BLAS: the same bytes on any machine. Own loops use `n_jobs` threads.
-        with threadpool_limits(limits=1):
+        with progress, threadpool_limits(limits=1):
             self._run(X, known or Known(), progress)
-        if not self.converged_:
-            warnings.warn(
-                f"{type(self).__name__} stopped after {self.n_iter_} iterations before it "
-                "converged. Increase max_iter, or tol if this precision is enough.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        warn_unless_converged(self, self.stopped_, self.n_iter_, depth=3)
         return self
 
     def _run(self, X: Any, known: Known, progress: Progress) -> None:
@@ -161,7 +176,7 @@ class SimilarityClustering(
         self.objective_ = solution.found.objective
         self.objective_history_ = solution.found.history
         self.n_iter_ = solution.found.n_iter
-        self.converged_ = solution.found.converged
+        self._set_stopped(solution.found.stopped)
         self.n_clusters_ = self.factor_.shape[1]
         self.object_names_ = given.names
         self.side_information_ = task.side
@@ -169,6 +184,17 @@ class SimilarityClustering(
         self.labels_ = self.memberships_.argmax(axis=1)
         self.entropy_ = entropy(self.memberships_)
         progress.finish(f"{self.n_iter_} iterations, objective {self.objective_:.6g}")
+
+    def _set_stopped(self, stopped: Stop) -> None:
+        self.stopped_ = stopped
+        self.converged_ = stopped == "converged"
+
+    def _warm_factor(self, n: int, k: int) -> FloatArray | None:
+        """The last fit's factor, if this one is to begin there and the shape is still the same."""
+        factor = getattr(self, "factor_", None)
+        if factor is None or not self.warm_start or factor.shape != (n, k):
+            return None
+        return np.asarray(factor)
 
     # --- what models define --------------------------------------------------------------------
 
@@ -264,7 +290,25 @@ class SimilarityClustering(
         ndarray of shape (m, k)
             Rows sum to one.
         """
-        return self.predict_proba(X)
+        return self._with_names(self.predict_proba(X), X)
+
+    def _with_names(self, rows: FloatArray, X: Any) -> Any:
+        """The rows; as a frame with the names of nodes or cells, if frames are wanted.
+
+        scikit-learn gives a frame the index of the frame that came in, and leaves a frame that is
+        one already.
+        """
+        of_this = getattr(self, "_sklearn_output_config", {})
+        wanted = of_this.get("transform", get_config()["transform_output"])
+        if wanted != "pandas" or hasattr(X, "iloc"):
+            return rows
+        names = read_input(X).names
+        if names is None:
+            return rows
+        import pandas as pd
+
+        # Names may be tuples; they are names all the same, not levels of an index.
+        return pd.DataFrame(rows, index=pd.Index(names, tupleize_cols=False))
 
     def fit_predict_proba(self, X: Any, y: Any = None, **known: Any) -> FloatArray:
         """Cluster the objects and return their memberships.

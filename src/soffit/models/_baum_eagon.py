@@ -7,7 +7,7 @@ from typing import Any, Literal
 from soffit.factorize import SOLVERS, Problem
 from soffit.models._base import SimilarityClustering, Solution, Task
 from soffit.models._parameters import OneOf, WholeNumber
-from soffit.models._restarts import solve_from_random_starts
+from soffit.models._restarts import solve_from_starts
 from soffit.normalize import normalize
 
 
@@ -39,10 +39,16 @@ class BaumEagon(SimilarityClustering):
     tol : float, default 1e-5
         Relative decrease of the objective below which a solver stops; tol / 100 for the growth
         transformation, whose single steps are short.
+    max_time : float or None, default None
+        Seconds after which the best so far is returned; None means no limit.
+    warm_start : bool, default False
+        Begin where the last fit ended, if it had as many objects and clusters.
     random_state : int, RandomState or None, default None
         Seed of the starts.
     verbose : int, default 0
-        1 shows phases, 2 also iterations.
+        1 shows phases and the time left, 2 also iterations.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None
         Threads for distances and neighbours; None uses all cores. Results do not depend on it.
 
@@ -58,7 +64,7 @@ class BaumEagon(SimilarityClustering):
         alpha, repeated.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         W.
-    objective_, objective_history_, n_iter_, converged_
+    objective_, objective_history_, n_iter_, converged_, stopped_
         How the fit went.
 
     Examples
@@ -92,8 +98,11 @@ class BaumEagon(SimilarityClustering):
         n_init: int = 1,
         max_iter: int = 20000,
         tol: float = 1e-5,
+        max_time: float | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         verbose: int | bool = 0,
+        callback: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -104,13 +113,16 @@ class BaumEagon(SimilarityClustering):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.max_time = max_time
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
         self.n_jobs = n_jobs
 
     def _solve(self, task: Task) -> Solution:
         problem = Problem(task.A, self.n_clusters_, scale="single", diagonal=self.solver != "rows")
-        found = solve_from_random_starts(
+        found = solve_from_starts(
             problem,
             SOLVERS[self.solver],
             task.random_state,
@@ -118,5 +130,6 @@ class BaumEagon(SimilarityClustering):
             max_iter=self.max_iter,
             tol=self.tol / 100 if self.solver == "growth" else self.tol,
             progress=task.progress,
+            warm=self._warm_factor(problem.n_objects, problem.n_clusters),
         )
         return Solution(problem, normalize(task.A, None), found)

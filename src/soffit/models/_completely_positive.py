@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity._trim import without_diagonal
 from soffit.factorize import SOLVERS, Factorization, Problem, random_start
+from soffit.factorize._descent import lowest
 from soffit.factorize._nonnegative import fit_size
 from soffit.models._base import SimilarityClustering, Solution, Task
 from soffit.models._known import Known
@@ -75,10 +76,16 @@ class CompletelyPositive(SimilarityClustering):
         Most sweeps from one start.
     tol : float, default 1e-5
         Relative decrease of the objective below which a solver stops.
+    max_time : float or None, default None
+        Seconds after which the best so far is returned; None means no limit.
+    warm_start : bool, default False
+        Begin where the last fit ended, if it had as many objects and clusters.
     random_state : int, RandomState or None, default None
         Seed of the starts.
     verbose : int, default 0
-        1 shows phases, 2 also iterations.
+        1 shows phases and the time left, 2 also iterations.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None
         Threads for distances and neighbours; None uses all cores. Results do not depend on it.
 
@@ -95,7 +102,7 @@ class CompletelyPositive(SimilarityClustering):
         G; zero for objects tied to no other.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         The affinities, before side information and normalization.
-    objective_, objective_history_, n_iter_, converged_
+    objective_, objective_history_, n_iter_, converged_, stopped_
         How the fit went, from the best start.
 
     Notes
@@ -150,8 +157,11 @@ class CompletelyPositive(SimilarityClustering):
         n_init: int = 5,
         max_iter: int = 1000,
         tol: float = 1e-5,
+        max_time: float | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         verbose: int | bool = 0,
+        callback: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -166,8 +176,11 @@ class CompletelyPositive(SimilarityClustering):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.max_time = max_time
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
         self.n_jobs = n_jobs
 
     def fit(
@@ -211,7 +224,7 @@ class CompletelyPositive(SimilarityClustering):
         problem = Problem(
             normalized.matrix, self.n_clusters_, constraint="nonnegative", pair_weight=weight
         )
-        found = self._lowest(problem, self._starts(K, weight, task), task.progress)
+        found = self._lowest(problem, self._starts(problem, K, task), task.progress)
         return Solution(problem, normalized, _without_untied(found, K))
 
     def _lowest(
@@ -219,14 +232,12 @@ class CompletelyPositive(SimilarityClustering):
     ) -> Factorization:
         """Go on from the lowest of the points that a coarse search from each start reaches."""
         solve = partial(SOLVERS[self.solver], problem, callback=progress.iteration)
-        coarse = [
-            solve(fit_size(problem, start), max_iter=self.max_iter, tol=_COARSE * self.tol)
-            for start in starts
-        ]
-        best = min(coarse, key=lambda found: found.objective)
-        if best.n_iter >= self.max_iter:
+        best = lowest(
+            solve(start, max_iter=self.max_iter, tol=_COARSE * self.tol) for start in starts
+        )
+        if best.cut_short or best.n_iter >= self.max_iter:
             return best
-        progress.phase("best start")
+        progress.phase("best start", max_iter=self.max_iter - best.n_iter)
         fine = solve(best.factor, max_iter=self.max_iter - best.n_iter, tol=self.tol)
         history = np.concatenate([best.history, fine.history[1:]])
         return replace(fine, history=history, n_iter=best.n_iter + fine.n_iter)
@@ -238,20 +249,25 @@ class CompletelyPositive(SimilarityClustering):
             return normalize(K, self.normalization)
         return _OBSERVED[self.normalization](K, weight)
 
-    def _starts(self, K: Matrix, weight: Matrix | None, task: Task) -> Iterator[FloatArray]:
-        n, k = K.shape[0], self.n_clusters_
+    def _starts(self, problem: Problem, K: Matrix, task: Task) -> Iterator[FloatArray]:
+        n, k = problem.n_objects, problem.n_clusters
+        warm = self._warm_factor(n, k)
+        if warm is not None:
+            task.progress.phase("going on")
+            yield warm
+            return
         spectral = self.start == "spectral"
         if self.start == "auto":
             # From chance, cannot-links that stay negative tend to empty whole clusters.
             repelled = self.normalization is None and K.min() < 0
-            spectral = weight is None and (repelled or _share_of_ties(task.A) < _GRAPH)
+            spectral = problem.pair_weight is None and (repelled or _share_of_ties(task.A) < _GRAPH)
         if spectral:
-            task.progress.phase("spectral start")
-            yield partition_start(K, k)
+            task.progress.phase("spectral start", tol=_COARSE * self.tol)
+            yield fit_size(problem, partition_start(K, k))
             return
         for number in range(self.n_init):
-            task.progress.phase(f"start {number + 1} of {self.n_init}")
-            yield random_start(n, k, task.random_state)
+            task.progress.phase(f"start {number + 1} of {self.n_init}", tol=_COARSE * self.tol)
+            yield fit_size(problem, random_start(n, k, task.random_state))
 
 
 def _share_of_ties(K: Matrix) -> float:

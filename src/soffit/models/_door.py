@@ -10,9 +10,11 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from soffit.affinity import Affinity, Precomputed, Settings, make_affinity
+from soffit.models._page import PageWriter
+from soffit.models._summary import NotebookSummary
 
 
-class SimilarityDoor:
+class SimilarityDoor(NotebookSummary, PageWriter):
     """Tables, matrices and graphs in; the parameters say which affinity is made of them."""
 
     # Parameters, declared here for the type checker; every estimator's __init__ assigns them.
@@ -20,6 +22,8 @@ class SimilarityDoor:
     metric: Any
     n_neighbors: int
     n_jobs: int | None
+    # Set by `fit`.
+    _affinity: Affinity
     # Which neighbours make an edge, and its weight.
     _keep: ClassVar[Literal["mutual", "union"]] = "mutual"
     _weights: ClassVar[Literal["overlap", "local", "binary"]] = "overlap"
@@ -39,6 +43,20 @@ class SimilarityDoor:
         if kind == "graph":
             return Precomputed()
         return make_affinity(self.affinity, self._settings())
+
+    @property
+    def neighbor_recall_(self) -> float:
+        """Share of true nearest neighbours in the graph, measured on a sample of the objects.
+
+        1 where the search was exact. Only models whose affinities are a neighbour graph have it.
+        """
+        recall = getattr(vars(self).get("_affinity"), "recall_", None)
+        if recall is None:
+            raise AttributeError(
+                f"{type(self).__name__} has no neighbor_recall_: it is not fitted, or its "
+                "affinities are no graph of nearest neighbours."
+            )
+        return float(recall)
 
     def _validated(self, data: Any, builder: Affinity, *, reset: bool, depth: int = 3) -> Any:
         """Checked features; `depth` counts the calls down to the user's, for warnings."""

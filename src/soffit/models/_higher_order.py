@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from soffit._threads import each
 from soffit._typing import FloatArray
 from soffit.affinity._tuple_sampling import sample_tuples
 from soffit.affinity._tuples import tuple_measure
@@ -33,6 +33,7 @@ from soffit.models._base import SimilarityClustering
 from soffit.models._known import Known
 from soffit.models._parameters import Number, OrNone, TextOrFunction, WholeNumber
 from soffit.models._progress import Progress
+from soffit.models._restarts import solve_side_by_side
 from soffit.selection import choose_k_of_graph
 
 if TYPE_CHECKING:
@@ -76,10 +77,16 @@ class HigherOrder(SimilarityClustering):
         Most sweeps over the objects.
     tol : float, default 1e-5
         Relative decrease of the objective below which a sweep is the last.
+    max_time : float or None, default None
+        Seconds after which the best so far is returned; None means no limit.
+    warm_start : bool, default False
+        Begin where the last fit ended, if it had as many objects and clusters.
     random_state : int, RandomState or None, default None
         Seed of the sample and of the starts.
     verbose : int, default 0
-        1 shows phases, 2 also iterations.
+        1 shows phases and the time left, 2 also iterations.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None
         Threads; None uses all cores. Results do not depend on it.
 
@@ -100,7 +107,7 @@ class HigherOrder(SimilarityClustering):
         Their affinities.
     width_ : float or None
         Width of the affinity; None with a callable and after `fit_tuples`.
-    objective_, objective_history_, n_iter_, converged_
+    objective_, objective_history_, n_iter_, converged_, stopped_
         How the fit went.
 
     Notes
@@ -157,8 +164,11 @@ class HigherOrder(SimilarityClustering):
         n_init: int = 3,
         max_iter: int = 1000,
         tol: float = 1e-5,
+        max_time: float | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         verbose: int | bool = 0,
+        callback: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -169,8 +179,11 @@ class HigherOrder(SimilarityClustering):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.max_time = max_time
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -304,7 +317,7 @@ class HigherOrder(SimilarityClustering):
         self.objective_ = found.objective
         self.objective_history_ = found.history
         self.n_iter_ = found.n_iter
-        self.converged_ = found.converged
+        self._set_stopped(found.stopped)
         self.memberships_ = with_prior(rows, found.factor.sum(axis=1)).astype(dtype, copy=False)
         self.labels_ = self.memberships_.argmax(axis=1)
         self.entropy_ = entropy(self.memberships_)
@@ -324,24 +337,19 @@ class HigherOrder(SimilarityClustering):
         progress: Progress,
     ) -> Factorization:
         """The lowest objective over all starts; the first one wins ties."""
-        progress.phase(f"factorization from {self.n_init} starts")
-        data = (known.tuples, known.values, n)
-        starts = [
-            tuple_start(*data, self.n_clusters_, weights=known.weights, random_state=random_state)
-        ]
-        starts += [random_start(n, self.n_clusters_, random_state) for _ in range(self.n_init - 1)]
-
-        def solve(start: FloatArray) -> Factorization:
-            return solve_tuples(
-                *data,
-                start,
-                weights=known.weights,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                callback=progress.iteration,
-            )
-
-        return min(each(solve, starts, self.n_jobs), key=lambda found: found.objective)
+        data, k = (known.tuples, known.values, n), self.n_clusters_
+        warm = self._warm_factor(n, k)
+        if warm is not None:
+            progress.phase("going on")
+            starts = [warm]
+        else:
+            progress.phase(f"factorization from {self.n_init} starts")
+            starts = [tuple_start(*data, k, weights=known.weights, random_state=random_state)]
+            starts += [random_start(n, k, random_state) for _ in range(self.n_init - 1)]
+        solve = partial(
+            solve_tuples, *data, weights=known.weights, max_iter=self.max_iter, tol=self.tol
+        )
+        return solve_side_by_side(solve, starts, self.n_jobs, progress)
 
     # --- results -------------------------------------------------------------------------------
 

@@ -96,6 +96,18 @@ class OrNone:
 
 
 @dataclass(frozen=True)
+class Function:
+    """A callable."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value may be used."""
+        return callable(value)
+
+    def __str__(self) -> str:
+        return "a callable"
+
+
+@dataclass(frozen=True)
 class TextOrFunction:
     """A name or a callable; the step that uses it knows the names."""
 

@@ -16,10 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from soffit._typing import FloatArray, Matrix
+from soffit.factorize._problem import Stop
 from soffit.inputs import read_input
 from soffit.models._door import SimilarityDoor
 from soffit.models._label_walk import ClusterWalk, PointWalk, inverse
 from soffit.models._parameters import (
+    Function,
     Number,
     OneOf,
     OrNone,
@@ -31,6 +33,7 @@ from soffit.models._parameters import (
 from soffit.models._partial_labels import PartialLabels
 from soffit.models._progress import Progress
 from soffit.models._relation_factorization import RelationFactorization
+from soffit.models._stopping import warn_unless_converged
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -71,10 +74,15 @@ class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
         The distance behind W; "precomputed" takes distances instead of features.
     n_neighbors : int, default 10
         Neighbours of each object in the graph.
+    max_time : float or None, default None
+        Seconds after which the factorization for ``on="clusters"`` is used as it is.
     random_state : int, RandomState or None, default None
         Seed of the factorization; ``on="points"`` needs none.
     verbose : int, default 0
         1 shows phases.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration of the factorization; if it returns True,
+        that ends.
     n_jobs : int or None, default None
         Threads for distances and neighbours; None uses all cores. Results do not depend on it.
 
@@ -131,7 +139,9 @@ class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
         "n_clusters": WholeNumber(1),
         "metric": TextOrFunction(),
         "n_neighbors": WholeNumber(1),
+        "max_time": OrNone(Number(0.0, strict=True)),
         "verbose": Number(0.0),
+        "callback": OrNone(Function()),
         "n_jobs": OrNone(WholeNumber(-(2**15))),
     }
 
@@ -144,8 +154,10 @@ class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
         affinity: Any = "nearest_neighbors",
         metric: Any = "euclidean",
         n_neighbors: int = 10,
+        max_time: float | None = None,
         random_state: Any = None,
         verbose: int | bool = 0,
+        callback: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.steps = steps
@@ -154,8 +166,10 @@ class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.max_time = max_time
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -176,13 +190,13 @@ class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
-        progress = Progress(type(self).__name__, int(self.verbose))
+        progress = Progress(type(self).__name__, int(self.verbose), max_time=self.max_time)
         given = read_input(X)
         builder = self._make_affinity(given.kind)
         table = self._validated(given.data, builder, reset=True)
         labels = PartialLabels.of(y, table.shape[0], type(self).__name__)
         # One thread for BLAS: the same bytes on any machine.
-        with threadpool_limits(limits=1):
+        with progress, threadpool_limits(limits=1):
             progress.phase("affinities")
             self._affinity = builder.fit(table)
             self.affinity_matrix_ = self._affinity.matrix_
@@ -190,7 +204,10 @@ class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
             self._walk = self._make_walk(self.affinity_matrix_, progress)
             progress.phase("walk")
             self._classify(labels)
-        progress.finish(f"{self.steps} steps on {self.on}")
+            progress.finish(f"{self.steps} steps on {self.on}")
+        if self._cut_short is not None:
+            stopped, n_iter = self._cut_short
+            warn_unless_converged(self, stopped, n_iter, depth=2)
         return self
 
     def relabel(self, y: Any) -> Self:
@@ -217,19 +234,25 @@ class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
         return self
 
     def _make_walk(self, A: Matrix, progress: Progress) -> PointWalk | ClusterWalk:
+        self._cut_short: tuple[Stop, int] | None = None
         if self.on == "points":
             return PointWalk.on(A)
         progress.phase("clusters")
         model = RelationFactorization(
             min(self.n_clusters, A.shape[0]),
             affinity="precomputed",
+            max_time=progress.time_left,
             random_state=check_random_state(self.random_state),
+            callback=self.callback,
             n_jobs=self.n_jobs,
         )
         with warnings.catch_warnings():
             # The classes gain nothing from the last digits of the likelihood.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return ClusterWalk.on(model.fit(A).bipartite_)
+            model.fit(A)
+        if model.stopped_ not in ("converged", "max_iter"):
+            self._cut_short = (model.stopped_, model.n_iter_)
+        return ClusterWalk.on(model.bipartite_)
 
     def _classify(self, labels: PartialLabels) -> None:
         n, n_classes = len(labels.codes), len(labels.classes)

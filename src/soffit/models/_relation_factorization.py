@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from soffit._typing import Matrix
+from soffit._typing import FloatArray, Matrix
 from soffit.affinity._trim import without_diagonal
-from soffit.factorize import Factorization
-from soffit.factorize._em import bipartite_rows, log_likelihood, solve_em
+from soffit.factorize import Factorization, Problem
+from soffit.factorize._em import bipartite_rows, log_likelihood, solve_em, warm_rows
 from soffit.factorize._em_starts import solve_em_from_starts, usual_number_of_draws
 from soffit.models._base import Solution, Task
 from soffit.models._parameters import OrNone, WholeNumber
@@ -57,10 +58,16 @@ class RelationFactorization(RelationModel):
         Most iterations of a run.
     tol : float, default 1e-6
         Relative decrease of the objective below which a run stops.
+    max_time : float or None, default None
+        Seconds after which the best so far is returned; None means no limit.
+    warm_start : bool, default False
+        Begin where the last fit ended, if it had as many objects and clusters.
     random_state : int, RandomState or None, default None
         Seed of the diffused starts; spectral starts have fixed seeds.
     verbose : int, default 0
-        1 shows phases, 2 also iterations.
+        1 shows phases and the time left, 2 also iterations.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None
         Threads for the neighbour search; None uses all cores. Results do not depend on it.
 
@@ -87,7 +94,7 @@ class RelationFactorization(RelationModel):
         and the clusters that survive them.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         The graph.
-    objective_, objective_history_, n_iter_, converged_
+    objective_, objective_history_, n_iter_, converged_, stopped_
         How the fit went.
 
     Notes
@@ -141,8 +148,11 @@ class RelationFactorization(RelationModel):
         n_init: int | None = None,
         max_iter: int = 500,
         tol: float = 1e-6,
+        max_time: float | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         verbose: int | bool = 0,
+        callback: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -154,34 +164,56 @@ class RelationFactorization(RelationModel):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.max_time = max_time
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
         self.n_jobs = n_jobs
 
     def _solve(self, task: Task) -> Solution:
         A = without_diagonal(task.A)
         k = self.n_clusters_
         problem = relation_problem(A, k, sparsity=self.sparsity, pruning=self.pruning or 0.0)
-        task.progress.phase("starts")
+        warm = self._warm_factor(problem.n_objects, k)
+        if warm is not None:
+            task.progress.phase("going on")
+            found = self._continued(problem, warm_rows(warm, self.scale_), task)
+        else:
+            found = self._from_starts(problem, task)
+            if problem.sparsity > 0 or problem.pruning > 0:
+                task.progress.phase("priors")
+                found = self._continued(problem, bipartite_rows(found), task)
+        self._describe(A, found)
+        return Solution(problem, unnormalized(A), found)
+
+    def _from_starts(self, problem: Problem, task: Task) -> Factorization:
+        n_draws = self.n_init
+        if n_draws is None:
+            n_draws = usual_number_of_draws(problem.matrix, problem.n_clusters)
+        task.progress.phase("eigenvectors")
         found = solve_em_from_starts(
             problem,
             task.random_state,
-            n_draws=usual_number_of_draws(A, k) if self.n_init is None else self.n_init,
+            n_draws=n_draws,
             max_iter=self.max_iter,
             tol=self.tol,
             callback=task.progress.iteration,
+            phase=task.progress.phase,
         )
-        if problem.sparsity > 0 or problem.pruning > 0:
-            task.progress.phase("priors")
-            found = solve_em(
-                problem,
-                bipartite_rows(found),
-                max_iter=self.max_iter,
-                tol=self.tol,
-                callback=task.progress.iteration,
-            )
-        self._describe(A, found)
-        return Solution(problem, unnormalized(A), found)
+        return task.progress.heed(found)
+
+    def _continued(self, problem: Problem, rows: FloatArray, task: Task) -> Factorization:
+        """From given memberships; hardly any further if an earlier search was cut short."""
+        cut = task.progress.stopped
+        found = solve_em(
+            problem,
+            rows,
+            max_iter=self.max_iter if cut is None else int(cut != "interrupted"),
+            tol=self.tol,
+            callback=task.progress.iteration,
+        )
+        return found if cut is None else replace(found, stopped=cut)
 
     def _count(self, task: Task) -> int:
         if self.n_clusters is not None:

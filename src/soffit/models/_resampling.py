@@ -14,6 +14,7 @@ from soffit.affinity import SideInformation
 
 # Leaving out 37 % is what a bootstrap sample does, without its copies.
 SHARE_KEPT = 0.63
+LEAST_PARTS = 2
 _SEEDS = np.iinfo(np.int32).max
 
 
@@ -25,21 +26,35 @@ def fit_to_parts(
     *,
     n_parts: int,
     is_matrix: bool,
-    progress: Callable[[int], None],
+    progress: Callable[[int], bool],
 ) -> list[FloatArray]:
     """Memberships of all objects from copies of `model`, each fitted to a part of them.
 
     The objects left out are placed like new ones. `table` holds features, or affinities or
-    distances between all objects if `is_matrix`.
+    distances between all objects if `is_matrix`. When `progress` says, before a part, that the
+    fit is to end, or on Ctrl-C, there are fewer parts, but at least two: one cannot be compared
+    with any.
     """
     n = table.shape[0]
-    found = []
+    found: list[FloatArray] = []
     for number in range(n_parts):
-        progress(number)
+        is_last = progress(number)
+        if is_last and len(found) >= LEAST_PARTS:
+            break
         order = random_state.permutation(n)
         kept = np.sort(order[: _part_size(n, model.n_clusters)])
-        copy = clone(model).set_params(random_state=int(random_state.randint(_SEEDS)))
-        found.append(_memberships(copy, table, kept, side, is_matrix))
+        copy = clone(model).set_params(
+            random_state=int(random_state.randint(_SEEDS)),
+            max_time=None,
+            warm_start=False,
+            callback=None,
+        )
+        memberships = _memberships(copy, table, kept, side, is_matrix)
+        if copy.stopped_ == "interrupted":
+            if len(found) < LEAST_PARTS:
+                raise KeyboardInterrupt
+            break
+        found.append(memberships)
     return found
 
 

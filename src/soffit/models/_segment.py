@@ -52,7 +52,9 @@ def segment(
     sigma_distance: float = 4.0,
     side_weight: float = 1.0,
     random_state: Any = None,
+    max_time: float | None = None,
     verbose: int | bool = 0,
+    callback: Any = None,
 ) -> Segmentation:
     r"""Divide an image into soft segments.
 
@@ -80,8 +82,12 @@ def segment(
         How far scribbles are trusted, in (0, 1].
     random_state : int, RandomState or None, default None
         Seed of the pairs that stand for all pairs of marked pixels.
+    max_time : float or None, default None
+        Seconds after which the best so far is returned; None means no limit.
     verbose : int, default 0
-        1 shows phases, 2 also iterations.
+        1 shows phases and the time left, 2 also iterations.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
 
     Returns
     -------
@@ -125,7 +131,9 @@ def segment(
         side_weight=side_weight,
         tol=1e-6,
         random_state=random_state,
+        max_time=max_time,
         verbose=verbose,
+        callback=callback,
     )
     model.fit(A, must_link=must_link, cannot_link=cannot_link)
     return Segmentation(

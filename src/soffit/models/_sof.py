@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from soffit.affinity import Settings
 from soffit.factorize import SOLVERS, Problem
+from soffit.factorize._penalty import n_rounds
 from soffit.models._base import SimilarityClustering, Solution, Task
 from soffit.models._parameters import Number, OneOf, WholeNumber
-from soffit.models._restarts import solve_from_random_starts
+from soffit.models._restarts import solve_from_starts
 from soffit.normalize import normalize
 
 
@@ -49,10 +50,16 @@ class SoF(SimilarityClustering):
     tol : float, default 1e-5
         Relative decrease of the objective below which a solver stops. The penalty method ends a
         round when the gradient has shrunk to 100 tol.
+    max_time : float or None, default None
+        Seconds after which the best so far is returned; None means no limit.
+    warm_start : bool, default False
+        Begin where the last fit ended, if it had as many objects and clusters.
     random_state : int, RandomState or None, default None
         Seed of the starts.
     verbose : int, default 0
-        1 shows phases, 2 also iterations.
+        1 shows phases and the time left, 2 also iterations.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None
         Threads for distances and neighbours; None uses all cores. Results do not depend on it.
 
@@ -68,7 +75,7 @@ class SoF(SimilarityClustering):
         alpha, repeated; ones for the published model.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         P.
-    objective_, objective_history_, n_iter_, converged_
+    objective_, objective_history_, n_iter_, converged_, stopped_
         How the fit went.
 
     Examples
@@ -108,8 +115,11 @@ class SoF(SimilarityClustering):
         n_neighbors: int = 15,
         max_iter: int = 2000,
         tol: float = 1e-5,
+        max_time: float | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         verbose: int | bool = 0,
+        callback: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -123,8 +133,11 @@ class SoF(SimilarityClustering):
         self.n_neighbors = n_neighbors
         self.max_iter = max_iter
         self.tol = tol
+        self.max_time = max_time
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
         self.n_jobs = n_jobs
 
     def _settings(self) -> Settings:
@@ -148,13 +161,16 @@ class SoF(SimilarityClustering):
             scale="none" if self.scale is None else "single",
             diagonal=self.solver != "rows",
         )
-        found = solve_from_random_starts(
+        penalty = self.solver == "penalty"
+        found = solve_from_starts(
             problem,
             SOLVERS[self.solver],
             task.random_state,
             n_init=self.n_init,
             max_iter=self.max_iter,
-            tol=100 * self.tol if self.solver == "penalty" else self.tol,
+            tol=100 * self.tol if penalty else self.tol,
             progress=task.progress,
+            warm=self._warm_factor(problem.n_objects, problem.n_clusters),
+            n_rounds=n_rounds() if penalty else None,
         )
         return Solution(problem, normalize(task.A, None), found)

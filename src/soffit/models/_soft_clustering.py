@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from soffit._products import Locality
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity, SideInformation
 from soffit.affinity._standardize import Standardizer
@@ -16,10 +17,9 @@ from soffit.affinity._trim import without_diagonal, without_strays
 from soffit.factorize import (
     Correction,
     Problem,
-    best_partition,
+    graph_partition,
     labels_start,
-    leading_eigenvectors,
-    n_fine_vectors,
+    solve_locally,
     solve_rows,
 )
 from soffit.memberships import (
@@ -48,6 +48,8 @@ _SHARPNESS = 1.5
 _MODESTY = 0.9
 # On a dense matrix every step costs n^2 k, and few are needed: its spectral gap is wide.
 _MOST_DENSE_STEPS = 64
+# A mixture of more clusters would have too few objects for each, and cost more than the fit.
+_MOST_MIXED = 150
 _SEEDS = np.iinfo(np.int32).max
 # Below this agreement between resamples a user should be told.
 _UNSTABLE = 0.7
@@ -99,10 +101,16 @@ class SoftClustering(SimilarityClustering):
         Most sweeps over the rows.
     tol : float, default 1e-4
         Relative decrease of the objective below which sweeps stop.
+    max_time : float or None, default None
+        Seconds after which the best so far is returned; None means no limit.
+    warm_start : bool, default False
+        Begin where the last fit ended, if it had as many objects and clusters.
     random_state : int, RandomState or None, default None
         Seed of the sample and of k-means inside the mixture; the start has fixed seeds.
     verbose : int, default 0
-        1 shows phases, 2 also iterations.
+        1 shows phases and the time left, 2 also iterations.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None
         Threads for the neighbour search; None uses all cores. Results do not depend on it.
 
@@ -130,7 +138,7 @@ class SoftClustering(SimilarityClustering):
         memberships promise, their mean top value.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         The graph.
-    objective_, objective_history_, n_iter_, converged_
+    objective_, objective_history_, n_iter_, converged_, stopped_
         How the fit went.
 
     Examples
@@ -170,8 +178,11 @@ class SoftClustering(SimilarityClustering):
         transitive: bool = False,
         max_iter: int = 100,
         tol: float = 1e-4,
+        max_time: float | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         verbose: int | bool = 0,
+        callback: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -185,8 +196,11 @@ class SoftClustering(SimilarityClustering):
         self.transitive = transitive
         self.max_iter = max_iter
         self.tol = tol
+        self.max_time = max_time
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
@@ -241,8 +255,11 @@ class SoftClustering(SimilarityClustering):
         A = self._informative(task.A)
         degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
         normalized = normalize(A, "degree")
-        task.progress.phase("start")
-        labels = self._start(A, normalized, degrees, task.side)
+        self._locality: Locality | None = None
+        warm = self._warm_factor(A.shape[0], self.n_clusters_)
+        if warm is None:
+            task.progress.phase("start")
+            labels = self._start(A, normalized, degrees, task.side)
         self._side = task.side
         problem = Problem(
             normalized.matrix,
@@ -251,12 +268,16 @@ class SoftClustering(SimilarityClustering):
             degrees=degrees,
             side=None if task.side is None else self._ties(task.side, normalized.matrix),
         )
-        found = solve_rows(
+        task.progress.phase("row blocks")
+        found = solve_locally(
+            solve_rows,
             problem,
-            labels_start(labels, self.n_clusters_),
+            labels_start(labels, self.n_clusters_, dtype=A.dtype) if warm is None else warm,
+            self._locality,
             max_iter=self.max_iter,
             tol=self.tol,
             callback=task.progress.iteration,
+            scale=None if warm is None else self.scale_,
         )
         return Solution(problem, normalized, found)
 
@@ -292,12 +313,13 @@ class SoftClustering(SimilarityClustering):
         if len(tied) < len(degrees):
             A, N = A[tied][:, tied], N[tied][:, tied]
             side = None if side is None else side.among(tied)
-        n_vectors = max(n_fine_vectors(len(tied), k), min(k + 1, len(tied)))
-        # Fixed seeds: the partition is the same for every random_state.
-        values, V = leading_eigenvectors(N, n_vectors, random_state=0)
         correct = None if side is None else Correction(A, side)
-        labels[tied] = best_partition(A, V, k, random_state=0, correct=correct)
-        steps = walk_length(values[k]) if len(values) > k else 1
+        found = graph_partition(A, N, k, correct=correct)
+        labels[tied] = found.labels
+        if found.locality is not None:
+            untied = np.flatnonzero(degrees <= 0)
+            self._locality = Locality(np.concatenate([tied[found.locality.order], untied]))
+        steps = 1 if found.eigenvalue is None else walk_length(found.eigenvalue)
         self.n_steps_ = steps if is_sparse(A) else min(steps, _MOST_DENSE_STEPS)
         return labels
 
@@ -309,9 +331,10 @@ class SoftClustering(SimilarityClustering):
 
     def _single_report(self, rows: FloatArray, random_state: np.random.RandomState) -> FloatArray:
         graph = self._informative(self.affinity_matrix_)
-        self._walk = random_walk(graph, rows, self.n_steps_)
+        self._walk = random_walk(graph, rows, self.n_steps_, locality=self._locality)
+        self._locality = None
         self._mixture: SeededMixture | None = None
-        if self._features is not None and self.n_clusters_ > 1:
+        if self._features is not None and 1 < self.n_clusters_ <= _MOST_MIXED:
             self._mixture = fit_seeded_mixture(
                 self._features,
                 rows.argmax(axis=1),
@@ -338,6 +361,8 @@ class SoftClustering(SimilarityClustering):
             is_matrix=task.is_matrix,
             progress=lambda number: task.progress.phase(f"resample {number + 1}"),
         )
+        if len(parts) < self.resamples:
+            self._set_stopped(task.progress.stopped or "interrupted")
         ensemble = combine(single, parts)
         self.overlap_ = ensemble.overlap
         self.instability_ = ensemble.instability

@@ -67,10 +67,17 @@ class SoftHierarchy(RelationModel):
         Most iterations of a factorization.
     tol : float, default 1e-6
         Relative decrease of the objective below which a factorization stops.
+    max_time : float or None, default None
+        Seconds after which the best so far is returned; None means no limit.
+    warm_start : bool, default False
+        Begin the bottom level where the last fit ended, if it had as many objects and clusters
+        there.
     random_state : int, RandomState or None, default None
         Seed of the diffused starts; spectral starts have fixed seeds.
     verbose : int, default 0
-        1 shows phases, 2 also iterations.
+        1 shows phases and the time left, 2 also iterations.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None
         Threads for the neighbour search; None uses all cores. Results do not depend on it.
 
@@ -98,8 +105,8 @@ class SoftHierarchy(RelationModel):
     objective_, objective_history_, n_iter_
         Of the last factorization of the graph itself: the top level's if refined, else the
         bottom level's.
-    converged_ : bool
-        Whether every factorization has converged.
+    converged_, stopped_ : bool, str
+        Whether every factorization has converged, and if not, what ended the fit.
 
     Notes
     -----
@@ -143,8 +150,11 @@ class SoftHierarchy(RelationModel):
         n_init: int = 12,
         max_iter: int = 500,
         tol: float = 1e-6,
+        max_time: float | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         verbose: int | bool = 0,
+        callback: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -156,8 +166,11 @@ class SoftHierarchy(RelationModel):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.max_time = max_time
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
         self.n_jobs = n_jobs
 
     # --- fit -----------------------------------------------------------------------------------
@@ -167,7 +180,7 @@ class SoftHierarchy(RelationModel):
         numbers = self._numbers
         degrees = np.asarray(A.sum(axis=1, dtype=np.float64)).reshape(-1, 1)
         _say_level(task, 1, numbers)
-        flat = self._factorize(A, numbers[0], task, n_draws=0)
+        flat = self._bottom(A, numbers[0], task)
         converged = flat.converged
         levels = [_level(_memberships(A, flat), degrees)]
         for number, m in enumerate(numbers[1:], start=2):
@@ -190,7 +203,8 @@ class SoftHierarchy(RelationModel):
         self.lambda_ = levels[-1].weights
         # From the level that was fitted to the graph itself to the top.
         self._upward = None if self.refine else _chain(levels)
-        flat = replace(flat, stopped="converged" if converged else "max_iter")
+        stopped = "converged" if converged else task.progress.stopped or "max_iter"
+        flat = replace(flat, stopped=stopped)
         return Solution(relation_problem(A, flat.factor.shape[1]), unnormalized(A), flat)
 
     def _count(self, task: Task) -> int:
@@ -200,24 +214,38 @@ class SoftHierarchy(RelationModel):
             self._numbers = check_levels(self.levels, self.n_clusters, task.A.shape[0])
         return self._numbers[-1]
 
+    def _bottom(self, A: Matrix, m: int, task: Task) -> Factorization:
+        """The first level, from the last fit's if this one is to begin there."""
+        last = getattr(self, "levels_", None)
+        if self.warm_start and last and last[0].memberships.shape == (A.shape[0], m):
+            return self._refined(A, last[0].memberships, task)
+        return self._factorize(A, m, task, n_draws=0)
+
     def _factorize(self, graph: Matrix, m: int, task: Task, *, n_draws: int) -> Factorization:
-        return solve_em_from_starts(
+        found = solve_em_from_starts(
             relation_problem(graph, m),
             task.random_state,
             n_draws=n_draws,
-            max_iter=self.max_iter,
+            max_iter=self._most_iterations(task),
             tol=self.tol,
             callback=task.progress.iteration,
         )
+        return task.progress.heed(found)
 
     def _refined(self, A: Matrix, memberships: FloatArray, task: Task) -> Factorization:
-        return solve_em(
+        found = solve_em(
             relation_problem(A, memberships.shape[1]),
             memberships,
-            max_iter=self.max_iter,
+            max_iter=self._most_iterations(task),
             tol=self.tol,
             callback=task.progress.iteration,
         )
+        return task.progress.heed(found)
+
+    def _most_iterations(self, task: Task) -> int:
+        """Once the fit is to end, the levels to come are only set up: after Ctrl-C, at once."""
+        stopped = task.progress.stopped
+        return self.max_iter if stopped is None else int(stopped != "interrupted")
 
     def _report(self, rows: FloatArray, task: Task) -> FloatArray:
         # What the template has set describes the level that was fitted last to the graph itself.

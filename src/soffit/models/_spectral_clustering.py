@@ -68,10 +68,14 @@ class SpectralClustering(SimilarityClustering):
         Most sweeps over the rows for the memberships.
     tol : float, default 1e-4
         Relative decrease of the objective below which sweeps stop.
+    max_time : float or None, default None
+        Seconds after which the best so far is returned; None means no limit.
     random_state : int, RandomState or None, default None
         Seed of k-means.
     verbose : int, default 0
-        1 shows phases, 2 also iterations.
+        1 shows phases and the time left, 2 also iterations.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None
         Threads for distances and neighbours; None uses all cores. Results do not depend on it.
 
@@ -95,7 +99,7 @@ class SpectralClustering(SimilarityClustering):
         W as fitted, and s.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         A.
-    objective_, objective_history_, n_iter_, converged_
+    objective_, objective_history_, n_iter_, converged_, stopped_
         How the fit of the memberships went.
 
     Notes
@@ -126,7 +130,10 @@ class SpectralClustering(SimilarityClustering):
     Analysis and Machine Intelligence 22(8).
     """
 
-    _rules = SimilarityClustering._rules | {
+    # Eigenvectors have no use for the factor of an earlier fit.
+    _rules = {
+        name: rule for name, rule in SimilarityClustering._rules.items() if name != "warm_start"
+    } | {
         "variant": OneOf(("njw", "ncut")),
         "rounding": OneOf(("kmeans", "cluster_qr")),
         "n_init": WholeNumber(1),
@@ -144,8 +151,10 @@ class SpectralClustering(SimilarityClustering):
         n_init: int = 10,
         max_iter: int = 100,
         tol: float = 1e-4,
+        max_time: float | None = None,
         random_state: Any = None,
         verbose: int | bool = 0,
+        callback: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -157,8 +166,10 @@ class SpectralClustering(SimilarityClustering):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.max_time = max_time
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
         self.n_jobs = n_jobs
 
     def _solve(self, task: Task) -> Solution:

@@ -1,0 +1,144 @@
+"""Speed, memory and accuracy from a thousand to ten million objects, against peers in one run.
+
+Every fit runs in a process of its own that ends at a limit of time (--limit; --long for
+SoftClustering beyond a million objects) or of memory (--memory). Data are drawn from fixed seeds
+inside that process. Neither this nor a warm-up on 800 objects, which loads the compiled kernels, is
+counted; before the first case all kernels are compiled once and kept on disk. Peak memory is the
+largest resident set of the whole process: interpreter, libraries and data included.
+
+SoftClustering and RelationFactorization have their defaults. Peers: scikit-learn's
+SpectralClustering (15 neighbours), GaussianMixture (100 iterations, one start), MiniBatchKMeans and
+HDBSCAN, and the soft vectors of hdbscan where that is installed; the last two find their own number
+of clusters, of a tenth of the average size at least. A method that could not do with fewer objects
+is not run with more.
+
+`--only growth sheets` runs some of the cases, `--sizes 1e3 1e4` some of the sizes of "growth";
+`--trial` runs everything with few objects. `--results FILE` keeps what was measured, so that an
+interrupted run can go on (delete it when the code has changed). `--docs` writes docs/scale.md and
+docs/scale.png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from _scale_cases import graph, many_clusters, predict, real, same_bytes, sheets, threads
+from _scale_growth import growth
+from _scale_plan import Plan
+from _scale_report import claims_section, write_page, write_plot
+from _scale_run import Runner, Task
+
+HERE = Path(__file__).resolve()
+SIZES = ("1e3", "1e4", "1e5", "1e6", "1e7")
+PRIMED = 30_000
+CASES: dict[str, Callable[[Plan], None]] = {
+    "growth": growth,
+    "sheets": sheets,
+    "many": many_clusters,
+    "graph": graph,
+    "predict": predict,
+    "real": real,
+    "bytes": same_bytes,
+    "threads": threads,
+}
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Speed and memory from 10^3 to 10^7 objects.")
+    parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES), metavar="CASE")
+    parser.add_argument("--sizes", nargs="+", default=SIZES, type=float, help='of "growth"')
+    parser.add_argument("--limit", type=float, default=400.0, help="seconds of a fit")
+    long = "seconds of SoftClustering beyond a million objects"
+    parser.add_argument("--long", type=float, default=2400.0, help=long)
+    parser.add_argument("--memory", type=float, default=16.0, help="GB of a process")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--trial", action="store_true", help="few objects, nothing judged")
+    parser.add_argument("--results", type=Path, help="file that keeps what was measured")
+    docs = "write the page and the plot, by default to docs/"
+    parser.add_argument("--docs", nargs="?", type=Path, const=HERE.parents[1] / "docs", help=docs)
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    if options.task:
+        from _scale_child import main as run_task
+
+        run_task(options.task)
+        return
+    sizes = sorted({int(float(size)) for size in options.sizes})
+    plan = Plan(
+        Runner(HERE, memory=options.memory, kept=options.results),
+        limit=options.limit,
+        long=options.long,
+        threads=options.threads,
+        sizes=sizes,
+        with_peers=not options.no_peers,
+        trial=options.trial,
+    )
+    plan.sizes = sorted({plan.size(n) for n in sizes})
+    measure(plan, options)
+
+
+def measure(plan: Plan, options: argparse.Namespace) -> None:
+    """Run the cases in order, print their tables, and write them where that is asked for."""
+    before = _load()
+    head = _setting(options)
+    print("\n".join(head))
+    largest = plan.sizes[-1] if options.only == ["growth"] else PRIMED
+    primed = min(PRIMED, largest) if not plan.trial else 1000
+    compiled = plan.runner.run(Task("prime", n=primed, threads=plan.threads), plan.limit)
+    if not compiled.done:
+        print(f"Kernels could not all be compiled beforehand: {compiled.status}")
+    for name, case in CASES.items():
+        if name in options.only:
+            case(plan)
+    targets = claims_section(plan.claims)
+    targets.show()
+    loads = f"Load of the machine (one minute): {before} before, {_load()} after."
+    print(f"\n{loads}")
+    if options.docs is not None:
+        options.docs.mkdir(parents=True, exist_ok=True)
+        plot = options.docs / "scale.png"
+        if plan.growth:
+            write_plot(plot, plan.growth)
+        picture = ["![Time and memory against the number of objects](scale.png)"]
+        page = [*head, loads, *(picture if plot.exists() else [])]
+        write_page(options.docs / "scale.md", page, [targets, *plan.sections])
+
+
+def _setting(options: argparse.Namespace) -> list[str]:
+    """How it was measured: paragraphs for the output and the page."""
+    names = ("numpy", "scipy", "scikit-learn", "numba", "hdbscan")
+    versions = ", ".join(f"{name} {_version(name)}" for name in names)
+    python = f"Python {platform.python_version()}"
+    told = (__doc__ or "").split("\n\n")[1:3]
+    cores = os.cpu_count()
+    return [
+        *(" ".join(paragraph.split()) for paragraph in told),
+        f"{cores} cores, {options.threads} threads. {python}, {versions}. Limits: "
+        f"{options.limit:g} s ({options.long:g} s for SoftClustering beyond a million objects), "
+        f"{options.memory:g} GB.",
+    ]
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _load() -> str:
+    return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+
+
+if __name__ == "__main__":
+    main()

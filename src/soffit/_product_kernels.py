@@ -1,0 +1,40 @@
+"""Compiled loops over the rows of a sparse matrix; a range of rows belongs to one thread."""
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def multiply_rows(indptr, indices, data, V, product, first, last):
+    """The rows first to last of a CSR matrix times V."""
+    k = V.shape[1]
+    for i in range(first, last):
+        for a in range(k):
+            product[i, a] = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            value, j = data[p], indices[p]
+            for a in range(k):
+                product[i, a] += value * V[j, a]
+
+
+@njit(cache=True, nogil=True)
+def permute_rows(
+    indptr, indices, data, order, place, new_indptr, new_indices, new_data, first, last
+):
+    """Rows first to last of the matrix whose row and column r are `order[r]` of the given one.
+
+    Columns are sorted again: rows are short, so insertion is quick.
+    """
+    for r in range(first, last):
+        end = new_indptr[r]
+        for p in range(indptr[order[r]], indptr[order[r] + 1]):
+            column, value = place[indices[p]], data[p]
+            q = end
+            while q > new_indptr[r] and new_indices[q - 1] > column:
+                new_indices[q] = new_indices[q - 1]
+                new_data[q] = new_data[q - 1]
+                q -= 1
+            new_indices[q] = column
+            new_data[q] = value
+            end += 1

@@ -1,0 +1,68 @@
+"""Products with large sparse matrices by all threads, the same for any number of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._threads import each, pieces
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+
+# Below so many products SciPy is done before a thread has begun.
+_FEW = 2**22
+_ROWS = 2**14
+
+
+def product(A: Matrix, V: FloatArray) -> FloatArray:
+    """A times the (n, k) array V."""
+    if not is_sparse(A) or A.nnz * V.shape[1] < _FEW:
+        return np.asarray(A @ V)
+    from soffit._product_kernels import multiply_rows
+
+    V = np.ascontiguousarray(V)
+    result = np.empty((A.shape[0], V.shape[1]), dtype=np.result_type(A.dtype, V.dtype))
+
+    def multiply(rows: range) -> None:
+        multiply_rows(A.indptr, A.indices, A.data, V, result, rows.start, rows.stop)
+
+    each(multiply, pieces(A.shape[0], _ROWS))
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Locality:
+    """An order of the objects in which tied ones lie near one another in memory."""
+
+    order: IntArray
+
+    def matrix(self, A: sp.csr_array) -> sp.csr_array:
+        """Rows and columns in this order."""
+        from soffit._product_kernels import permute_rows
+
+        n = len(self.order)
+        place = np.empty(n, dtype=A.indices.dtype)
+        place[self.order] = np.arange(n)
+        indptr = np.zeros(n + 1, dtype=A.indptr.dtype)
+        np.cumsum(np.diff(A.indptr)[self.order], out=indptr[1:])
+        indices, data = np.empty_like(A.indices), np.empty_like(A.data)
+
+        def permute(rows: range) -> None:
+            permute_rows(
+                A.indptr, A.indices, A.data, self.order, place,
+                indptr, indices, data, rows.start, rows.stop,
+            )  # fmt: skip
+
+        each(permute, pieces(n, _ROWS))
+        return sp.csr_array((data, indices, indptr), shape=A.shape)
+
+    def rows(self, V: FloatArray) -> FloatArray:
+        """The rows of an array in this order."""
+        return np.asarray(V[self.order])
+
+    def back(self, V: FloatArray) -> FloatArray:
+        """Rows in this order, put back into the objects' own order."""
+        result = np.empty_like(V)
+        result[self.order] = V
+        return result

@@ -1,0 +1,147 @@
+"""Everything that commands say: results, notes, progress and JSON, in one place."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.console import Console, RenderableType
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+# Where no terminal says how wide it is, tables should keep their columns whole.
+_PIPE_WIDTH = 160
+
+
+class Talk:
+    """Says results on standard output, and notes, progress and errors on standard error.
+
+    Parameters
+    ----------
+    quiet : bool
+        Say nothing but errors.
+    as_json : bool
+        Say nothing on standard output but one JSON object, given to `emit`.
+    """
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
+        self._silent = quiet or as_json
+        self._quiet = quiet
+        self._as_json = as_json
+        self._out = _console(stderr=False)
+        self._err = _console(stderr=True)
+
+    # --- results -------------------------------------------------------------------------------
+
+    def say(self, text: str = "", style: str = "") -> None:
+        """A sentence of the result."""
+        if not self._silent:
+            self._print(self._out, Text(plain(text), style=style))
+
+    def show(self, renderable: RenderableType) -> None:
+        """A table or a tree of the result."""
+        if not self._silent:
+            self._out.print(renderable)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> None:
+        """A table whose last columns, as many as `words`, are text; the others are numbers."""
+        if self._silent:
+            return
+        grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        first_words = len(columns) - words
+        for number, column in enumerate(columns):
+            justify: Any = "right" if number < first_words else "left"
+            grid.add_column(plain(column), justify=justify, overflow="fold")
+        for row in rows:
+            grid.add_row(*(Text(plain(cell)) for cell in row))
+        self._out.print(grid)
+
+    def emit(self, answer: dict[str, Any]) -> None:
+        """The JSON object, if one is asked for."""
+        if self._as_json:
+            # ASCII only: what a program reads must not depend on the terminal's encoding.
+            sys.stdout.write(json.dumps(jsonable(answer), allow_nan=False) + "\n")
+
+    # --- beside the results --------------------------------------------------------------------
+
+    def note(self, text: str) -> None:
+        """Something that the user should know about the file."""
+        if not self._silent:
+            self._print(self._err, Text.assemble(("Note: ", "cyan"), plain(text)))
+
+    def warn(self, text: str) -> None:
+        """Something that casts doubt on the result."""
+        if not self._silent:
+            self._print(self._err, Text.assemble(("Warning: ", "yellow"), plain(text)))
+
+    @contextmanager
+    def working(self, text: str) -> Iterator[Callable[[str], None]]:
+        """A spinner beside what is being done; yields a function that changes the words.
+
+        Nothing is drawn where nobody watches: with -q, or if standard error is no terminal.
+        """
+        if self._quiet or not self._err.is_terminal:
+            yield _ignore
+            return
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=self._err, transient=True) as progress:
+            task = progress.add_task(_escaped(text))
+            yield lambda words: progress.update(task, description=_escaped(words))
+
+    @staticmethod
+    def _print(console: Console, text: Text) -> None:
+        # A sentence in a pipe stays on one line: someone may search for it.
+        console.print(text, soft_wrap=not console.is_terminal)
+
+
+def complain(text: str) -> None:
+    """An error, said even when everything else is quiet."""
+    console = _console(stderr=True)
+    message = Text.assemble(("Error: ", "bold red"), plain(text))
+    console.print(message, soft_wrap=not console.is_terminal)
+
+
+def plain(text: str) -> str:
+    """Text without control characters: a name in a file must not steer the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
+
+
+def jsonable(value: Any) -> Any:
+    """The same with Python's own types; what is no finite number becomes null."""
+    if isinstance(value, dict):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [jsonable(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)
+
+
+class _PipeFriendlyConsole(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def _console(*, stderr: bool) -> Console:
+    console = _PipeFriendlyConsole(stderr=stderr, highlight=False, emoji=False, markup=False)
+    if not console.is_terminal:
+        console.width = max(console.width, _PIPE_WIDTH)
+    return console
+
+
+def _escaped(text: str) -> str:
+    """Descriptions of tasks are markup."""
+    return plain(text).replace("[", r"\[")
+
+
+def _ignore(text: str) -> None:
+    """Nobody watches."""

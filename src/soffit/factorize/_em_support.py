@@ -1,0 +1,183 @@
+"""Expectation-maximisation on a large graph, where a row works on the few clusters it may have.
+
+A share that is zero stays zero, so a row costs as much as it has clusters, whatever their number.
+The steps are those of `solve_em`. Objects are kept in the order of their main clusters, so that
+neighbours lie near one another in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._products import Locality
+from soffit._threads import each, pieces, row_blocks
+from soffit._typing import FloatArray, IntArray
+from soffit.factorize._descent import Callback
+from soffit.factorize._em import descend, nothing_to_fit
+from soffit.factorize._em_relations import UNEXPLAINED, Edges
+from soffit.factorize._problem import Factorization, Problem
+
+# Rows of one piece of work.
+_ROWS = 2**12
+# A share of an object below this one explains next to nothing of its ties, and is dropped.
+_NEGLIGIBLE = 1e-9
+# Entries are stored anew when more than this share of them is zero.
+_MOST_ZERO = 0.2
+
+
+def solve_on_support(
+    problem: Problem,
+    start: sp.csr_array,
+    *,
+    max_iter: int,
+    tol: float,
+    callback: Callback | None = None,
+) -> Factorization:
+    """What `solve_em` does without priors, from sparse rows on the simplex."""
+    locality = Locality(np.argsort(_main_clusters(start), kind="stable").astype(np.int32))
+    relations = Edges(locality.matrix(problem.matrix))
+    if relations.total <= 0:
+        return nothing_to_fit(start.shape, problem.matrix.dtype)
+    B = start[locality.order].astype(problem.matrix.dtype)
+    B.data *= np.repeat(relations.degrees, np.diff(B.indptr)).astype(B.dtype)
+    found = descend(
+        relations,
+        evaluate_support(relations, _without_zeros(B)),
+        lambda state, power: _moved(relations, state, power),
+        max_iter=max_iter,
+        tol=tol,
+        callback=callback,
+    )
+    H: sp.csr_array = found.factor
+    return replace(found, factor=H[np.argsort(locality.order)].toarray())
+
+
+@dataclass(frozen=True, eq=False)
+class SupportState:
+    """Sparse B, H = B over its column sums, and the ratios of B's entries for the next step."""
+
+    B: sp.csr_array
+    H: sp.csr_array
+    weights: FloatArray
+    ratios: FloatArray
+    divergence: float
+
+
+def evaluate_support(relations: Edges, B: sp.csr_array) -> SupportState:
+    """What an E step at B says."""
+    weights: FloatArray = np.bincount(B.indices, B.data, minlength=B.shape[1]).astype(np.float64)
+    inverse = np.divide(1.0, weights, out=np.zeros_like(weights), where=weights > 0)
+    H = _like(B, B.data * inverse.astype(B.dtype)[B.indices])
+    ratios, likelihood = support_step(relations, B, H)
+    divergence = relations.entropy - likelihood - relations.total + float(weights.sum())
+    return SupportState(B, H, weights, ratios, divergence)
+
+
+def support_step(relations: Edges, B: sp.csr_array, H: sp.csr_array) -> tuple[FloatArray, float]:
+    """Ratios for the entries of the next B, and the likelihood sum w log BH'.
+
+    B and H have their entries in the same places.
+    """
+    from soffit.factorize._em_support_kernels import support_ratios
+
+    n, m = B.shape
+    ratios, terms = np.empty_like(B.data), np.empty(n)
+    stored = (*relations.graph, B.indptr, B.indices, B.data, H.data, m)
+
+    def step(rows: range) -> None:
+        support_ratios(*stored, rows.start, rows.stop, UNEXPLAINED, ratios, terms)
+
+    each(step, pieces(n, _ROWS))
+    return ratios, float(terms.sum())
+
+
+def support_likelihood(relations: Edges, H: FloatArray, weights: FloatArray) -> float:
+    """The likelihood of a dense H with the weights of its clusters."""
+    stored = stored_rows(H)
+    B = _like(stored, stored.data * weights.astype(H.dtype)[stored.indices])
+    return support_step(relations, B, stored)[1]
+
+
+def support_start(
+    A: sp.csr_array, labels: IntArray, n_clusters: int, *, spread: float
+) -> sp.csr_array:
+    """Rows with 1 - spread on the label; the rest goes where the object's ties go."""
+    from soffit.factorize._label_kernels import ties_to_labels
+
+    n = A.shape[0]
+    labels = np.asarray(labels, dtype=np.int32)
+
+    def count(rows: range) -> tuple[IntArray, IntArray, FloatArray]:
+        graph = (A.indptr, A.indices, A.data)
+        counted: tuple[IntArray, IntArray, FloatArray] = ties_to_labels(
+            *graph, labels, n_clusters, rows.start, rows.stop
+        )
+        return counted
+
+    parts = each(count, pieces(n, _ROWS))
+    lengths, clusters, ties = (np.concatenate([part[a] for part in parts]) for a in range(3))
+    row = np.repeat(np.arange(n, dtype=np.int32), lengths)
+    degrees = np.bincount(row, ties, minlength=n)
+    share = np.divide(spread, degrees, out=np.zeros(n), where=degrees > 0)
+    values = ties * share.astype(A.dtype)[row]
+    values[clusters == labels[row]] += np.where(degrees > 0, 1 - spread, 1.0).astype(A.dtype)
+    return sp.csr_array((values, clusters, _places(lengths)), shape=(n, n_clusters))
+
+
+def stored_rows(rows: FloatArray) -> sp.csr_array:
+    """The positive entries of an array, found a few rows at a time."""
+    lengths, clusters, values = [], [], []
+    for block in row_blocks(rows.shape):
+        part = rows[block]
+        positive = part > 0
+        lengths.append(positive.sum(axis=1))
+        clusters.append(np.nonzero(positive)[1].astype(np.int32))
+        values.append(part[positive])
+    places = _places(np.concatenate(lengths))
+    return sp.csr_array(
+        (np.concatenate(values), np.concatenate(clusters), places), shape=rows.shape
+    )
+
+
+def _moved(relations: Edges, state: SupportState, power: int) -> SupportState:
+    from soffit.factorize._em_support_kernels import move_support
+
+    B, moved = state.B, np.empty_like(state.B.data)
+
+    def move(rows: range) -> None:
+        limits = (rows.start, rows.stop)
+        move_support(B.indptr, B.data, state.ratios, power, _NEGLIGIBLE, *limits, moved)
+
+    each(move, pieces(B.shape[0], _ROWS))
+    return evaluate_support(relations, _without_zeros(_like(B, moved)))
+
+
+def _main_clusters(rows: sp.csr_array) -> IntArray:
+    from soffit.factorize._em_support_kernels import main_cluster
+
+    main = np.empty(rows.shape[0], dtype=np.int32)
+    main_cluster(rows.indptr, rows.indices, rows.data, 0, len(main), main)
+    return main
+
+
+def _without_zeros(B: sp.csr_array) -> sp.csr_array:
+    """B itself as long as few of its entries have vanished."""
+    if np.count_nonzero(B.data) > (1 - _MOST_ZERO) * B.nnz:
+        return B
+    kept = B.data > 0
+    return sp.csr_array(
+        (B.data[kept], B.indices[kept], np.concatenate([[0], np.cumsum(kept)])[B.indptr]),
+        shape=B.shape,
+    )
+
+
+def _like(B: sp.csr_array, data: FloatArray) -> sp.csr_array:
+    """Other values in the same places."""
+    return sp.csr_array((data, B.indices, B.indptr), shape=B.shape)
+
+
+def _places(lengths: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(lengths)])

@@ -1,0 +1,94 @@
+"""The partition of a graph at which a fit begins, for graphs of any size.
+
+Up to some ten thousand objects the graph itself is partitioned; a larger one through a coarser
+graph of that size, whose nodes stand for many objects each. The coarse nodes also tell an order of
+the objects in which those that are tied lie near one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from soffit._products import Locality
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.factorize._coarse import coarse_graph
+from soffit.factorize._many_clusters import many_clusters
+from soffit.factorize._multilevel import multilevel_eigenvectors
+from soffit.factorize._partition import best_partition, n_fine_vectors
+from soffit.factorize._spectral import leading_eigenvectors
+from soffit.normalize import normalize
+
+# Up to here eigenvectors come from Lanczos iterations, above by way of coarser graphs.
+_MOST_DIRECT = 20_000
+# Larger graphs are made coarser before they are partitioned.
+_MOST_NODES = 40_000
+# Eigenvectors of more clusters than these would cost more than the fit.
+_MOST_VECTORS = 150
+
+Correct = Callable[[IntArray, int], IntArray]
+
+
+@dataclass(frozen=True, eq=False)
+class GraphPartition:
+    """Labels, the first eigenvalue behind the clusters (None if there is none), and an order."""
+
+    labels: IntArray
+    eigenvalue: float | None
+    locality: Locality | None
+
+
+def graph_partition(
+    A: Matrix, N: Matrix, n_clusters: int, *, correct: Correct | None = None
+) -> GraphPartition:
+    """A good partition into k clusters, chosen without labels; every object has a tie.
+
+    Parameters
+    ----------
+    A, N : array or CSR of shape (n, n)
+        Affinities, and the same normalized by degrees.
+    n_clusters : int
+        Clusters.
+    correct : callable, optional
+        Brings labels into line with what is known about the clusters.
+    """
+    n = A.shape[0]
+    if not is_sparse(A) or n <= _MOST_NODES:
+        labels, eigenvalue = _partition(A, N, n_clusters, correct, None)
+        return GraphPartition(labels, eigenvalue, None)
+    coarse, node = coarse_graph(A, max(_MOST_NODES, 8 * n_clusters))
+    sizes = np.bincount(node).astype(np.float64)
+    coarse_labels, eigenvalue = _partition(
+        coarse, normalize(coarse, "degree").matrix, n_clusters, None, sizes
+    )
+    labels = coarse_labels[node]
+    labels = labels if correct is None else correct(labels, n_clusters)
+    return GraphPartition(labels, eigenvalue, Locality(_order(coarse, node)))
+
+
+def _partition(
+    A: Matrix, N: Matrix, k: int, correct: Correct | None, sizes: FloatArray | None
+) -> tuple[IntArray, float | None]:
+    n = A.shape[0]
+    if is_sparse(A) and k > _MOST_VECTORS and n > _MOST_DIRECT:
+        labels, eigenvalue = many_clusters(N, k, random_state=0)
+        return (labels if correct is None else correct(labels, k)), eigenvalue
+    n_vectors = max(n_fine_vectors(n, k), min(k + 1, n))
+    if is_sparse(A) and n > _MOST_DIRECT:
+        values, V = multilevel_eigenvectors(A, n_vectors, random_state=0)
+    else:
+        values, V = leading_eigenvectors(N, n_vectors, random_state=0)
+    labels = best_partition(A, V, k, random_state=0, correct=correct, sizes=sizes)
+    return labels, float(values[k]) if len(values) > k else None
+
+
+def _order(coarse: sp.csr_array, node: IntArray) -> IntArray:
+    """Objects by the place of their node in a narrow ordering of the coarse graph."""
+    narrow = reverse_cuthill_mckee(sp.csr_matrix(coarse), symmetric_mode=True)
+    place = np.empty(len(narrow), dtype=np.int32)
+    place[narrow] = np.arange(len(narrow))
+    return np.argsort(place[node], kind="stable").astype(np.int32)

@@ -1,0 +1,136 @@
+"""Columns of text as numbers: one-hot if there are few values, else left out, and said so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from soffit._typing import FloatArray
+from soffit.io._collect import Category
+from soffit.io._errors import DataError, counted, listed, shown
+from soffit.io._limits import check_bytes
+
+TextRule = Literal["auto", "onehot", "drop"]
+# More distinct values than this are names or sentences, not categories.
+_FEW = 20
+_MOST = 1000
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}([.,' ]\d{3})+([.,]\d+)?")
+
+
+def most_values(text: TextRule) -> int:
+    """Distinct values up to which a column is worth following."""
+    return _MOST if text == "onehot" else _FEW
+
+
+def split_categories(
+    path: Path,
+    categories: Mapping[str, Category],
+    n_rows: int,
+    text: TextRule,
+    *,
+    named: bool = True,
+) -> tuple[dict[str, Category], list[str]]:
+    """Columns to encode, and why the others are left out; `named` if the objects have names."""
+    chosen: dict[str, Category] = {}
+    many: list[str] = []
+    notes: list[str] = []
+    for name, category in categories.items():
+        values = list(category.values)
+        if text == "onehot" and category.parts is None:
+            raise DataError(
+                f"{path}: column {shown(name)} has more than {_MOST:,} distinct values, too many "
+                f"to give each a column of its own. Leave it out with --drop {name!r}."
+            )
+        if text == "auto" and values and all(map(_DATE.fullmatch, values[:_FEW])):
+            notes.append(f"Left out {shown(name)}: it holds dates. Use numbers instead of them.")
+        elif text == "auto" and values and all(map(_THOUSANDS.fullmatch, values[:_FEW])):
+            notes.append(
+                f"Left out {shown(name)}: it looks like numbers with a separator of thousands "
+                f"({shown(values[0])}), which is not guessed. Remove the separator to use them."
+            )
+        elif not values:
+            notes.append(f"Left out {shown(name)}: it has no values.")
+        elif text == "onehot" or (
+            category.parts is not None and len(values) <= max(2, n_rows // 2) < n_rows
+        ):
+            chosen[name] = category
+        else:
+            many.append(name)
+    if many:
+        which = "it names" if len(many) == 1 else "one of them names"
+        notes.append(
+            f"Left out {listed(map(shown, many))}: text with too many distinct values to be "
+            "categories." + ("" if named else f" If {which} the objects, pass --id {many[0]!r}.")
+        )
+    return chosen, notes
+
+
+def encode_note(chosen: Mapping[str, Category]) -> list[str]:
+    """What to say about the columns that were encoded."""
+    if not chosen:
+        return []
+    some = listed(
+        f"{shown(name)} ({counted(len(item.values), 'value')})" for name, item in chosen.items()
+    )
+    return [f"Text became one column of 0 and 1 for each value: {some}."]
+
+
+def assemble(
+    path: Path,
+    order: Sequence[str],
+    numbers: FloatArray,
+    number_names: Sequence[str],
+    chosen: Mapping[str, Category],
+) -> tuple[FloatArray, list[str]]:
+    """Numbers and encoded text side by side, in the order of the file."""
+    if not chosen:
+        return numbers, list(number_names)
+    n_columns = len(number_names) + sum(len(item.values) for item in chosen.values())
+    needed = float(len(numbers)) * n_columns * numbers.dtype.itemsize
+    check_bytes(path, needed, "its table with text as columns of 0 and 1", "Pass --text drop.")
+    table = np.empty((len(numbers), n_columns), dtype=numbers.dtype)
+    place = {name: position for position, name in enumerate(number_names)}
+    names: list[str] = []
+    for name in order:
+        if name in place:
+            table[:, len(names)] = numbers[:, place[name]]
+            names.append(name)
+        elif name in chosen:
+            for value, column in _one_hot(chosen[name]):
+                table[:, len(names)] = column
+                names.append(f"{name}={value}")
+    return table, names
+
+
+def _one_hot(category: Category) -> Iterable[tuple[str, NDArray[np.float64]]]:
+    """A column for each value, in alphabetical order; unknown values are gaps in all of them."""
+    codes = category.codes
+    if codes is None:
+        return
+    for value in sorted(category.values):
+        column = (codes == category.values[value]).astype(np.float64)
+        column[codes < 0] = np.nan
+        yield value, column
+
+
+def fill_categories(chosen: Mapping[str, Category], impute: str | None) -> list[str]:
+    """With a rule for gaps, missing text becomes the most common value of its column."""
+    if impute not in ("median", "mean"):
+        return []
+    filled = []
+    for name, category in chosen.items():
+        codes = category.codes
+        if codes is None or not (codes < 0).any():
+            continue
+        common = int(np.bincount(codes[codes >= 0]).argmax())
+        filled.append(f"{shown(name)} ({int((codes < 0).sum()):,})")
+        category.parts = [np.where(codes < 0, common, codes).astype(np.int32)]
+    if not filled:
+        return []
+    return [f"Missing text was set to the most common value of its column in {listed(filled)}."]

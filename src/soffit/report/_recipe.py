@@ -1,0 +1,111 @@
+"""How to get the same result again: command, Python, seed and versions."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from platform import python_version
+from typing import Any
+
+import numpy as np
+
+from soffit._version import __version__
+from soffit.report._settings import settings, written
+from soffit.report._subject import Subject
+
+# Settings that change what is seen during the fit, or its speed, and nothing else.
+_WITHOUT_EFFECT = ("verbose", "callback", "n_jobs")
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "plotly")
+
+
+def python_lines(subject: Subject) -> str:
+    """The fit in Python."""
+    model = subject.model
+    if model is None:
+        return ""
+    class_name = type(model).__name__
+    changed = [
+        f"{setting.name}={setting.value}"
+        for setting in settings(model)
+        if setting.is_changed and setting.name not in _WITHOUT_EFFECT
+    ]
+    lines = [f"from soffit import {class_name}"]
+    data = "X"
+    if subject.source is not None:
+        lines = ["from soffit.io import read", *lines, "", f"source = {_reading(subject.source)}"]
+        data = "source.data"
+    else:
+        lines.append("")
+    known = _known(subject)
+    lines.append(f"model = {class_name}({', '.join(changed)})")
+    lines.append(f"model.fit({', '.join([data, *known])})")
+    return "\n".join(lines)
+
+
+def _reading(source: Any) -> str:
+    """The call that reads the source, with the options that the source remembers."""
+    options = [f"kind={source.kind!r}"] if source.kind != "table" else []
+    if source.options is not None:
+        options = [f"{key}={value!r}" for key, value in source.options.items()]
+    elif source.ids is not None and source.id_name != "id":
+        options.append(f"id={source.id_name!r}")
+    return f"read({', '.join([repr(str(source.path)), *options])})"
+
+
+def placeholders(subject: Subject) -> str:
+    """What the names in the Python lines stand for that the lines do not define."""
+    known = _known(subject)
+    meanings = []
+    if subject.source is None:
+        meanings.append("X stands for the data that were clustered")
+    if "y" in known:
+        meanings.append("y for the labels that were known")
+    elif known:
+        names = " and ".join(item.split("=")[0] for item in known)
+        meanings.append(f"{names} for the pairs that were given")
+    if not meanings:
+        return ""
+    first = (
+        meanings[0] if subject.source is None else meanings[0].replace(" for ", " stands for ", 1)
+    )
+    return ", ".join([first, *meanings[1:]]) + "."
+
+
+def _known(subject: Subject) -> list[str]:
+    """Arguments of `fit` beside the data."""
+    if hasattr(subject.model, "label_distributions_"):
+        return ["y"]
+    side = getattr(subject.model, "side_information_", None)
+    if side is None:
+        return []
+    given = {"must_link": side.must, "cannot_link": side.cannot}
+    return [f"{name}={name}" for name, pairs in given.items() if len(pairs)]
+
+
+def seed_sentence(subject: Subject) -> str:
+    """What is known about the seed."""
+    model = subject.model
+    if model is None or not hasattr(model, "random_state"):
+        return ""
+    seed = model.random_state
+    if seed is None:
+        return (
+            "No seed was set, so that another run may differ a little. Set random_state to a "
+            "number to get the same memberships every time."
+        )
+    if isinstance(seed, int | np.integer):
+        return f"The seed is {int(seed)}: the same data and versions give the same memberships."
+    return (
+        f"The seed is a {written(seed)}, whose state is not kept here. Set random_state to a "
+        "number to get the same memberships every time."
+    )
+
+
+def versions() -> list[tuple[str, str]]:
+    """Name and version of all that took part."""
+    found = [("soffit", __version__), ("Python", python_version())]
+    for library in _LIBRARIES:
+        try:
+            found.append((library, version(library)))
+        except PackageNotFoundError:
+            continue
+    return found

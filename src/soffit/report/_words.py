@@ -1,0 +1,73 @@
+"""Numbers, counts and lists as a person would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, isfinite, log10
+
+_LONGEST_NAME = 60
+_SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def count_of(count: int, noun: str, plural: str | None = None) -> str:
+    """``1 object``, ``2 objects``, ``12,000 objects``."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def spelled(count: int, noun: str) -> str:
+    """As `count_of`, with small numbers in words: ``one column``, ``no objects``."""
+    if 0 <= count < len(_SMALL_NUMBERS):
+        return f"{_SMALL_NUMBERS[count]} {noun if count == 1 else noun + 's'}"
+    return count_of(count, noun)
+
+
+def listed(items: Sequence[str], *, most: int | None = None, noun: str = "") -> str:
+    """``a``, ``a and b``, ``a, b and c``; beyond `most` items ``a, b and 7 more columns``."""
+    if most is not None and len(items) > most + 1:
+        rest = f"{len(items) - most:,} more {noun}".rstrip()
+        return ", ".join(items[:most]) + f" and {rest}"
+    if len(items) < 2:
+        return "".join(items)
+    return ", ".join(items[:-1]) + " and " + items[-1]
+
+
+def percent(share: float) -> str:
+    """A share in whole per cent; what is not all or nothing is never rounded to it."""
+    if 0 < share < 0.005:
+        return "less than 1 %"
+    if 0.995 <= share < 1:
+        return "more than 99 %"
+    return f"{share:.0%}".replace("%", " %")
+
+
+def short_percent(share: float) -> str:
+    """The same for tables and brackets, where there is no room for words."""
+    return percent(share).replace("less than ", "<").replace("more than ", ">")
+
+
+def number(value: float, *, spread: float | None = None) -> str:
+    """A number with the digits that matter: about two of the spread, or else three of its own."""
+    value = float(value)
+    if not isfinite(value):
+        return str(value)
+    size = abs(value) if spread is None or spread <= 0 else spread
+    if size == 0:
+        return "0"
+    decimals = (2 if spread is None else 1) - floor(log10(size))
+    if abs(value) >= 1e9 or decimals > 8:
+        return f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
+    text = f"{value:,.{max(decimals, 0)}f}"
+    if float(text.replace(",", "")) == 0:
+        return text.lstrip("-")
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def shorten(name: str) -> str:
+    """A name that fits into a sentence."""
+    name = " ".join(name.split())
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def capitalized(sentence: str) -> str:
+    """The sentence with a capital first letter; the rest as it is."""
+    return sentence[:1].upper() + sentence[1:]

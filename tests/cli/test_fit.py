@@ -1,0 +1,154 @@
+"""`soffit fit` on files that are as they should be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.cli.csv_files import rows_of, write_csv
+
+from soffit import SoftClustering
+
+KEEP = ("--drop", "species")
+
+
+def test_the_table_of_clusters_and_what_to_do_next(soffit, flowers):
+    text = soffit("fit", flowers, "-k", 3, "--id", "flower", *KEEP).output
+    assert "150 objects with 4 columns: 3 clusters by SoftClustering" in text
+    assert "set apart by" in text
+    assert "petal_length" in text
+    assert "(others " in text
+    assert "Next: add -o clusters.csv" in text
+
+
+def test_json_is_one_object_and_nothing_else(answer, flowers):
+    found = answer("fit", flowers, "-k", 3, "--id", "flower", *KEEP)
+    assert found["n_objects"] == 150
+    assert found["columns"] == ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+    assert sum(cluster["size"] for cluster in found["clusters"]) == 150
+    assert found["choice"] is None
+    assert found["scores"] is None
+    assert found["files"] == {}
+
+
+def test_output_has_a_row_for_every_object(soffit, flowers, tmp_path):
+    out = tmp_path / "clusters.csv"
+    text = soffit("fit", flowers, "-k", 3, "--id", "flower", *KEEP, "-o", out).stdout
+    assert "clusters.csv" in text
+    rows = rows_of(out)
+    assert [row["flower"] for row in rows] == [f"F{number:03d}" for number in range(150)]
+    memberships = np.array([[float(row[f"p{c}"]) for c in range(3)] for row in rows])
+    np.testing.assert_allclose(memberships.sum(axis=1), 1, atol=1e-5)
+    table = np.array([list(row.values())[1:5] for row in rows_of(flowers)], dtype=float)
+    expected = SoftClustering(3, random_state=0).fit(table).memberships_
+    np.testing.assert_allclose(memberships, expected, atol=1e-5)
+
+
+def test_quiet_says_nothing_but_writes(soffit, flowers, tmp_path):
+    out = tmp_path / "clusters.parquet"
+    result = soffit("fit", flowers, "-k", 3, "--id", "flower", *KEEP, "-o", out, "-q")
+    assert result.output == ""
+    assert out.exists()
+
+
+def test_without_k_the_number_is_chosen_and_explained(soffit, answer, flowers):
+    common = ("fit", flowers, "--id", "flower", *KEEP)
+    text = soffit(*common).stdout
+    assert "2 clusters, chosen among 1 to 20" in text
+    assert "confidence 0." in text
+    assert "runner-up 3" in text
+    assert "Evidence: a random walk" in text
+    choice = answer(*common)["choice"]
+    assert (choice["n_clusters"], choice["runner_up"]) == (2, 3)
+    assert len(choice["table"]["k"]) == 20
+
+
+@pytest.mark.parametrize("method", ["relation", "hierarchy"])
+def test_models_with_a_rule_of_their_own_explain_it(soffit, few_flowers, method):
+    text = soffit("fit", few_flowers, "--method", method, "--id", "flower", *KEEP).stdout
+    assert "clusters" in text
+    assert "thresholds" in text or "own rule" in text
+
+
+def test_labels_score_and_nothing_else(answer, soffit, flowers):
+    common = ("fit", flowers, "-k", 3, "--id", "flower")
+    scored = answer(*common, "--label", "species")
+    assert scored["clusters"] == answer(*common, *KEEP)["clusters"]
+    assert scored["scores"]["accuracy"] > 0.85
+    assert set(scored["scores"]) == {
+        *("accuracy", "adjusted_rand", "nmi", "brier", "calibration_error")
+    }
+    text = soffit(*common, "--label", "species").stdout
+    assert "accuracy 0." in text
+    assert "The labels were used for these scores only." in text
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["sof", "baum-eagon", "completely-positive", "relation", "spectral", "higher-order"],
+)
+def test_every_method_runs(answer, few_flowers, method):
+    found = answer("fit", few_flowers, "-k", 3, "--method", method, "--id", "flower", *KEEP)
+    assert found["n_clusters"] == 3
+
+
+def test_resamples_split_the_entropy(soffit, flowers, tmp_path):
+    out = tmp_path / "clusters.csv"
+    soffit("fit", flowers, "-k", 3, "--resamples", 2, "--id", "flower", *KEEP, "-o", out)
+    assert {"overlap", "instability"} <= set(rows_of(out)[0])
+
+
+def test_seed_and_jobs_do_not_change_a_result_by_themselves(answer, flowers):
+    common = ("fit", flowers, "-k", 3, "--id", "flower", *KEEP)
+    alone, together = answer(*common, "--jobs", 1), answer(*common, "--jobs", 2)
+    assert alone["clusters"] == together["clusters"]
+
+
+def test_columns_may_be_named_with_commas_and_repeated(answer, flowers):
+    found = answer(
+        *("fit", flowers, "-k", 2, "--columns", "petal_length,petal_width"),
+        *("--columns", "sepal_width"),
+    )
+    assert sorted(found["columns"]) == ["petal_length", "petal_width", "sepal_width"]
+
+
+def test_a_column_with_a_comma_in_its_name(answer, tmp_path):
+    path = tmp_path / "odd.csv"
+    rng = np.random.default_rng(719)
+    rows = np.concatenate([rng.normal(0, 1, (30, 2)), rng.normal(8, 1, (30, 2))]).tolist()
+    write_csv(path, ["length, cm", "width"], rows)
+    found = answer("fit", path, "-k", 2, "--columns", '"length, cm"')
+    assert found["columns"] == ["length, cm"]
+
+
+def test_pairs_keep_apart_and_together(answer, flowers, tmp_path):
+    together, apart = tmp_path / "together.csv", tmp_path / "apart.csv"
+    together.write_text("a,b\nF000,F001\n", encoding="utf-8")
+    apart.write_text("a,b\nF000,F100\n", encoding="utf-8")
+    found = answer(
+        *("fit", flowers, "-k", 3, "--id", "flower", *KEEP),
+        *("--must-link", together, "--cannot-link", apart),
+    )
+    assert found["n_clusters"] == 3
+
+
+def test_distances_are_clustered_when_said_to_be_distances(answer, soffit, tmp_path):
+    rng = np.random.default_rng(907)
+    points = np.concatenate([rng.normal(0, 1, (20, 2)), rng.normal(9, 1, (20, 2))])
+    distances = np.linalg.norm(points[:, None] - points, axis=2)
+    path = tmp_path / "distances.csv"
+    np.savetxt(path, distances, delimiter=",", fmt="%.17g")
+    refused = soffit("fit", path, "-k", 2, code=1).output
+    assert "kind" in refused
+    found = answer("fit", path, "-k", 2, "--kind", "distances")
+    assert sorted(cluster["size"] for cluster in found["clusters"]) == [20, 20]
+
+
+def test_report_and_model_are_written(soffit, flowers, tmp_path):
+    report, model = tmp_path / "report.html", tmp_path / "model.soffit"
+    text = soffit(
+        *("fit", flowers, "-k", 3, "--id", "flower", *KEEP, "-o", tmp_path / "out.csv"),
+        *("--report", report, "--save", model),
+    ).stdout
+    assert "<html" in report.read_text(encoding="utf-8")
+    assert model.stat().st_size > 1000
+    assert "soffit predict" in text

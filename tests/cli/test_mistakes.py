@@ -1,0 +1,105 @@
+"""Mistakes end with a message and the right exit code, before any work is lost."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from soffit.cli import _errors
+from soffit.cli._app import make_app
+from soffit.cli._console import plain
+
+
+def test_a_missing_file_is_bad_data_and_a_similar_name_is_offered(soffit, flowers):
+    text = soffit("fit", "flowres.csv", code=1).output
+    assert "There is no file flowres.csv. Did you mean flowers.csv?" in text
+
+
+def test_a_folder_is_no_file(soffit, tmp_path):
+    assert "is a folder" in soffit("fit", tmp_path, code=1).output
+
+
+def test_an_unknown_column_is_bad_usage(soffit, flowers):
+    for option in ("--columns", "--drop", "--id", "--label"):
+        text = soffit("fit", flowers, option, "petal_lenght", code=2).output
+        assert "petal_lenght" in text
+        assert "petal_length" in text
+
+
+def test_more_clusters_than_objects_is_bad_data(soffit, flowers):
+    text = soffit("fit", flowers, "-k", 151, "--drop", "flower,species", code=1).output
+    assert "-k 151 asks for more clusters than there are objects, 150." in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-k", "0"], "too small"),
+        (["-k", "three"], "integer"),
+        (["--neighbors", "0"], "too small"),
+        (["--seed", "-1"], "too small"),
+        (["--resamples", "1"], "One resample"),
+        (["--resamples", "5", "--method", "sof"], "can resample"),
+        (["--neighbors", "5", "--method", "higher-order"], "no neighbours"),
+        (["--must-link", "pairs.csv", "--method", "sof"], "takes no pairs"),
+        (["--method", "kmeans"], "kmeans"),
+        (["--impute", "zero"], "zero"),
+        (["-o", "out.docx"], ".docx"),
+        (["-o", "out.graphml"], "hold graphs"),
+        (["-o", "nowhere/out.csv"], "does not exist"),
+        (["-o", "flowers.csv"], "would be lost"),
+        (["--report", "out.pdf"], "must end in"),
+        (["--save", "model.pkl"], ".soffit"),
+        (["--no-such-option"], "--no-such-option"),
+    ],
+)
+def test_bad_usage(soffit, flowers, arguments, words):
+    text = soffit("fit", flowers.name, *arguments, code=2).output
+    assert words in " ".join(text.replace("│", " ").split())
+    assert flowers.stat().st_size > 1000
+
+
+def test_an_unexpected_error_apologises_on_one_line(soffit, flowers, monkeypatch):
+    def fail(*_arguments, **_options):
+        raise KeyError("hidden")
+
+    monkeypatch.setattr("soffit.io.read", fail)
+    text = soffit("fit", flowers, code=1).stderr
+    assert text.startswith("Error: Sorry, soffit itself failed (KeyError: 'hidden').")
+    assert "SOFFIT_TRACEBACK=1" in text
+    assert text.count("\n") == 1
+
+
+def test_traceback_on_demand(flowers, monkeypatch):
+    monkeypatch.setenv("SOFFIT_TRACEBACK", "1")
+    result = CliRunner().invoke(make_app(), ["fit", f"{flowers}.missing"])
+    assert isinstance(result.exception, FileNotFoundError)
+
+
+def test_control_c_has_an_exit_code_of_its_own(soffit, flowers, monkeypatch):
+    def stop(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("soffit.io.read", stop)
+    assert "stopped" in soffit("fit", flowers, code=130).stderr
+
+
+def test_too_little_memory_is_said(soffit, flowers, monkeypatch):
+    def fail(*_arguments, **_options):
+        raise MemoryError
+
+    monkeypatch.setattr("soffit.io.read", fail)
+    assert "not enough memory" in soffit("fit", flowers, code=1).stderr
+
+
+def test_messages_of_the_library_name_the_options():
+    assert _errors.in_words_of_the_command("n_clusters=9 is too many") == "-k 9 is too many"
+
+
+def test_names_from_files_cannot_steer_the_terminal(soffit, tmp_path):
+    assert plain("a\x1b[31mb\x07") == "a\ufffd[31mb\ufffd"
+    path = tmp_path / "escape.csv"
+    rows = "".join(f"{i % 2 * 50 + i % 7},{i % 5}\n" for i in range(40))
+    path.write_text(f"[red]\x1b[31mevil,other\n{rows}", encoding="utf-8")
+    text = soffit("fit", path, "-k", 2, code=None).output
+    assert "\x1b" not in text

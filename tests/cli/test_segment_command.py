@@ -1,0 +1,83 @@
+"""`soffit segment`: pictures in, pictures out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+image_library = pytest.importorskip("PIL.Image", reason="pictures need Pillow")
+
+
+@pytest.fixture
+def photo(tmp_path):
+    values = np.full((30, 40, 3), 40, dtype=np.uint8)
+    values[8:22, 10:28] = (220, 180, 60)
+    path = tmp_path / "photo.png"
+    image_library.fromarray(values).save(path)
+    return path
+
+
+def strokes(path, colours, size=(40, 30)):
+    layer = np.zeros((size[1], size[0], 4), dtype=np.uint8)
+    for number, colour in enumerate(colours):
+        layer[2 + 9 * number, 3 : size[0] - 3] = (*colour, 255)
+    image_library.fromarray(layer).save(path)
+    return path
+
+
+def test_a_square_is_told_from_its_ground(soffit, photo, tmp_path):
+    out = tmp_path / "segments.png"
+    text = soffit("segment", photo, "-k", 2, "--paint", "labels", "-o", out).stdout
+    assert "2 segments" in text
+    labels = np.asarray(image_library.open(out))
+    assert labels.shape == (30, 40)
+    assert (labels[8:22, 10:28] == labels[15, 15]).all()
+    assert labels[0, 0] != labels[15, 15]
+
+
+@pytest.mark.parametrize("paint", ["colours", "overlay", "mean"])
+def test_every_way_to_paint(soffit, photo, tmp_path, paint):
+    out = tmp_path / "segments.png"
+    soffit("segment", photo, "-k", 2, "--paint", paint, "-o", out)
+    assert np.asarray(image_library.open(out)).shape == (30, 40, 3)
+
+
+def test_a_large_picture_is_shrunk_and_painted_in_full(answer, photo, tmp_path):
+    out = tmp_path / "segments.npz"
+    found = answer("segment", photo, "-k", 2, "--max-pixels", 400, "-o", out)
+    assert "--max-pixels" in found["notes"][0]
+    assert sum(part["share"] for part in found["segments"]) == pytest.approx(1)
+    with np.load(out) as arrays:
+        assert arrays["memberships"].shape == (30, 40, 2)
+        np.testing.assert_allclose(arrays["memberships"].sum(axis=2), 1, atol=1e-5)
+
+
+def test_scribbles_are_followed(soffit, photo, tmp_path):
+    marks = strokes(tmp_path / "marks.png", [(255, 0, 0), (0, 255, 0)])
+    soffit("segment", photo, "-k", 2, "--scribbles", marks)
+
+
+def test_scribbles_of_another_size_or_with_too_many_colours(soffit, photo, tmp_path):
+    small = strokes(tmp_path / "small.png", [(255, 0, 0)], size=(20, 15))
+    assert "20 x 15" in soffit("segment", photo, "-k", 2, "--scribbles", small, code=1).output
+    many = strokes(tmp_path / "many.png", [(255, 0, 0), (0, 255, 0), (0, 0, 255)])
+    assert "3 colours" in soffit("segment", photo, "-k", 2, "--scribbles", many, code=1).output
+    none = strokes(tmp_path / "none.png", [])
+    assert "no marks" in soffit("segment", photo, "-k", 2, "--scribbles", none, code=1).output
+
+
+def test_what_is_no_picture(soffit, flowers, photo, tmp_path):
+    assert "no picture" in soffit("segment", flowers, "-k", 2, code=1).output
+    cut = tmp_path / "cut.png"
+    cut.write_bytes(photo.read_bytes()[:60])
+    soffit("segment", cut, "-k", 2, code=1)
+    soffit("segment", photo, "-k", 2000, code=1)
+    soffit("segment", photo, code=2)
+
+
+def test_a_grey_picture_with_sixteen_bits(soffit, tmp_path):
+    values = np.zeros((12, 16), dtype=np.uint16)
+    values[4:9, 5:12] = 40_000
+    path = tmp_path / "deep.png"
+    image_library.fromarray(values).save(path)
+    soffit("segment", path, "-k", 2)

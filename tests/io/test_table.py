@@ -1,0 +1,178 @@
+"""Tables: roles of columns, text, gaps, precision, and what is said about them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from soffit.io import DataError, Source, _limits, read
+
+PEOPLE = """name,age,city,member,joined,remark
+Ann,31,Rome,true,2020-01-05,likes tea
+Bob,45,Oslo,false,2021-03-09,
+Cyd,28,Rome,yes,2019-11-30,comes late on Mondays
+Dee,52,Oslo,no,2022-07-14,quiet
+Eve,39,Rome,true,2020-02-02,hums
+Fay,61,Rome,false,2023-05-21,laughs
+"""
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text(PEOPLE)
+    return path
+
+
+def save(tmp_path, content, name="t.csv"):
+    path = tmp_path / name
+    path.write_text(content)
+    return path
+
+
+def test_text_becomes_columns_or_is_left_out_and_said_aloud(people):
+    source = read(people)
+    assert source.columns == ("age", "city=Oslo", "city=Rome", "member")
+    np.testing.assert_array_equal(source.data[1], [45, 1, 0, 0])
+    assert source.ids.tolist() == ["Ann", "Bob", "Cyd", "Dee", "Eve", "Fay"]
+    assert source.id_name == "name"
+    said = " ".join(source.notes)
+    for expected in (
+        "'name', identifies",
+        "'joined': it holds dates",
+        "'remark'",
+        "'city' (2 values)",
+    ):
+        assert expected in said
+    assert "True and false became 1 and 0 in 'member'" in said
+
+
+def test_text_can_be_dropped_or_kept(people):
+    assert read(people, text="drop").columns == ("age", "member")
+    kept = read(people, text="onehot", drop=["remark"])
+    assert "joined=2020-01-05" in kept.columns
+
+
+def test_columns_drop_id_and_label(people):
+    source = read(people, columns=["age", "member"], label="city", id="joined")
+    assert source.columns == ("age", "member")
+    assert source.truth.tolist() == ["Rome", "Oslo", "Rome", "Oslo", "Rome", "Rome"]
+    assert source.ids[0] == "2020-01-05"
+    assert read(people, drop=["age", "remark", "joined"]).columns[0] == "city=Oslo"
+
+
+def test_missing_labels_are_empty(tmp_path):
+    path = save(tmp_path, "x,kind\n1,a\n2,\n3,b\n")
+    assert read(path, label="kind").truth.tolist() == ["a", "", "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "found"),
+    [
+        ("id", "abc", True),
+        ("patient_id", "123", True),
+        ("customerId", "xyz", True),
+        ("", "123", True),
+        ("key", "aab", False),
+        ("acid", "123", False),
+        ("size", "123", False),
+    ],
+)
+def test_the_first_column_may_identify(tmp_path, name, values, found):
+    rows = "".join(f"{value},{number}\n" for number, value in enumerate(values))
+    source = read(save(tmp_path, f"{name},x\n{rows}"), kind="table")
+    assert (source.ids is not None) == found
+    if found:
+        assert source.ids.tolist() == list(values)
+        assert source.columns == ("x",)
+
+
+def test_an_identifier_that_repeats_is_a_feature_and_said_so(tmp_path):
+    source = read(save(tmp_path, "id,x\n1,1\n1,2\n2,5\n3,7\n"))
+    assert source.columns == ("id", "x")
+    np.testing.assert_array_equal(source.data[:, 0], [1, 1, 2, 3])
+    assert "do not tell the objects apart" in " ".join(source.notes)
+
+
+def test_fractions_identify_nothing(tmp_path):
+    source = read(save(tmp_path, "index,x\n1.5,1\n2.5,2\n3.5,5\n"))
+    assert source.ids is None
+    assert source.columns == ("index", "x")
+
+
+@pytest.mark.parametrize(("impute", "value"), [("median", 2.0), ("mean", 4.0)])
+def test_gaps_are_filled(tmp_path, impute, value):
+    path = save(tmp_path, "x,y,c\n1,1,a\n2,inf,a\n9,2,\n,3,b\n")
+    source = read(path, impute=impute)
+    assert source.data[3, 0] == value
+    assert source.data[1, 1] == 2.0
+    assert source.data[2, 2:].tolist() == [1, 0]
+    said = " ".join(source.notes)
+    assert f"set to the {impute} in 'x' (1), 'y' (1)" in said
+    assert "Infinite values count as missing, in 'y' (1)" in said
+    assert "most common value of its column in 'c' (1)" in said
+
+
+def test_rows_with_gaps_are_left_out_and_the_others_keep_their_numbers(tmp_path):
+    path = save(tmp_path, "x,y,t\n1,2,a\n,3,b\n4,5,c\n")
+    source = read(path, impute="drop", label="t")
+    np.testing.assert_array_equal(source.data, [[1, 2], [4, 5]])
+    assert source.ids.tolist() == ["0", "2"]
+    assert source.id_name == "row"
+    assert source.truth.tolist() == ["a", "c"]
+
+
+def test_gaps_in_text_count_too(tmp_path):
+    with pytest.raises(DataError, match=r"missing in 'c=a' \(1\)"):
+        read(save(tmp_path, "x,c\n1,a\n2,\n3,b\n4,a\n"))
+
+
+def test_constant_and_empty_columns_are_mentioned(tmp_path):
+    source = read(save(tmp_path, "x,same,none\n1,7,\n2,7,\n3,7,\n"))
+    assert source.columns == ("x", "same")
+    said = " ".join(source.notes)
+    assert "of no effect: 'same'" in said
+    assert "Left out 'none': no values at all" in said
+
+
+def test_thousands_are_not_guessed(tmp_path):
+    path = save(tmp_path, 'x,sum\n1,"1,234"\n2,"5,678"\n3,"9,012"\n4,"3,456.5"\n5,"7,890"\n')
+    assert "separator of thousands" in " ".join(read(path).notes)
+
+
+def test_square_but_not_symmetric_is_a_table(tmp_path):
+    assert read(save(tmp_path, "a,b,c\n0,1,2\n3,4,5\n6,7,9\n")).kind == "table"
+
+
+def test_single_precision_where_double_does_not_fit(tmp_path, monkeypatch):
+    path = save(tmp_path, "x,y\n" + "1.5,2.5\n" * 999 + "3,4\n")
+    assert read(path).data.dtype == np.float64
+    monkeypatch.setattr(_limits, "available_memory", lambda: 15_000)
+    source = read(path)
+    assert source.data.dtype == np.float32
+    assert "single precision" in " ".join(source.notes)
+    monkeypatch.setattr(_limits, "available_memory", lambda: 8_000)
+    with pytest.raises(DataError, match=r"needs 8 kB of memory.*Choose fewer columns"):
+        read(path)
+    assert read(path, columns=["x"]).data.shape == (1000, 1)
+
+
+def test_options_are_checked(people):
+    with pytest.raises(ValueError, match=r"kind='tabel' is not one of"):
+        read(people, kind="tabel")
+    with pytest.raises(TypeError, match=r"pass \['age'\]"):
+        read(people, columns="age")
+    with pytest.raises(DataError, match=r"Did you mean 'member'"):
+        read(people, drop=["membr"])
+
+
+def test_new_objects_get_the_columns_of_the_fitted_ones(tmp_path, people):
+    fitted = read(people)
+    new = save(tmp_path, "age,city,member,extra\n30,Oslo,true,1\n40,Bonn,false,2\n", "new.csv")
+    source = read(new, text="onehot").with_columns(fitted.columns)
+    np.testing.assert_array_equal(source.data, [[30, 1, 0, 1], [40, 0, 0, 0]])
+    assert "'extra'" in source.notes[-1]
+    with pytest.raises(DataError, match=r"lacks the columns 'height'"):
+        source.with_columns(["height"])
+    with pytest.raises(DataError, match=r"no columns"):
+        Source("graph", np.eye(3)).with_columns(["x"])

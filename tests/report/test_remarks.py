@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from soffit import SoF, SoftClustering
+from soffit.report._remarks import component_sizes, isolated, remarks, repeated_rows
+from soffit.report._subject import read_subject
+
+
+def headings(model, **options):
+    return [remark.heading for remark in remarks(read_subject(model, **options))]
+
+
+def told(model, **options):
+    found = remarks(read_subject(model, **options))
+    return " ".join(f"{r.heading}. {r.seen} {r.remedy}" for r in found)
+
+
+def test_a_good_fit_needs_no_remark(fitted, blobs):
+    assert headings(fitted, X=blobs[0]) == []
+
+
+def test_a_fit_that_did_not_settle(blobs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SoF(3, max_iter=1, random_state=23).fit(blobs[0])
+    text = told(model)
+    assert "The fit did not settle." in text
+    assert "stopped after 1 iteration while" in text
+    assert "Raise max_iter (now 1)" in text
+
+
+def test_duplicates_are_named(blobs):
+    X = np.vstack([blobs[0], blobs[0][:2]])
+    model = SoftClustering(3, random_state=23).fit(X)
+    assert "2 objects are exact copies. “90” and “91” have" in told(model, X=X)
+    names = [f"n{number}" for number in range(92)]
+    assert "“n90” and “n91” have" in told(model, X=X, ids=names)
+
+
+def test_parts_without_links_and_isolated_objects():
+    graph = nx.disjoint_union(nx.complete_graph(6), nx.complete_graph(7))
+    graph.add_node("alone")
+    model = SoftClustering(2, random_state=23).fit(graph)
+    text = told(model)
+    assert "falls into 2 parts" in text
+    assert "as many parts as clusters" in text
+    assert "1 object is linked to no other. “alone” has no neighbour" in text
+    assert "add links" in text.lower()
+    assert "n_neighbors" not in text
+
+
+def stand_in(fitted, **attributes):
+    model = SoftClustering(3)
+    vars(model).update(vars(fitted) | attributes)
+    return model
+
+
+def test_low_recall_and_instability(fitted):
+    unstable = stand_in(
+        fitted,
+        _affinity=SimpleNamespace(recall_=0.62),
+        agreement_=0.4,
+        cluster_stability_=np.array([0.2, 0.9, 0.3]),
+    )
+    text = told(unstable)
+    assert "found 62 % of the true nearest neighbours" in text
+    assert "agree on 40 %" in text
+    assert "Clusters 0 and 2 do not come back" in text
+    assert headings(stand_in(fitted, _affinity=SimpleNamespace(recall_=0.97), agreement_=0.9)) == []
+
+
+def test_an_unclear_number_of_clusters(fitted):
+    choice = SimpleNamespace(n_clusters=3, confidence=0.31, runner_up=5, ks=np.arange(1, 9))
+    assert "5 is the next best number" in told(stand_in(fitted, k_choice_=choice))
+
+
+def test_tiny_and_empty_clusters():
+    rows = np.zeros((200, 4))
+    rows[:100, 0] = rows[100:199, 1] = rows[199, 2] = 1
+    text = told(SimpleNamespace(memberships=rows))
+    assert "2 clusters are very small" in text
+    assert "Clusters 2 and 3 are each the likeliest cluster of only 0 to 1 objects" in text
+    rows[199] = [0, 1, 0, 0]
+    assert "are nobody's likeliest cluster" in told(SimpleNamespace(memberships=rows))
+
+
+def test_objects_without_a_cluster_of_their_own():
+    rows = np.full((40, 4), 0.25)
+    assert "Many objects have no cluster of their own" in headings(
+        SimpleNamespace(memberships=rows)
+    )
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_parts_of_dense_and_sparse_graphs(as_sparse):
+    A = np.kron(np.eye(3), np.ones((4, 4)))
+    A[0, :] = A[:, 0] = 0
+    A[0, 0] = 1
+    matrix = sp.csr_array(A) if as_sparse else A
+    assert sorted(component_sizes(matrix).tolist()) == [1, 3, 4, 4]
+    assert isolated(matrix).tolist() == [0]
+
+
+def test_zeros_of_both_signs_are_equal_rows():
+    table = np.array([[0.0, 1.0], [2.0, 0.0], [-0.0, 1.0], [2.0, 0.0]])
+    assert repeated_rows(table) == [2, 3]
+    assert repeated_rows(sp.csr_array(table)) == [2, 3]

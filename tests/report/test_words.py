@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+
+from soffit.report._words import count_of, listed, number, percent, short_percent, shorten, spelled
+
+
+def test_counts_know_singular_and_plural():
+    assert count_of(1, "object") == "1 object"
+    assert count_of(12000, "object") == "12,000 objects"
+    assert count_of(2, "class", "classes") == "2 classes"
+    assert spelled(1, "pair") == "one pair"
+    assert spelled(0, "object") == "no objects"
+    assert spelled(40, "pair") == "40 pairs"
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")],
+)
+def test_lists_end_with_and(items, expected):
+    assert listed(items) == expected
+
+
+def test_long_lists_are_cut_only_if_that_saves_something():
+    names = list("abcdefgh")
+    assert listed(names, most=3, noun="columns") == "a, b, c and 5 more columns"
+    assert listed(names[:4], most=3, noun="columns") == "a, b, c and d"
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [
+        (0.0, "0 %"),
+        (0.001, "less than 1 %"),
+        (0.5, "50 %"),
+        (0.999, "more than 99 %"),
+        (1.0, "100 %"),
+    ],
+)
+def test_percent_is_never_rounded_to_all_or_nothing(share, expected):
+    assert percent(share) == expected
+    assert short_percent(0.001) == "<1 %"
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "expected"),
+    [
+        (5.5521, 1.76, "5.6"),
+        (0.2461, 0.76, "0.25"),
+        (12345.6, 900.0, "12,346"),
+        (-3.2, 1.0, "\N{MINUS SIGN}3.2"),
+        (-0.001, 1.0, "0.0"),
+        (0.0, None, "0"),
+        (12.7801, None, "12.8"),
+        (3e12, None, "3e+12"),
+        (float("inf"), None, "inf"),
+    ],
+)
+def test_numbers_have_the_digits_that_matter(value, spread, expected):
+    assert number(value, spread=spread) == expected
+
+
+def test_long_names_are_shortened():
+    assert shorten("short") == "short"
+    assert shorten("x" * 200) == "x" * 59 + "…"
+    assert shorten(" two\n lines ") == "two lines"

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from soffit import _products
+from soffit._products import Locality, product
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(6047)
+
+
+def graph(rng, n, dtype):
+    A = sp.random_array((n, n), density=0.1, rng=rng, dtype=dtype)
+    return sp.csr_array(A + A.T)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_threads_multiply_like_scipy(rng, dtype, monkeypatch):
+    monkeypatch.setattr(_products, "_FEW", 0)
+    monkeypatch.setattr(_products, "_ROWS", 17)
+    A = graph(rng, 150, dtype)
+    V = rng.normal(size=(150, 4)).astype(dtype)
+    result = product(A, V)
+    assert result.dtype == dtype
+    np.testing.assert_allclose(result, A @ V, rtol=1e-5, atol=1e-6)
+
+
+def test_dense_and_small_products(rng):
+    A = graph(rng, 30, np.float64)
+    V = rng.normal(size=(30, 2))
+    np.testing.assert_allclose(product(A.toarray(), V), product(A, V))
+
+
+def test_an_order_permutes_and_comes_back(rng):
+    A = graph(rng, 120, np.float64)
+    locality = Locality(rng.permutation(120))
+    moved = locality.matrix(A)
+    order = locality.order
+    assert np.array_equal(moved.toarray(), A.toarray()[np.ix_(order, order)])
+    assert moved.has_sorted_indices
+    assert moved.has_canonical_format
+    V = rng.normal(size=(120, 3))
+    assert np.array_equal(locality.rows(V), V[order])
+    assert np.array_equal(locality.back(locality.rows(V)), V)
