@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from soffit import _products
-from soffit._products import Locality, product
+from soffit._products import Locality, column_forms, product
 
 
 @pytest.fixture
@@ -46,3 +46,14 @@ def test_an_order_permutes_and_comes_back(rng):
     V = rng.normal(size=(120, 3))
     assert np.array_equal(locality.rows(V), V[order])
     assert np.array_equal(locality.back(locality.rows(V)), V)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_forms_of_columns(rng, dtype, monkeypatch):
+    A = graph(rng, 90, dtype)
+    U = rng.random((90, 3)).astype(dtype)
+    expected = np.diag(U.T.astype(float) @ A.toarray().astype(float) @ U)
+    np.testing.assert_allclose(column_forms(A, U), expected, rtol=1e-5)
+    monkeypatch.setattr(_products, "_FEW", 0)
+    monkeypatch.setattr(_products, "_ROWS", 64)
+    np.testing.assert_allclose(column_forms(A, U), expected, rtol=1e-5)

@@ -31,6 +31,23 @@ def product(A: Matrix, V: FloatArray) -> FloatArray:
     return result
 
 
+def column_forms(A: Matrix, U: FloatArray) -> FloatArray:
+    """The forms u'A u of all columns u of U, in double precision."""
+    if not is_sparse(A) or A.nnz * U.shape[1] < _FEW:
+        return np.asarray(np.einsum("ic,ic->c", U, A @ U, dtype=np.float64))
+    from soffit._product_kernels import multiply_rows
+
+    def multiply(rows: range) -> FloatArray:
+        indptr = A.indptr[rows.start : rows.stop + 1]
+        result = np.empty((len(rows), U.shape[1]), dtype=U.dtype)
+        multiply_rows(indptr, A.indices, A.data, U, result, 0, len(rows))
+        part = U[rows.start : rows.stop]
+        return np.asarray(np.einsum("ic,ic->c", part, result, dtype=np.float64))
+
+    # Small pieces, so that the product never exists as a whole; summed in their order.
+    return np.sum(each(multiply, pieces(A.shape[0], _ROWS // 4)), axis=0)
+
+
 @dataclass(frozen=True, eq=False)
 class Locality:
     """An order of the objects in which tied ones lie near one another in memory."""

@@ -30,5 +30,6 @@ def solve_locally(
         degrees=None if problem.degrees is None else locality.rows(problem.degrees),
         side=None if problem.side is None else locality.matrix(problem.side),
     )
-    found = solver(local, locality.rows(start), **options)
+    start = locality.rows(start)
+    found = solver(local, start, **options)
     return replace(found, factor=locality.back(found.factor))

@@ -25,6 +25,7 @@ from soffit.factorize._scale import (
     scale_limit,
     squared_norm,
 )
+from soffit.factorize._simplex import make_rows_sum_to_one
 from soffit.factorize._support import check_support, copy_start
 
 # Rows whose products are formed at once, and the pieces in which threads form them.
@@ -92,6 +93,7 @@ def solve_rows(
         return solve_weighted_rows(problem, start, max_iter=max_iter, tol=tol, callback=callback)
     theta = problem.row_factors()
     W = copy_start(problem, start)
+    del start  # as large as W, and often in nobody else's hands
     U = theta[:, None] * W
     gram = exact_gram(U)
     norm = squared_norm(problem.matrix, diagonal=False)
@@ -166,14 +168,14 @@ class _SparseSweep:
 
         kernel = _kernels.sweep_sparse if self._few else _kernels.sweep_supported
         A = self._A
-        self._before = (W.copy(), U.copy()) if self._at_once else (W, U)
+        self._before = U.copy() if self._at_once else U
 
         def move(rows: range) -> FloatArray:
             own_gram = gram.copy() if self._at_once else gram
             return np.asarray(
                 kernel(
                     A.indptr, A.indices, A.data, *self._side.arrays,
-                    W, U, self._before[1], self._theta, s, own_gram, rows.start, rows.stop,
+                    W, U, self._before, self._theta, s, own_gram, rows.start, rows.stop,
                 )
             )  # fmt: skip
 
@@ -185,7 +187,10 @@ class _SparseSweep:
     def undo(self, W: FloatArray, U: FloatArray) -> bool:
         if not self._at_once:
             return False
-        W[:], U[:] = self._before
+        U[:] = self._before
+        # Rows without any tie have never moved.
+        tied = self._theta > 0
+        W[tied] = make_rows_sum_to_one(U[tied])
         self._at_once = False
         return True
 

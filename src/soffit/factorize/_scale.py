@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import nnls
 
-from soffit._products import product
+from soffit._products import column_forms
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize._problem import Problem
@@ -90,9 +90,11 @@ def pair_gram(U: FloatArray, gram: FloatArray, *, diagonal: bool) -> FloatArray:
 
 def association(A: Matrix, U: FloatArray, *, diagonal: bool) -> FloatArray:
     """b_c = sum of A_ij u_ic u_jc over the pairs that count."""
-    values = np.einsum("ic,ic->c", U, product(A, U), dtype=np.float64)
+    values = column_forms(A, U)
     if not diagonal:
-        values -= (np.asarray(A.diagonal())[:, None] * U * U).sum(axis=0, dtype=np.float64)
+        own = np.asarray(A.diagonal())
+        if own.any():
+            values -= (own[:, None] * U * U).sum(axis=0, dtype=np.float64)
     return np.asarray(values)
 
 

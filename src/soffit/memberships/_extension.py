@@ -6,8 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soffit._threads import each, pieces
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize import Factorization, Problem
+
+# Objects that one thread places at a time.
+_ROWS = 2**13
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +68,13 @@ class FittedRows:
         linear = np.ascontiguousarray(linear * (self.scale / theta[:, None]))
         prior = self.memberships.mean(axis=0)
         placed = np.tile(np.asarray(prior, dtype=np.float64), (len(degrees), 1))
-        solve_new_rows(np.outer(self.scale, self.scale) * gram, linear, placed)
+        Q = np.outer(self.scale, self.scale) * gram
+
+        def solve(part: range) -> None:
+            rows = slice(part.start, part.stop)
+            solve_new_rows(Q, linear[rows], placed[rows])
+
+        each(solve, pieces(len(placed), _ROWS))
         placed[~connected] = prior
         return placed.astype(self.rows.dtype)
 

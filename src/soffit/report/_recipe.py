@@ -14,7 +14,7 @@ from soffit.report._subject import Subject
 
 # Settings that change what is seen during the fit, or its speed, and nothing else.
 _WITHOUT_EFFECT = ("verbose", "callback", "n_jobs")
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "plotly")
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "polars", "plotly")
 
 
 def python_lines(subject: Subject) -> str:
