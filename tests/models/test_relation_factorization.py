@@ -120,3 +120,27 @@ def test_handwritten_digits(seed, data_home):
         model = RelationFactorization(4, affinity=affinity, random_state=seed).fit(X)
         assert accuracy(labels, model.labels_) >= 0.98
         assert nmi(labels, model.labels_) >= 0.92
+
+
+def test_large_graphs_are_fitted_as_small_ones_are(monkeypatch):
+    A, labels = planted_graph([200, 300, 400], 67)
+    small = _graph_model(3).fit(A)
+    monkeypatch.setattr("soffit.factorize._em_relations._LARGE", 100)
+    monkeypatch.setattr("soffit.factorize._em_large._MOST_NODES", 300)
+    large = _graph_model(3).fit(A)
+    assert large.converged_
+    assert large.objective_ == pytest.approx(small.objective_, rel=1e-3)
+    assert large.log_likelihood_ == pytest.approx(small.log_likelihood_, rel=1e-3)
+    assert accuracy(labels, large.labels_) >= accuracy(labels, small.labels_) - 0.005
+    np.testing.assert_allclose(large.memberships_.sum(axis=1), 1.0)
+    np.testing.assert_allclose(large.bipartite_.sum(axis=1), A.sum(axis=1), rtol=1e-6)
+    warm = large.set_params(warm_start=True, tol=1e-3).fit(A)
+    assert warm.n_iter_ <= 3
+    assert warm.objective_ <= small.objective_ * 1.001
+
+
+def test_memory_is_asked_for_before_it_is_used(monkeypatch):
+    A, _ = planted_graph([200, 300], 71)
+    monkeypatch.setattr("soffit._memory.available_memory", lambda: 2**10)
+    with pytest.raises(MemoryError, match="smaller n_clusters"):
+        _graph_model(2).fit(A)

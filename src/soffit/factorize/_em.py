@@ -117,8 +117,13 @@ def descend(
     max_iter: int,
     tol: float,
     callback: Callback | None,
+    widen: Callable[[AnyPoint, Descent], AnyPoint | None] | None = None,
 ) -> Factorization:
-    """Steps ``move(state, power)``, ever longer ones while the divergence falls."""
+    """Steps ``move(state, power)``, ever longer ones while the divergence falls.
+
+    After each step ``widen`` may put another point in place of the present one, at which the
+    divergence is no higher; then the search goes on.
+    """
     unit = relations.unit
     descent = Descent(
         unit * state.divergence,
@@ -137,7 +142,11 @@ def descend(
             power = min(power + 1, _MOST_POWER)
             state = moved
             descent.record(unit * state.divergence, state.H, unit * state.weights)
-            descent.settle(tol)
+            wider = None if widen is None else widen(state, descent)
+            if wider is None:
+                descent.settle(tol)
+            else:
+                state, power = wider, 1
     return descent.result()
 
 

@@ -6,22 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from soffit._threads import each
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit.factorize._coarse import coarse_graph
 from soffit.factorize._descent import Callback, lowest
 from soffit.factorize._em import bipartite_rows, solve_em
+from soffit.factorize._em_large import solve_large
+from soffit.factorize._em_partitions import spectral_partitions
 from soffit.factorize._em_relations import is_large
-from soffit.factorize._em_support import solve_on_support, support_start
-from soffit.factorize._label_sweeps import majority_sweeps
-from soffit.factorize._partition import cluster_kmeans, cluster_qr, size_aware_cut
 from soffit.factorize._problem import Factorization, Problem
-from soffit.factorize._spectral import leading_eigenvectors
 from soffit.factorize._starts import diffused_start, labels_start
 from soffit.factorize._tied import partitions_of_tied
-from soffit.normalize import degree
 
 # A start from labels leaves this much for all clusters together: .8 on the label and .2 / m.
 _SPREAD = 0.2
@@ -38,9 +33,6 @@ _MARGIN = 0.02
 _DRAWS = 12
 _CHEAP = 10**6
 _LEAST_DRAWS = 2
-# Nodes of the coarser graph of a large one: at most so many, or these for each cluster.
-_MOST_NODES = 40_000
-_NODES_PER_CLUSTER = 40
 _SEEDS = np.iinfo(np.int32).max
 
 
@@ -64,8 +56,8 @@ def solve_em_from_starts(
 
     Neither kind of start is the better one everywhere. The order after a few iterations is nearly
     the final one, so only the leaders are continued. The short runs and those of the leaders are
-    announced as ``phase(what, parts=runs, max_iter=iterations)``. A large graph has one start,
-    from a coarser graph.
+    announced as ``phase(what, parts=runs, max_iter=iterations)``. A large graph has
+    starts from a coarser graph instead.
     """
     problem = replace(problem, sparsity=0.0, pruning=0.0)
     A, k = problem.matrix, problem.n_clusters
@@ -74,10 +66,7 @@ def solve_em_from_starts(
         only = np.ones((A.shape[0], 1))
         return solve_em(problem, only, max_iter=max_iter, tol=tol, callback=callback)
     if is_large(A):
-        start = coarse_start(A, k)
-        if phase is not None:
-            phase("large graph")
-        return solve_on_support(problem, start, max_iter=max_iter, tol=tol, callback=callback)
+        return solve_large(problem, max_iter=max_iter, tol=tol, callback=callback, phase=phase)
     # One seed a draw, so that threads may share them out.
     seeds = random_state.randint(_SEEDS, size=n_draws)
     diffused = each(lambda seed: diffused_start(A, k, np.random.RandomState(seed)), seeds)
@@ -128,33 +117,13 @@ def spectral_starts(A: Matrix, n_clusters: int) -> list[FloatArray]:
 
     Objects without any tie are dealt out evenly.
     """
-    found = partitions_of_tied(A, n_clusters, lambda inner: _distinct(_rounded(inner, n_clusters)))
+
+    def find(inner: Matrix) -> list[IntArray]:
+        runs = _KMEANS_STARTS if n_clusters <= _MOST_KMEANS_CLUSTERS else 0
+        return _distinct(spectral_partitions(inner, n_clusters, n_kmeans=runs))
+
+    found = partitions_of_tied(A, n_clusters, find)
     return [labels_start(labels, n_clusters, spread=_SPREAD) for labels in found]
-
-
-def coarse_start(A: sp.csr_array, n_clusters: int) -> sp.csr_array:
-    """Sparse rows close to the labels that a coarser graph gives to the objects of a large one."""
-    (labels,) = partitions_of_tied(A, n_clusters, lambda inner: [_coarse_labels(inner, n_clusters)])
-    return support_start(A, labels, n_clusters, spread=_SPREAD)
-
-
-def _coarse_labels(A: sp.csr_array, n_clusters: int) -> IntArray:
-    """The best rounding of a coarser graph's eigenvectors, made better on the graph itself."""
-    coarse, node = coarse_graph(A, max(_MOST_NODES, _NODES_PER_CLUSTER * n_clusters))
-    sizes = np.bincount(node).astype(np.float64)
-    found = _rounded(coarse, n_clusters)
-    cuts = [size_aware_cut(coarse, labels, n_clusters, sizes=sizes) for labels in found]
-    return majority_sweeps(A, found[int(np.argmin(cuts))][node], n_clusters)
-
-
-def _rounded(A: Matrix, n_clusters: int) -> list[IntArray]:
-    """Labels from the leading eigenvectors by QR and, if there are few clusters, by k-means."""
-    _, V = leading_eigenvectors(degree(A).matrix, n_clusters)
-    found = [cluster_qr(V)]
-    if n_clusters <= _MOST_KMEANS_CLUSTERS:
-        # Fixed seeds: the spectral starts are the same for every random_state.
-        found += [cluster_kmeans(V, random_state=seed, n_init=1) for seed in range(_KMEANS_STARTS)]
-    return found
 
 
 def _distinct(partitions: list[IntArray]) -> list[IntArray]:

@@ -1,8 +1,9 @@
 """Expectation-maximisation on a large graph, where a row works on the few clusters it may have.
 
 A share that is zero stays zero, so a row costs as much as it has clusters, whatever their number.
-The steps are those of `solve_em`. Objects are kept in the order of their main clusters, so that
-neighbours lie near one another in memory.
+The steps are those of `solve_em`. A row that would gain from a cluster of its neighbours gets it
+while the search goes on, so that the answer is one for all clusters. Objects are kept in the
+order of their main clusters, so that neighbours lie near one another in memory.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import scipy.sparse as sp
 from soffit._products import Locality
 from soffit._threads import each, pieces, row_blocks
 from soffit._typing import FloatArray, IntArray
-from soffit.factorize._descent import Callback
+from soffit.factorize._descent import Callback, Descent
 from soffit.factorize._em import descend, nothing_to_fit
 from soffit.factorize._em_relations import UNEXPLAINED, Edges
 from soffit.factorize._problem import Factorization, Problem
@@ -24,6 +25,11 @@ from soffit.factorize._problem import Factorization, Problem
 _ROWS = 2**12
 # A share of an object below this one explains next to nothing of its ties, and is dropped.
 _NEGLIGIBLE = 1e-9
+# When an iteration gains less than these shares of the divergence, rows may get more clusters:
+# those with ratios above _PROMISING, with a small share.
+_SLOW = (1e-4, 1e-5)
+_PROMISING = 1.05
+_NEW_SHARE = 0.01
 # Entries are stored anew when more than this share of them is zero.
 _MOST_ZERO = 0.2
 
@@ -50,6 +56,7 @@ def solve_on_support(
         max_iter=max_iter,
         tol=tol,
         callback=callback,
+        widen=_Widening(relations, tol),
     )
     H: sp.csr_array = found.factor
     return replace(found, factor=H[np.argsort(locality.order)].toarray())
@@ -153,6 +160,49 @@ def _moved(relations: Edges, state: SupportState, power: int) -> SupportState:
 
     each(move, pieces(B.shape[0], _ROWS))
     return evaluate_support(relations, _without_zeros(_like(B, moved)))
+
+
+class _Widening:
+    """Gives rows the clusters that they lack, at most a few times, when a search slows down."""
+
+    def __init__(self, relations: Edges, tol: float) -> None:
+        self._relations = relations
+        self._when = [max(tol, slow) for slow in _SLOW]
+
+    def __call__(self, state: SupportState, descent: Descent) -> SupportState | None:
+        if not self._when or not descent.settled(self._when[0]):
+            return None
+        del self._when[0]
+        B = _widened(self._relations, state)
+        wider = None if B is None else evaluate_support(self._relations, B)
+        if wider is None or wider.divergence > state.divergence:
+            self._when.clear()
+            return None
+        return wider
+
+
+def _widened(relations: Edges, state: SupportState) -> sp.csr_array | None:
+    """B with small shares of the clusters whose ratios promise a gain; None if there are none."""
+    from soffit.factorize._em_support_kernels import missing_entries
+
+    B, n = state.B, state.B.shape[0]
+    stored = (*relations.graph, B.indptr, B.indices, B.data, state.H.data, B.shape[1])
+
+    def find(rows: range) -> tuple[IntArray, IntArray]:
+        missing: tuple[IntArray, IntArray] = missing_entries(
+            *stored, rows.start, rows.stop, UNEXPLAINED, _PROMISING
+        )
+        return missing
+
+    parts = each(find, pieces(n, _ROWS))
+    lengths, clusters = (np.concatenate([part[a] for part in parts]) for a in range(2))
+    if not len(clusters):
+        return None
+    share = np.repeat(_NEW_SHARE * relations.degrees, lengths).astype(B.dtype)
+    wider = B + sp.csr_array((share, clusters, _places(lengths)), shape=B.shape)
+    scale = 1.0 / (1.0 + _NEW_SHARE * lengths)
+    wider.data *= np.repeat(scale, np.diff(wider.indptr)).astype(B.dtype)
+    return wider
 
 
 def _main_clusters(rows: sp.csr_array) -> IntArray:

@@ -50,6 +50,48 @@ def support_ratios(
 
 
 @njit(cache=True, nogil=True)
+def missing_entries(
+    indptr, indices, data, begin, cluster, b, h, m, first, last, unexplained, least
+):
+    """Clusters that a row does not have, but would gain from: their ratios exceed `least`.
+
+    Returns how many clusters each row lacks, and these clusters.
+    """
+    own = np.zeros(m)
+    sums = np.zeros(m)
+    lengths = np.zeros(last - first, dtype=np.int64)
+    found = np.empty(last - first, dtype=np.int32)
+    size = 0
+    for i in range(first, last):
+        for t in range(begin[i], begin[i + 1]):
+            own[cluster[t]] = b[t]
+        for place in range(indptr[i], indptr[i + 1]):
+            j = indices[place]
+            weight = np.float64(data[place])
+            q = 0.0
+            for t in range(begin[j], begin[j + 1]):
+                q += own[cluster[t]] * np.float64(h[t])
+            # A pair that has no cluster in common gains most from one.
+            share = weight / max(q, unexplained * weight, 1e-300)
+            for t in range(begin[j], begin[j + 1]):
+                sums[cluster[t]] += share * np.float64(h[t])
+        for place in range(indptr[i], indptr[i + 1]):
+            j = indices[place]
+            for t in range(begin[j], begin[j + 1]):
+                c = cluster[t]
+                if own[c] == 0.0 and sums[c] > least:
+                    if size == len(found):
+                        found = np.append(found, np.empty_like(found))
+                    found[size] = c
+                    size += 1
+                    lengths[i - first] += 1
+                sums[c] = 0.0
+        for t in range(begin[i], begin[i + 1]):
+            own[cluster[t]] = 0.0
+    return lengths, found[:size]
+
+
+@njit(cache=True, nogil=True)
 def move_support(begin, b, ratios, power, negligible, first, last, moved):
     """What `move_rows` does, for the stored entries of B only; those that vanish become zero."""
     for i in range(first, last):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from soffit._memory import check_allocation
 from soffit._typing import FloatArray, Matrix
 from soffit.affinity._trim import without_diagonal
 from soffit.factorize import Factorization, Problem
@@ -18,6 +19,9 @@ from soffit.models._relation_base import RelationModel, relation_problem
 from soffit.models._shares import ShareBelowOne
 from soffit.normalize import unnormalized
 from soffit.selection._cluster_count import count_clusters, starting_number
+
+# Arrays of a number for each object and cluster that exist at once: H, B, memberships, one more.
+_COPIES = 4
 
 
 class RelationFactorization(RelationModel):
@@ -53,7 +57,8 @@ class RelationFactorization(RelationModel):
         and light clusters vanish, one at a time (:math:`1 - \beta` = it times the total weight).
         None means none for a given number of clusters.
     n_init : int or None, default None
-        Diffused starts beside the spectral ones. None means 12, down to 2 on large graphs.
+        Diffused starts beside the spectral ones. None means 12, down to 2 on larger graphs.
+        Graphs of more than 40,000 objects have none: they begin at a coarser graph.
     max_iter : int, default 500
         Most iterations of a run.
     tol : float, default 1e-6
@@ -102,6 +107,11 @@ class RelationFactorization(RelationModel):
     Self-similarities are left out: the published graphs have none. The published "normalize"
     steps of eq. 3 and 4 are not needed, both follow from one update of B; one iteration costs
     O(k nnz), not O(k^2 nnz) as printed.
+
+    A sparse graph of more than 40,000 objects is made coarser first, and a few partitions of the
+    coarse graph, made better on the graph itself, are the starts. There, a row works on its own
+    cluster and those of its neighbours that it would gain from, so that time and memory follow
+    the edges and not the number of clusters. Priors need all clusters of all rows.
 
     The published regularised loss is unbounded below, and its prior of 0.7 on cluster weights
     means something else for every scale of the weights. So priors are shares here, clusters
@@ -174,6 +184,13 @@ class RelationFactorization(RelationModel):
     def _solve(self, task: Task) -> Solution:
         A = without_diagonal(task.A)
         k = self.n_clusters_
+        check_allocation(
+            (A.shape[0], k),
+            A.dtype,
+            what="RelationFactorization",
+            remedy="Pass a smaller n_clusters, or similarities in single precision.",
+            copies=_COPIES,
+        )
         problem = relation_problem(A, k, sparsity=self.sparsity, pruning=self.pruning or 0.0)
         warm = self._warm_factor(problem.n_objects, k)
         if warm is not None:
