@@ -11,7 +11,7 @@ from tests.reference.relations import planted_graph, relation_problem
 
 from soffit.factorize import _em_large, _em_relations
 from soffit.factorize._em import bipartite_rows
-from soffit.factorize._em_large import coarse_partitions
+from soffit.factorize._em_large import coarse_labels
 from soffit.factorize._em_starts import solve_em_from_starts
 from soffit.metrics import accuracy
 
@@ -40,29 +40,31 @@ def test_planted_blocks_are_found(dtype):
     np.testing.assert_allclose(found.factor.sum(axis=0), 1.0, rtol=1e-4)
 
 
-@pytest.mark.parametrize("k", [3, 4, 6])
-def test_the_fit_is_as_good_as_the_full_one(k, everything_is_large, monkeypatch):
+@pytest.mark.usefixtures("everything_is_large")
+@pytest.mark.parametrize(("k", "margin"), [(3, 0.01), (4, 0.01), (6, 0.02)])
+def test_the_fit_is_nearly_as_good_as_the_best_of_many_starts(k, margin, monkeypatch):
     A, _ = planted_graph([200, 250, 300, 350], 7, inside=9.0, outside=3.0)
     large = _solve(A, k)
     monkeypatch.setattr(_em_relations, "_LARGE", 10**9)
-    assert large.objective <= 1.01 * _solve(A, k).objective
+    assert large.objective <= (1 + margin) * _solve(A, k).objective
 
 
 @pytest.mark.usefixtures("everything_is_large")
-def test_isolated_objects_are_dealt_out():
+def test_isolated_objects_do_no_harm():
     A, labels = planted_graph([300, 400], 11)
+    assert accuracy(labels, coarse_labels(A, 2)) > 0.98
     padded = sp.csr_array(sp.block_diag([A, sp.csr_array((3, 3))], format="csr"))
-    for found in coarse_partitions(padded, 2):
-        assert accuracy(labels, found[:700]) > 0.98
-    assert np.isfinite(_solve(padded, 2).factor).all()
+    found = _solve(padded, 2)
+    assert accuracy(labels, bipartite_rows(found)[:700].argmax(axis=1)) > 0.98
+    np.testing.assert_array_equal(found.factor[700:], 0.0)
 
 
 @pytest.mark.usefixtures("everything_is_large")
-def test_phases_are_announced_and_a_callback_ends_the_search():
+def test_the_phase_is_announced_and_a_callback_ends_the_search():
     A, _ = planted_graph([200, 250, 300, 350], 13, inside=7.0, outside=4.0)
     phases = []
     _solve(A, 7, max_iter=9, phase=lambda what, **_: phases.append(what))
-    assert phases[-1] == "best start"
+    assert phases == ["iterations"]
     cut = _solve(A, 7, callback=lambda number, loss: True)
     assert cut.stopped == "callback"
     assert cut.n_iter == 1

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from tests.reference.problems import random_matrix
 from tests.reference.relations import planted_graph
 
 from soffit.factorize import _label_sweeps
 from soffit.factorize._label_kernels import majority, ties_to_labels
-from soffit.factorize._label_sweeps import majority_sweeps
+from soffit.factorize._label_sweeps import information, majority_sweeps, ties_to_clusters
 from soffit.metrics import accuracy
 
 
@@ -59,3 +60,23 @@ def test_no_cluster_vanishes():
     A = sp.csr_array(np.ones((9, 9)) - np.eye(9))
     labels = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1])
     np.testing.assert_array_equal(majority_sweeps(A, labels, 2), labels)
+
+
+def test_ties_to_clusters_are_put_together_from_pieces(monkeypatch):
+    monkeypatch.setattr(_label_sweeps, "_ROWS", 7)
+    A = sp.csr_array(random_matrix(30, 23, density=0.2).astype(np.float32))
+    labels = np.random.default_rng(29).integers(4, size=30)
+    ties = ties_to_clusters(A, labels, 4)
+    assert ties.dtype == np.float32
+    assert ties.has_sorted_indices
+    np.testing.assert_allclose(ties.toarray(), _ties(A, labels, 4), rtol=1e-6)
+
+
+def test_information_is_that_between_the_ends_of_an_edge():
+    A, labels = planted_graph([100, 150, 200], 31)
+    m = np.eye(3)[labels].T @ (A @ np.eye(3)[labels]) / A.sum()
+    expected = (m * np.log(m / np.outer(m.sum(axis=1), m.sum(axis=0)))).sum()
+    assert information(A, labels, 3) == pytest.approx(expected)
+    worse = np.where(np.arange(450) % 5 == 0, 0, labels)
+    assert 0 < information(A, worse, 3) < expected
+    assert information(A, np.zeros(450, dtype=int), 3) == pytest.approx(0.0, abs=1e-12)

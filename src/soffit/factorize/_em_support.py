@@ -19,6 +19,7 @@ from soffit._typing import FloatArray, IntArray
 from soffit.factorize._descent import Callback, Descent
 from soffit.factorize._em import descend, nothing_to_fit
 from soffit.factorize._em_relations import UNEXPLAINED, Edges
+from soffit.factorize._label_sweeps import ties_to_clusters
 from soffit.factorize._problem import Factorization, Problem
 
 # Rows of one piece of work.
@@ -112,26 +113,14 @@ def support_start(
     A: sp.csr_array, labels: IntArray, n_clusters: int, *, spread: float
 ) -> sp.csr_array:
     """Rows with 1 - spread on the label; the rest goes where the object's ties go."""
-    from soffit.factorize._label_kernels import ties_to_labels
-
-    n = A.shape[0]
-    labels = np.asarray(labels, dtype=np.int32)
-
-    def count(rows: range) -> tuple[IntArray, IntArray, FloatArray]:
-        graph = (A.indptr, A.indices, A.data)
-        counted: tuple[IntArray, IntArray, FloatArray] = ties_to_labels(
-            *graph, labels, n_clusters, rows.start, rows.stop
-        )
-        return counted
-
-    parts = each(count, pieces(n, _ROWS))
-    lengths, clusters, ties = (np.concatenate([part[a] for part in parts]) for a in range(3))
-    row = np.repeat(np.arange(n, dtype=np.int32), lengths)
-    degrees = np.bincount(row, ties, minlength=n)
-    share = np.divide(spread, degrees, out=np.zeros(n), where=degrees > 0)
-    values = ties * share.astype(A.dtype)[row]
-    values[clusters == labels[row]] += np.where(degrees > 0, 1 - spread, 1.0).astype(A.dtype)
-    return sp.csr_array((values, clusters, _places(lengths)), shape=(n, n_clusters))
+    rows = ties_to_clusters(A, labels, n_clusters)
+    row = np.repeat(np.arange(len(labels), dtype=np.int32), np.diff(rows.indptr))
+    degrees = np.bincount(row, rows.data, minlength=len(labels))
+    share = np.divide(spread, degrees, out=np.zeros(len(labels)), where=degrees > 0)
+    rows.data *= share.astype(rows.dtype)[row]
+    own = rows.indices == labels[row]
+    rows.data[own] += np.where(degrees > 0, 1 - spread, 1.0).astype(rows.dtype)
+    return rows
 
 
 def stored_rows(rows: FloatArray) -> sp.csr_array:

@@ -58,7 +58,7 @@ class RelationFactorization(RelationModel):
         None means none for a given number of clusters.
     n_init : int or None, default None
         Diffused starts beside the spectral ones. None means 12, down to 2 on larger graphs.
-        Graphs of more than 40,000 objects have none: they begin at a coarser graph.
+        Sparse graphs of more than 40,000 objects have none.
     max_iter : int, default 500
         Most iterations of a run.
     tol : float, default 1e-6
@@ -108,10 +108,10 @@ class RelationFactorization(RelationModel):
     steps of eq. 3 and 4 are not needed, both follow from one update of B; one iteration costs
     O(k nnz), not O(k^2 nnz) as printed.
 
-    A sparse graph of more than 40,000 objects is made coarser first, and a few partitions of the
-    coarse graph, made better on the graph itself, are the starts. There, a row works on its own
-    cluster and those of its neighbours that it would gain from, so that time and memory follow
-    the edges and not the number of clusters. Priors need all clusters of all rows.
+    A sparse graph of more than 40,000 objects is made coarser first. The most informative of
+    a few partitions of the coarse graph, made better on the graph itself, is the only start. Each
+    row works on its own cluster and on those of its neighbours that it would gain from, so that
+    the time follows the edges and not the number of clusters. Priors need all clusters.
 
     The published regularised loss is unbounded below, and its prior of 0.7 on cluster weights
     means something else for every scale of the weights. So priors are shares here, clusters
