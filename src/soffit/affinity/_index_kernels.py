@@ -82,12 +82,19 @@ def _select(values, items, low, high, middle):
 @njit(cache=True, nogil=True)
 def _enter(members, squares, fresh, i, j, square):
     """Put j into the sorted list of i unless it is there or too far; the last one falls out."""
-    place = members.shape[1] - 1
-    if square >= squares[i, place]:
+    if square >= squares[i, -1]:
         return 0
     for t in range(members.shape[1]):
         if members[i, t] == j:
             return 0
+    _insert(members, squares, fresh, i, j, square)
+    return 1
+
+
+@njit(cache=True, nogil=True)
+def _insert(members, squares, fresh, i, j, square):
+    """Put j into the sorted list of i, behind its equals, and mark it; returns its place."""
+    place = members.shape[1] - 1
     while place > 0 and squares[i, place - 1] > square:
         squares[i, place] = squares[i, place - 1]
         members[i, place] = members[i, place - 1]
@@ -96,7 +103,7 @@ def _enter(members, squares, fresh, i, j, square):
     squares[i, place] = square
     members[i, place] = j
     fresh[i, place] = True
-    return 1
+    return place
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -327,15 +334,6 @@ def _visit(j, Y, c, X, stamp, near, squares, unasked):
     for q in range(X.shape[1]):
         step = Y[c, q] - X[j, q]
         square += step * step
-    place = near.shape[1] - 1
-    if square >= squares[c, place]:
+    if square >= squares[c, -1]:
         return near.shape[1]
-    while place > 0 and squares[c, place - 1] > square:
-        squares[c, place] = squares[c, place - 1]
-        near[c, place] = near[c, place - 1]
-        unasked[c, place] = unasked[c, place - 1]
-        place -= 1
-    squares[c, place] = square
-    near[c, place] = j
-    unasked[c, place] = True
-    return place
+    return _insert(near, squares, unasked, c, j, square)

@@ -252,7 +252,8 @@ class SoftClustering(SimilarityClustering):
     # --- factorization -------------------------------------------------------------------------
 
     def _solve(self, task: Task) -> Solution:
-        A = self._informative(task.A)
+        # The part of the graph that says something about clusters; the walk needs it again.
+        A = self._graph = without_strays(without_diagonal(task.A), self.n_clusters_)
         degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
         normalized = normalize(A, "degree")
         self._locality: Locality | None = None
@@ -280,9 +281,6 @@ class SoftClustering(SimilarityClustering):
             scale=None if warm is None else self.scale_,
         )
         return Solution(problem, normalized, found)
-
-    def _informative(self, A: Matrix) -> Matrix:
-        return without_strays(without_diagonal(A), self.n_clusters_)
 
     def _start(
         self, A: Matrix, normalized: Normalized, degrees: FloatArray, side: SideInformation | None
@@ -330,9 +328,9 @@ class SoftClustering(SimilarityClustering):
         return self._over_resamples(single, task) if self.resamples else single
 
     def _single_report(self, rows: FloatArray, random_state: np.random.RandomState) -> FloatArray:
-        graph = self._informative(self.affinity_matrix_)
+        graph = self._graph
         self._walk = random_walk(graph, rows, self.n_steps_, locality=self._locality)
-        self._locality = None
+        del self._graph, self._locality
         self._mixture: SeededMixture | None = None
         if self._features is not None and 1 < self.n_clusters_ <= _MOST_MIXED:
             self._mixture = fit_seeded_mixture(
