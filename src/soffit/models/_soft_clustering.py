@@ -138,6 +138,9 @@ class SoftClustering(SimilarityClustering):
         memberships promise, their mean top value.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         The graph.
+    neighbor_recall_ : float
+        Share of the true neighbours in the graph: 1 up to 20,000 objects, measured on a sample
+        above, where the search is approximate.
     objective_, objective_history_, n_iter_, converged_, stopped_
         How the fit went.
 
