@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
@@ -59,8 +60,7 @@ class Locality:
         from soffit._product_kernels import permute_rows
 
         n = len(self.order)
-        place = np.empty(n, dtype=A.indices.dtype)
-        place[self.order] = np.arange(n)
+        place = self._places(A.indices.dtype)
         indptr = np.zeros(n + 1, dtype=A.indptr.dtype)
         np.cumsum(np.diff(A.indptr)[self.order], out=indptr[1:])
         indices, data = np.empty_like(A.indices), np.empty_like(A.data)
@@ -76,10 +76,14 @@ class Locality:
 
     def rows(self, V: FloatArray) -> FloatArray:
         """The rows of an array in this order."""
-        return np.asarray(V[self.order])
+        return np.take(V, self.order, axis=0)
 
     def back(self, V: FloatArray) -> FloatArray:
         """Rows in this order, put back into the objects' own order."""
-        result = np.empty_like(V)
-        result[self.order] = V
-        return result
+        return np.take(V, self._places(self.order.dtype), axis=0)
+
+    def _places(self, dtype: DTypeLike) -> IntArray:
+        """Where each object has gone."""
+        place = np.empty(len(self.order), dtype=dtype)
+        place[self.order] = np.arange(len(self.order))
+        return place

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from soffit.affinity import _connect
+from soffit.affinity._connect_kernels import components_of
 
 NOTHING = (np.empty(0, dtype=int), np.empty(0, dtype=int), np.empty(0))
 
@@ -148,3 +149,36 @@ def test_representatives_are_the_densest_objects(monkeypatch):
     links = connecting_links(X, edges, NOTHING, radius, metric="euclidean")
     assert {int(links[0][0]), int(links[1][0])} == {0, 3}
     assert links[2].tolist() == [11.0]
+
+
+# --- kernels -------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 30), st.integers(0, 40), st.integers(0, 2**31))
+def test_components_are_those_of_scipy(n, n_edges, seed):
+    first, second = np.random.default_rng(seed).integers(0, n, size=(2, n_edges))
+    graph = sp.coo_array((np.ones(n_edges), (first, second)), shape=(n, n))
+    count, component = sp.csgraph.connected_components(graph, directed=False)
+    found = components_of(n, first, second)
+    assert found[0] == count
+    np.testing.assert_array_equal(found[1], component)
+
+
+@pytest.mark.parametrize("inside_out", [True, False])
+def test_shortest_link_of_few_objects(inside_out, monkeypatch):
+    monkeypatch.setattr(_connect, "_OBJECTS", 7)
+    rng = np.random.default_rng(5519)
+    X = rng.integers(0, 4, size=(60, 3)).astype(np.float32)  # many equal distances
+    is_inside = rng.random(60) < 0.3
+    sides = _connect._Sides(X, is_inside, "euclidean", 2)
+    here, there = np.flatnonzero(is_inside == inside_out), np.flatnonzero(is_inside != inside_out)
+    D = cdist(X[here[:5]], X[there])
+    i, j = np.unravel_index(D.argmin(), D.shape)
+    found = sides._from_few(here[:5], inside_out=inside_out)
+    assert found == (here[i], there[j], D[i, j])
+
+
+def test_links_too_long_to_measure_are_found():
+    X = np.array([[-1e300], [1e300], [0.9e300]])
+    sides = _connect._Sides(X, np.array([True, False, False]), "euclidean", None)
+    assert sides.shortest()[:2] == (0, 1)

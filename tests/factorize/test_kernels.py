@@ -88,7 +88,9 @@ def test_sweeps_are_naive_gauss_seidel(degree_problem):
         gram = exact_gram(U)
         none = (np.zeros(12, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0))
         if sweep == "sparse":
-            b = sweep_sparse(A.indptr, A.indices, A.data, *none, W, U, U, theta, s, gram, 0, len(W))
+            b = sweep_sparse(
+                A.indptr, A.indices, A.data, *none, W, U, U, 0, theta, s, gram, 0, len(W)
+            )
         else:
             later = problem.matrix @ U
             earlier = np.zeros_like(later)

@@ -30,13 +30,15 @@ def problem_of(A, k, scale="cluster"):
     return Problem(A, k, scale=scale, degrees=np.asarray(A.sum(axis=1)).ravel())
 
 
+@pytest.mark.parametrize("at_once", [1, 3, 16])
 @pytest.mark.parametrize("scale", ["single", "cluster", "held"])
-def test_ranges_reach_the_loss_of_one_range(rng, monkeypatch, scale):
+def test_ranges_reach_the_loss_of_one_range(rng, monkeypatch, scale, at_once):
     A, group = blocks(rng, 300, 4)
     problem = problem_of(A, 4, scale)
     start = labels_start(group, 4)
     alone = solve_rows(problem, start, tol=1e-9, max_iter=500)
     monkeypatch.setattr(_rows, "_RANGE", 37)
+    monkeypatch.setattr(_rows, "_AT_ONCE", at_once)
     ranged = solve_rows(problem, start, tol=1e-9, max_iter=500)
     assert np.all(np.diff(ranged.history) <= 1e-9 * ranged.history[0])
     assert ranged.objective == pytest.approx(alone.objective, rel=1e-4)
@@ -46,11 +48,23 @@ def test_ranges_reach_the_loss_of_one_range(rng, monkeypatch, scale):
 def test_ranges_give_the_same_bytes_for_one_and_two_threads(rng, monkeypatch):
     A, group = blocks(rng, 400, 3, np.float32)
     monkeypatch.setattr(_rows, "_RANGE", 50)
+    monkeypatch.setattr(_rows, "_AT_ONCE", 3)
     found = []
     for threads in ("1", "2"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
         found.append(solve_rows(problem_of(A, 3), labels_start(group, 3)))
     assert found[0].factor.tobytes() == found[1].factor.tobytes()
+
+
+def test_a_group_of_one_range_reads_what_has_become_of_the_others(rng, monkeypatch):
+    A, group = blocks(rng, 120, 3)
+    problem = problem_of(A, 3, "held")
+    start = labels_start(group, 3)
+    alone = solve_rows(problem, start, max_iter=1)
+    monkeypatch.setattr(_rows, "_RANGE", 17)
+    monkeypatch.setattr(_rows, "_AT_ONCE", 1)
+    ranged = solve_rows(problem, start, max_iter=1)
+    np.testing.assert_allclose(ranged.factor, alone.factor, atol=1e-7)
 
 
 def test_a_sweep_that_raises_the_loss_is_undone(rng, monkeypatch):
@@ -69,6 +83,23 @@ def test_a_sweep_that_raises_the_loss_is_undone(rng, monkeypatch):
     assert found.objective <= alone.objective * 1.01
 
 
+def test_half_a_move_is_tried_before_it_is_undone(rng, monkeypatch):
+    A, group = blocks(rng, 300, 3)
+    monkeypatch.setattr(_rows, "_RANGE", 50)
+    true_loss, seen = _rows.loss, []
+
+    def loss(*arguments):
+        # The first sweep is made to look as if it had gone too far.
+        seen.append(true_loss(*arguments))
+        return seen[-1] + (1e6 if len(seen) == 2 else 0.0)
+
+    monkeypatch.setattr(_rows, "loss", loss)
+    found = solve_rows(problem_of(A, 3, "held"), labels_start(group, 3), max_iter=1)
+    assert list(found.history) == [seen[0], seen[2]]
+    assert seen[1] < seen[2] < seen[0]
+    np.testing.assert_allclose(found.factor.sum(axis=1), 1.0, atol=1e-12)
+
+
 def test_supported_sweep_is_gauss_seidel_where_all_clusters_are_around(rng):
     A, _ = blocks(rng, 30, 3)
     problem = problem_of(A, 3)
@@ -79,7 +110,7 @@ def test_supported_sweep_is_gauss_seidel_where_all_clusters_are_around(rng):
     U = theta[:, None] * W
     gram = exact_gram(U)
     none = (np.zeros(31, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0))
-    sweep_supported(A.indptr, A.indices, A.data, *none, W, U, U, theta, s, gram, 0, 30)
+    sweep_supported(A.indptr, A.indices, A.data, *none, W, U, U, 0, theta, s, gram, 0, 30)
     dense = Problem(A.toarray(), 3, scale="cluster", degrees=problem.degrees)
     np.testing.assert_allclose(W, gauss_seidel_sweep(dense, start, s), atol=1e-7)
     np.testing.assert_allclose(gram, U.T @ U, atol=1e-12)

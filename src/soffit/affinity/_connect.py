@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import minimum_spanning_tree
 
+from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit.affinity._search import Metric, neighbors_of
 
@@ -17,9 +20,13 @@ _MOST_EXACT_COMPONENTS = 64
 # Up to so many pairs the shortest link between two sets is searched among all of them.
 _MOST_EXACT_PAIRS = 2**28
 _SAMPLED = 2**11
+# So few objects are compared with all others pair by pair.
+_FEW = 64
+_OBJECTS = 2**16
 _MOST_TURNS = 8
 
 Links = tuple[IntArray, IntArray, FloatArray]
+Link = tuple[int, int, float]
 
 
 def connecting_links(
@@ -64,8 +71,9 @@ def _listed_links(component: IntArray, lists: IntArray, values: FloatArray) -> L
 
 
 def _components(n: int, first: IntArray, second: IntArray) -> tuple[int, IntArray]:
-    graph = sp.coo_array((np.ones(len(first), dtype=np.int8), (first, second)), shape=(n, n))
-    count, component = connected_components(graph, directed=False)
+    from soffit.affinity._connect_kernels import components_of
+
+    count, component = components_of(n, first, second)
     return int(count), component
 
 
@@ -106,43 +114,76 @@ def _shortest_outside(X: Any, component: IntArray, metric: Metric, n_jobs: int |
     sizes = np.bincount(component)
     links = []
     for c in np.flatnonzero(np.arange(len(sizes)) != np.argmax(sizes)):
-        inside, outside = np.flatnonzero(component == c), np.flatnonzero(component != c)
-        few = metric == "precomputed" or len(inside) * len(outside) <= _MOST_EXACT_PAIRS
-        shortest = _shortest_between if few else _short_between
-        links.append(shortest(X, inside, outside, metric, n_jobs))
+        sides = _Sides(X, component == c, metric, n_jobs)
+        few = metric == "precomputed" or sides.n_pairs <= _MOST_EXACT_PAIRS
+        links.append(sides.shortest() if few else sides.short())
     first, second, distance = zip(*links, strict=True)
     return np.array(first), np.array(second), np.array(distance)
 
 
-def _shortest_between(
-    X: Any, inside: IntArray, outside: IntArray, metric: Metric, n_jobs: int | None
-) -> tuple[int, int, float]:
-    if metric == "precomputed":
-        block = np.asarray(X)[np.ix_(inside, outside)]
-        nearest = block.argmin(axis=1)
-        distance = block[np.arange(len(inside)), nearest]
-    else:
-        index, distances = neighbors_of(X[inside], X[outside], 1, metric=metric, n_jobs=n_jobs)
-        nearest, distance = index[:, 0], distances[:, 0]
-    best = int(distance.argmin())
-    return inside[best], outside[nearest[best]], distance[best]
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """The objects of one component, and all others."""
 
+    X: Any
+    is_inside: NDArray[np.bool_]
+    metric: Metric
+    n_jobs: int | None
 
-def _short_between(
-    X: Any, inside: IntArray, outside: IntArray, metric: Metric, n_jobs: int | None
-) -> tuple[int, int, float]:
-    """A short link between two large sets: the shortest of a sample, drawn in from end to end."""
-    some_inside, some_outside = _thinned(inside), _thinned(outside)
-    first, second, distance = _shortest_between(X, some_inside, some_outside, metric, n_jobs)
-    for turn in range(_MOST_TURNS):
-        part = outside if turn % 2 == 0 else inside
-        fixed = np.array([first if turn % 2 == 0 else second])
-        _, nearest, closer = _shortest_between(X, fixed, part, metric, n_jobs)
-        if not closer < distance and turn > 0:
-            break
-        first, second = (first, nearest) if turn % 2 == 0 else (nearest, second)
-        distance = min(closer, distance)
-    return first, second, distance
+    @property
+    def n_pairs(self) -> int:
+        size = int(self.is_inside.sum())
+        return size * (len(self.is_inside) - size)
+
+    def shortest(self) -> Link:
+        """The shortest link between the two."""
+        inside = np.flatnonzero(self.is_inside)
+        if len(inside) <= _FEW:
+            return self._from_few(inside, inside_out=True)
+        return self._between(inside, np.flatnonzero(~self.is_inside))
+
+    def short(self) -> Link:
+        """A short link: the shortest of a sample, drawn in from end to end."""
+        inside, outside = np.flatnonzero(self.is_inside), np.flatnonzero(~self.is_inside)
+        first, second, distance = self._between(_thinned(inside), _thinned(outside))
+        for turn in range(_MOST_TURNS):
+            inside_out = turn % 2 == 0
+            fixed = np.array([first if inside_out else second])
+            _, nearest, closer = self._from_few(fixed, inside_out=inside_out)
+            if not closer < distance and turn > 0:
+                break
+            first, second = (first, nearest) if inside_out else (nearest, second)
+            distance = min(closer, distance)
+        return first, second, distance
+
+    def _from_few(self, fixed: IntArray, *, inside_out: bool) -> Link:
+        """The shortest link of few objects on one side with those on the other side."""
+        if sp.issparse(self.X) or self.metric not in ("euclidean", "l2"):
+            return self._between(fixed, np.flatnonzero(self.is_inside != inside_out))
+        from soffit.affinity._connect_kernels import shortest_link
+
+        def search(part: range) -> tuple[float, int, int]:
+            found: tuple[float, int, int] = shortest_link(
+                self.X, fixed, self.is_inside, not inside_out, part.start, part.stop
+            )
+            return found
+
+        # Nothing is copied, which would take longer than the search itself.
+        square, i, j = min(each(search, pieces(len(self.X), _OBJECTS), self.n_jobs))
+        return i, j, float(np.sqrt(square))
+
+    def _between(self, inside: IntArray, outside: IntArray) -> Link:
+        if self.metric == "precomputed":
+            block = np.asarray(self.X)[np.ix_(inside, outside)]
+            nearest = block.argmin(axis=1)
+            distance = block[np.arange(len(inside)), nearest]
+        else:
+            index, distances = neighbors_of(
+                self.X[inside], self.X[outside], 1, metric=self.metric, n_jobs=self.n_jobs
+            )
+            nearest, distance = index[:, 0], distances[:, 0]
+        best = int(distance.argmin())
+        return inside[best], outside[nearest[best]], distance[best]
 
 
 def _thinned(part: IntArray) -> IntArray:

@@ -180,8 +180,15 @@ def _sorted_members(lists: IntArray, first: int = 0) -> IntArray:
 
     The objects are numbered from `first` on.
     """
-    nobody = -1 - first - np.arange(len(lists))[:, None]
-    return np.sort(np.where(lists >= 0, lists, nobody), axis=1)
+    result = np.empty_like(lists)
+
+    def sort(part: range) -> None:
+        rows = slice(part.start, part.stop)
+        nobody = -1 - first - np.arange(part.start, part.stop, dtype=lists.dtype)[:, None]
+        result[rows] = np.sort(np.where(lists[rows] >= 0, lists[rows], nobody), axis=1)
+
+    each(sort, pieces(len(lists), _OBJECTS))
+    return result
 
 
 def _overlap(

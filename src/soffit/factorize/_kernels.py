@@ -95,15 +95,17 @@ def _move_row(i, b, r, W, U, theta, s, gram, Q, c, w, gradient):
 
 @njit(cache=True, nogil=True)
 def sweep_sparse(
-    indptr, indices, data, ties, tied, strength, W, U, U_outside, theta, s, gram, first, last
+    indptr, indices, data, ties, tied, strength, W, U, U_group, group, theta, s, gram, first, last
 ):
     """One Gauss-Seidel pass over the rows first to last of a CSR matrix.
 
-    Rows of the range are read as they have just become, all others from `U_outside`. Returns the
-    range's part of u_c'A u_c without the diagonal; `ties`, `tied` and `strength` are the CSR arrays
-    of the side information.
+    Rows are read as they have become, but for those outside the range that are moved at the same
+    time: the rows from `group` on, which `U_group` holds as they were before. Returns the range's
+    part of u_c'A u_c without the diagonal; `ties`, `tied` and `strength` are the CSR arrays of the
+    side information.
     """
     k = W.shape[1]
+    group_end = group + len(U_group)
     Q = np.empty((k, k))
     c = np.empty(k)
     w = np.empty(k)
@@ -119,13 +121,13 @@ def sweep_sparse(
         b[:] = 0.0
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
-            if j < first or j >= last:
+            if group <= j < group_end and (j < first or j >= last):
                 for a in range(k):
-                    b[a] += data[p] * U_outside[j, a]
-            elif j < i:
+                    b[a] += data[p] * U_group[j - group, a]
+            elif first <= j < i:
                 for a in range(k):
                     earlier[a] += data[p] * U[j, a]
-            elif j > i:
+            elif j != i:
                 for a in range(k):
                     b[a] += data[p] * U[j, a]
         for a in range(k):
@@ -140,7 +142,7 @@ def sweep_sparse(
 
 @njit(cache=True, nogil=True)
 def sweep_supported(
-    indptr, indices, data, ties, tied, strength, W, U, U_outside, theta, s, gram, first, last
+    indptr, indices, data, ties, tied, strength, W, U, U_group, group, theta, s, gram, first, last
 ):
     """The same pass for many clusters: a row's problem has only those that are used around it.
 
@@ -148,6 +150,7 @@ def sweep_supported(
     follows the clusters around an object. The sum of associations is left to the caller.
     """
     k = W.shape[1]
+    group_end = group + len(U_group)
     b = np.zeros(k)
     r = np.zeros(k)
     used = np.zeros(k, dtype=np.bool_)
@@ -161,11 +164,10 @@ def sweep_supported(
             count = _collect(tied[p], strength[p], W, r, used, chosen, count)
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
-            if first <= j < last:
-                if j != i:
-                    count = _collect(j, data[p], U, b, used, chosen, count)
-            else:
-                count = _collect(j, data[p], U_outside, b, used, chosen, count)
+            if group <= j < group_end and (j < first or j >= last):
+                count = _collect(j - group, data[p], U_group, b, used, chosen, count)
+            elif j != i:
+                count = _collect(j, data[p], U, b, used, chosen, count)
         _move_supported(i, b, r, W, U, theta, s, gram, chosen[:count])
         for x in range(count):
             a = chosen[x]

@@ -25,7 +25,6 @@ from soffit.factorize._scale import (
     scale_limit,
     squared_norm,
 )
-from soffit.factorize._simplex import make_rows_sum_to_one
 from soffit.factorize._support import check_support, copy_start
 
 # Rows whose products are formed at once, and the pieces in which threads form them.
@@ -34,8 +33,11 @@ _PIECE = 64
 _SMALL = 2**18
 
 
-# Rows of one range of a large sparse matrix.
+# Rows of one range of a large sparse matrix, and ranges that are moved at the same time. If all
+# were, each would answer to what the others are about to change, and the loss might rise.
 _RANGE = 2**14
+_AT_ONCE = 16
+_MOST_HALVINGS = 2
 # With more clusters than these a row's problem is solved on the clusters that its neighbours use.
 _FEW_CLUSTERS = 32
 
@@ -46,6 +48,10 @@ class _Sweep(Protocol):
     def __call__(
         self, W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray
     ) -> FloatArray: ...
+
+    def halve(self, W: FloatArray, U: FloatArray) -> bool:
+        """Take half of the last move back, if it may have raised the loss."""
+        ...
 
     def undo(self, W: FloatArray, U: FloatArray) -> bool:
         """Take the last sweep back, if there is a way of sweeping that cannot raise the loss."""
@@ -104,13 +110,20 @@ def solve_rows(
     side = _Side(problem)
     descent = Descent(loss(norm, b, H, s) + side.loss(W), W, s, norm=norm, callback=callback)
     sweep: _Sweep = (_SparseSweep if problem.is_sparse else _DenseSweep)(problem, theta, side)
+
+    def weigh(b: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        gram = exact_gram(U)  # afresh, so that rounding does not add up over the sweeps
+        H = pair_gram(U, gram, diagonal=False)
+        new_s = best_scale(problem, b, H, limit=limit, previous=s)
+        return gram, new_s, loss(norm, b, H, new_s) + side.loss(W)
+
     with descent:
         while descent.goes_on(max_iter):
-            b = sweep(W, U, s, gram)
-            gram = exact_gram(U)  # afresh, so that rounding does not add up over the sweeps
-            H = pair_gram(U, gram, diagonal=False)
-            new_s = best_scale(problem, b, H, limit=limit, previous=s)
-            value = loss(norm, b, H, new_s) + side.loss(W)
+            gram, new_s, value = weigh(sweep(W, U, s, gram))
+            for _ in range(_MOST_HALVINGS):
+                if value <= descent.history[-1] or not sweep.halve(W, U):
+                    break
+                gram, new_s, value = weigh(association(problem.matrix, U, diagonal=False))
             if value > descent.history[-1] and sweep.undo(W, U):
                 gram = exact_gram(U)
                 continue
@@ -146,11 +159,12 @@ class _Side:
 
 
 class _SparseSweep:
-    """Ranges of rows side by side; row after row inside each.
+    """Groups of ranges of rows: ranges side by side, row after row inside each.
 
-    Rows of other ranges are read as they were before the sweep, so that threads do not matter.
-    That can raise the loss, in principle: the sweep is then undone, and from there on the ranges
-    are swept one after the other, which cannot. A matrix of one range always is.
+    Rows of other ranges of the group are read as they were before it, so that threads do not
+    matter. That can raise the loss, in principle: the rows then go back half of their way, and half
+    of that. Where this does not help, the sweep is undone, and from there on the ranges are swept
+    one after the other, which cannot raise it. A matrix of one range always is.
     """
 
     def __init__(self, problem: Problem, theta: FloatArray, side: _Side) -> None:
@@ -164,35 +178,71 @@ class _SparseSweep:
         self._few = problem.n_clusters <= _FEW_CLUSTERS
 
     def __call__(self, W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
-        from soffit.factorize import _kernels
-
-        kernel = _kernels.sweep_sparse if self._few else _kernels.sweep_supported
-        A = self._A
-        self._before = U.copy() if self._at_once else U
-
-        def move(rows: range) -> FloatArray:
-            own_gram = gram.copy() if self._at_once else gram
-            return np.asarray(
-                kernel(
-                    A.indptr, A.indices, A.data, *self._side.arrays,
-                    W, U, self._before, self._theta, s, own_gram, rows.start, rows.stop,
-                )
-            )  # fmt: skip
-
-        parts = each(move, self._ranges, None if self._at_once else 1)
+        if self._at_once:
+            self._before = U.copy()
+            for first in range(0, len(self._ranges), _AT_ONCE):
+                self._move_group(self._ranges[first : first + _AT_ONCE], W, U, s, gram)
+        else:
+            for rows in self._ranges:
+                total = self._move(rows, W, U, s, gram, group=(U, 0))
         # The sweep over a single range has met every pair; several ranges, or rows that know only
         # some clusters, leave the sum to one more product.
-        return parts[0] if len(parts) == 1 and self._few else association(A, U, diagonal=False)
+        met_all = len(self._ranges) == 1 and self._few
+        return total if met_all else association(self._A, U, diagonal=False)
+
+    def _move_group(
+        self, ranges: list[range], W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray
+    ) -> None:
+        first, last = ranges[0].start, ranges[-1].stop
+        before = self._before[first:last]
+
+        def move(rows: range) -> FloatArray:
+            own_gram = gram.copy()
+            self._move(rows, W, U, s, own_gram, group=(before, first))
+            return own_gram
+
+        gram += np.sum(each(move, ranges), axis=0) - len(ranges) * gram
+
+    def _move(
+        self,
+        rows: range,
+        W: FloatArray,
+        U: FloatArray,
+        s: FloatArray,
+        gram: FloatArray,
+        *,
+        group: tuple[FloatArray, int],
+    ) -> FloatArray:
+        from soffit.factorize import _kernels
+
+        A = self._A
+        kernel = _kernels.sweep_sparse if self._few else _kernels.sweep_supported
+        return np.asarray(
+            kernel(
+                A.indptr, A.indices, A.data, *self._side.arrays,
+                W, U, *group, self._theta, s, gram, rows.start, rows.stop,
+            )
+        )  # fmt: skip
+
+    def halve(self, W: FloatArray, U: FloatArray) -> bool:
+        if self._at_once:
+            U += self._before
+            U *= 0.5
+            self._restore(W, U)
+        return self._at_once
 
     def undo(self, W: FloatArray, U: FloatArray) -> bool:
         if not self._at_once:
             return False
         U[:] = self._before
-        # Rows without any tie have never moved.
-        tied = self._theta > 0
-        W[tied] = make_rows_sum_to_one(U[tied])
+        self._restore(W, U)
         self._at_once = False
         return True
+
+    def _restore(self, W: FloatArray, U: FloatArray) -> None:
+        """W of U; rows without any tie have never moved."""
+        theta = self._theta[:, None]
+        np.divide(U, theta, out=W, where=theta > 0)
 
 
 class _DenseSweep:
@@ -216,6 +266,9 @@ class _DenseSweep:
                 first, rows, *self._products, *self._side.arrays, W, U, old, self._theta, s, gram
             )
         return total
+
+    def halve(self, W: FloatArray, U: FloatArray) -> bool:
+        return False
 
     def undo(self, W: FloatArray, U: FloatArray) -> bool:
         return False
