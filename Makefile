@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?= -n 2
+BENCH ?= $(filter-out benchmarks/scale.py,$(wildcard benchmarks/[a-z]*.py))
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -18,7 +19,8 @@ help:
 	@echo "make test    run the tests (PYTEST_ARGS='-n 0 -k inputs' chooses some)"
 	@echo "make lint    check style, types and import order"
 	@echo "make format  let ruff repair what it can"
-	@echo "make bench   run the benchmarks"
+	@echo "make bench   run the benchmarks, without scale.py, which takes more than an hour"
+	@echo "             (BENCH=benchmarks/scale.py runs that one)"
 	@echo "make clean   remove .venv and everything generated"
 
 install: $(STAMP)
@@ -49,9 +51,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 bench: $(STAMP)
-	@set -e; for script in benchmarks/*.py; do \
-	  if [ -f "$$script" ]; then echo "$$script"; $(BIN)/python "$$script"; fi; \
-	done
+	@set -e; for script in $(BENCH); do echo "$$script"; $(BIN)/python "$$script"; done
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -68,7 +68,7 @@ class NeighborIndex:
         """Search the neighbours of all rows of X by Euclidean distance."""
         points, shift, size = _standard(X)
         order, bounds, normals, offsets = _tree(points, 0, n_jobs, keep_planes=True)
-        points = points[order]
+        points = np.take(points, order, axis=0)
         length = max(n_neighbors + _SPARE, _SHORTEST_LIST)
         lists = _first_lists(points, bounds, length, n_jobs)
         judge = _Judge.dense(points, n_neighbors, n_jobs)
