@@ -197,23 +197,27 @@ def _overlap(
     """Jaccard overlap of neighbour lists; none at all counts as half a member, to keep the edge."""
     from soffit.affinity._search_kernel import shared_neighbors
 
-    def count(part: range) -> IntArray:
-        edges = slice(part.start, part.stop)
-        return np.asarray(shared_neighbors(own, other, row[edges], column[edges]))
+    overlap = np.empty(len(row))
 
-    parts = each(count, pieces(len(row), _EDGES), n_jobs)
-    shared = np.maximum(np.concatenate([np.zeros(0, dtype=np.int64), *parts]), 0.5)
-    return np.asarray(shared / (own.shape[1] + other.shape[1] - shared))
+    def compare(part: range) -> None:
+        edges = slice(part.start, part.stop)
+        shared = np.maximum(shared_neighbors(own, other, row[edges], column[edges]), 0.5)
+        overlap[edges] = shared / (own.shape[1] + other.shape[1] - shared)
+
+    each(compare, pieces(len(row), _EDGES), n_jobs)
+    return overlap
 
 
 def _local_scale(values: FloatArray) -> FloatArray:
     """Distance to the 7th neighbour; the smallest positive one where copies make that zero."""
     if values.shape[1] == 0:
         return np.ones(len(values), dtype=values.dtype)
-    scale = values[:, min(_SCALE_NEIGHBOR, values.shape[1]) - 1]
-    positive = np.where((values > 0) & np.isfinite(values), values, np.inf).min(axis=1)
-    scale = np.where((scale > 0) & np.isfinite(scale), scale, positive)
-    return np.where(np.isfinite(scale), scale, 1.0).astype(values.dtype)
+    scale = values[:, min(_SCALE_NEIGHBOR, values.shape[1]) - 1].copy()
+    other = np.flatnonzero(~((scale > 0) & np.isfinite(scale)))
+    rest = values[other]
+    positive = np.where((rest > 0) & np.isfinite(rest), rest, np.inf).min(axis=1)
+    scale[other] = np.where(np.isfinite(positive), positive, 1.0)
+    return scale
 
 
 def _locally_scaled(distance: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ from soffit.memberships._mixture import SeededMixture, fit_seeded_mixture
 from soffit.memberships._nonnegative_rows import NonnegativeRows
 from soffit.memberships._pairs import with_pairs
 from soffit.memberships._registry import Extension, extension
+from soffit.memberships._top import top_memberships
 from soffit.memberships._tree import ClusterTree, Level
 from soffit.memberships._walk import Walk, random_walk, sharpen, walk_length
 
@@ -33,6 +34,7 @@ __all__ = [
     "random_walk",
     "sharpen",
     "soften",
+    "top_memberships",
     "walk_length",
     "with_pairs",
 ]
