@@ -100,17 +100,17 @@ def test_fractions_identify_nothing(tmp_path):
     assert source.columns == ("index", "x")
 
 
-@pytest.mark.parametrize(("impute", "value"), [("median", 2.0), ("mean", 4.0)])
+@pytest.mark.parametrize(("impute", "value"), [("median", 2.5), ("mean", 3.75)])
 def test_gaps_are_filled(tmp_path, impute, value):
-    path = save(tmp_path, "x,y,c\n1,1,a\n2,inf,a\n9,2,\n,3,b\n")
+    path = save(tmp_path, "x,y,c\n1,1,a\n2,inf,a\n9,2,\n,3,b\n3,4,a\n")
     source = read(path, impute=impute)
     assert source.data[3, 0] == value
-    assert source.data[1, 1] == 2.0
-    assert source.data[2, 2:].tolist() == [1, 0]
+    assert source.data[1, 1] == 2.5
+    assert source.data[2, 2:].tolist() == [0.75, 0.25]
     said = " ".join(source.notes)
     assert f"set to the {impute} in 'x' (1), 'y' (1)" in said
     assert "Infinite values count as missing, in 'y' (1)" in said
-    assert "most common value of its column in 'c' (1)" in said
+    assert "a bit of every value, as common as it is, in 'c' (1)" in said
 
 
 def test_rows_with_gaps_are_left_out_and_the_others_keep_their_numbers(tmp_path):
@@ -123,7 +123,7 @@ def test_rows_with_gaps_are_left_out_and_the_others_keep_their_numbers(tmp_path)
 
 
 def test_gaps_in_text_count_too(tmp_path):
-    with pytest.raises(DataError, match=r"missing in 'c=a' \(1\)"):
+    with pytest.raises(DataError, match=r"missing in 'c' \(1\), of 4.*--drop 'c'"):
         read(save(tmp_path, "x,c\n1,a\n2,\n3,b\n4,a\n"))
 
 

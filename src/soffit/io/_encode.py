@@ -71,6 +71,12 @@ def split_categories(
     return chosen, notes
 
 
+def sources(names: Sequence[str], chosen: Mapping[str, Category]) -> list[str]:
+    """The column of the file that each column of the table comes from."""
+    encoded = {f"{name}={value}": name for name, item in chosen.items() for value in item.values}
+    return [encoded.get(name, name) for name in names]
+
+
 def encode_note(chosen: Mapping[str, Category]) -> list[str]:
     """What to say about the columns that were encoded."""
     if not chosen:
@@ -87,6 +93,8 @@ def assemble(
     numbers: FloatArray,
     number_names: Sequence[str],
     chosen: Mapping[str, Category],
+    *,
+    fill: bool,
 ) -> tuple[FloatArray, list[str]]:
     """Numbers and encoded text side by side, in the order of the file."""
     if not chosen:
@@ -102,35 +110,41 @@ def assemble(
             table[:, len(names)] = numbers[:, place[name]]
             names.append(name)
         elif name in chosen:
-            for value, column in _one_hot(chosen[name]):
+            for value, column in _one_hot(chosen[name], fill=fill):
                 table[:, len(names)] = column
                 names.append(f"{name}={value}")
     return table, names
 
 
-def _one_hot(category: Category) -> Iterable[tuple[str, NDArray[np.float64]]]:
-    """A column for each value, in alphabetical order; unknown values are gaps in all of them."""
+def _one_hot(category: Category, *, fill: bool) -> Iterable[tuple[str, NDArray[np.float64]]]:
+    """A column for each value, in alphabetical order; unknown values are gaps in all of them.
+
+    Or they are filled with the shares of the values: whoever got the most common value instead
+    would lie far from the others of its kind, and might pass for a cluster.
+    """
     codes = category.codes
     if codes is None:
         return
     for value in sorted(category.values):
         column = (codes == category.values[value]).astype(np.float64)
-        column[codes < 0] = np.nan
+        column[codes < 0] = column[codes >= 0].mean() if fill else np.nan
         yield value, column
 
 
-def fill_categories(chosen: Mapping[str, Category], impute: str | None) -> list[str]:
-    """With a rule for gaps, missing text becomes the most common value of its column."""
-    if impute not in ("median", "mean"):
+def gaps_note(chosen: Mapping[str, Category], impute: str | None) -> list[str]:
+    """What to say about missing text; see `_one_hot` for what is done about it."""
+    filled = [
+        f"{shown(name)} ({int((item.codes < 0).sum()):,})"
+        for name, item in chosen.items()
+        if item.codes is not None and (item.codes < 0).any()
+    ]
+    if not filled or not is_filled(impute):
         return []
-    filled = []
-    for name, category in chosen.items():
-        codes = category.codes
-        if codes is None or not (codes < 0).any():
-            continue
-        common = int(np.bincount(codes[codes >= 0]).argmax())
-        filled.append(f"{shown(name)} ({int((codes < 0).sum()):,})")
-        category.parts = [np.where(codes < 0, common, codes).astype(np.int32)]
-    if not filled:
-        return []
-    return [f"Missing text was set to the most common value of its column in {listed(filled)}."]
+    return [
+        f"Missing text counts as a bit of every value, as common as it is, in {listed(filled)}."
+    ]
+
+
+def is_filled(impute: str | None) -> bool:
+    """Whether gaps get values, rather than being refused or left out."""
+    return impute in ("median", "mean")

@@ -41,7 +41,8 @@ def fill_gaps(
 ) -> tuple[FloatArray, NDArray[np.intp] | None, list[str]]:
     """A table without gaps, the rows kept if some were dropped, and what to say about it.
 
-    X itself is filled where values are missing: it was made for this table.
+    Columns that come from one column of the file have its name. X itself is filled where values are
+    missing: it was made for this table.
     """
     missing, infinite = _counts(X)
     if not (missing.any() or infinite.any()):
@@ -113,5 +114,5 @@ def _refusal(
 
 
 def _by_column(names: Sequence[str], counts: NDArray[np.intp]) -> str:
-    order = np.flatnonzero(counts).tolist()
-    return listed(f"{shown(names[position])} ({counts[position]:,})" for position in order)
+    by_name = {names[position]: counts[position] for position in np.flatnonzero(counts).tolist()}
+    return listed(f"{shown(name)} ({count:,})" for name, count in by_name.items())

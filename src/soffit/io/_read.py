@@ -67,7 +67,7 @@ def read(
         The column of known labels; it is not used as a feature.
     impute : {None, "median", "mean", "drop"}, default=None
         What to do about missing and infinite values: refuse the file and name the columns, fill in
-        a number (text gets its most common value), or leave out the rows.
+        a number (text counts as a bit of every value, as common as it is), or leave out the rows.
     text : {"auto", "onehot", "drop"}, default="auto"
         Columns of text become a column of 0 and 1 for each value. With "auto" those with many
         distinct values and dates are left out; with "onehot" none is, with "drop" all are.

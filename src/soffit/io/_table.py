@@ -15,8 +15,10 @@ from soffit.io._encode import (
     TextRule,
     assemble,
     encode_note,
-    fill_categories,
+    gaps_note,
+    is_filled,
     most_values,
+    sources,
     split_categories,
 )
 from soffit.io._errors import DataError, check_names, listed, shown
@@ -73,12 +75,13 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
     chosen, said = split_categories(
         rows.path, found.categories, found.n_rows, choice.text, named=ids is not None
     )
-    notes += [*said, *encode_note(chosen), *fill_categories(chosen, choice.impute)]
-    X, names = assemble(rows.path, roles.features, found.numbers, roles.numbers, chosen)
+    notes += [*said, *encode_note(chosen), *gaps_note(chosen, choice.impute)]
+    fill = is_filled(choice.impute)
+    X, names = assemble(rows.path, roles.features, found.numbers, roles.numbers, chosen, fill=fill)
     if ask:
         ask_if_square(rows.path, X, names, ids)
     X, names = _without_empty(rows, X, names, notes)
-    X, selected, said = fill_gaps(rows.path, X, names, choice.impute)
+    X, selected, said = fill_gaps(rows.path, X, sources(names, chosen), choice.impute)
     notes += said
     truth = None if roles.label is None else text_array(found.texts[roles.label])
     id_name = roles.id or "id"
