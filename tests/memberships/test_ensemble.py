@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soffit.memberships import carried_over, combine, entropy, pair_agreement
+from soffit.memberships import carried_over, combine, entropy, pair_agreement, soften
+from soffit.memberships._ensemble import power_to_agree
 
 
 def random_members(seed, n=20, k=3, r=4, concentration=0.4):
@@ -99,3 +100,22 @@ def test_corrections_are_carried_over(storage):
     np.testing.assert_allclose(result[1], [0.6, 0.4])
     # Nothing falls below zero.
     np.testing.assert_allclose(result[2], [1.0, 0.0])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**31))
+def test_power_leaves_no_more_sureness_than_agreement(seed):
+    rng = np.random.default_rng(seed)
+    memberships = rng.dirichlet([0.2, 0.2, 0.2], size=50)
+    labels = np.where(rng.random(50) < 0.3, 0, memberships.argmax(axis=1))
+    power = power_to_agree(memberships, labels)
+    softened = soften(memberships, power)
+    agreement = np.mean(memberships.argmax(axis=1) == labels)
+    assert 0 < power <= 1
+    assert np.array_equal(softened.argmax(axis=1), memberships.argmax(axis=1))
+    assert softened.max(axis=1).mean() <= agreement + 1e-2
+
+
+def test_modest_memberships_keep_their_power():
+    memberships = np.array([[0.6, 0.4], [0.3, 0.7], [0.8, 0.2]])
+    assert power_to_agree(memberships, np.array([0, 1, 0])) == 1.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from soffit.datasets import make_gaussians
+from soffit.datasets import make_gaussians, make_student_t
 from soffit.memberships import _mixture, fit_seeded_mixture
 from soffit.metrics import posterior_distance
 
@@ -211,3 +211,65 @@ def test_same_bytes_every_time_and_input_left_alone(rng, n_columns):
     assert first.tobytes() == again.tobytes()
     assert np.array_equal(X, before[0])
     assert np.array_equal(labels, before[1])
+
+
+# --- which mixture is taken ----------------------------------------------------------------------
+
+
+def test_heavy_tails_are_recognised():
+    sample = make_student_t(1500, separation=5.0, random_state=67)
+    mixture, P = fitted(sample.X, sample.posterior.argmax(axis=1), 3)
+    assert mixture.tails is not None
+    assert mixture.trust > 0.9
+    assert posterior_distance(sample.posterior, P) < 0.03
+    gaussian = make_gaussians(1500, separation=4.0, random_state=67)
+    assert fitted(gaussian.X, gaussian.posterior.argmax(axis=1), 3)[0].tails is None
+
+
+def test_common_covariance_is_recognised():
+    sample = make_gaussians(900, separation=4.0, random_state=71)
+    mixture, _ = fitted(sample.X, sample.posterior.argmax(axis=1), 3)
+    assert np.array_equal(mixture.whitening[0], mixture.whitening[1])
+    sample = make_gaussians(900, covariance="full", separation=4.0, random_state=71)
+    mixture, _ = fitted(sample.X, sample.posterior.argmax(axis=1), 3)
+    assert not np.allclose(mixture.whitening[0], mixture.whitening[1])
+
+
+def test_shapes_that_differ_call_for_all_directions(rng):
+    # Three clusters at one place in all but one of ten directions, of different shapes.
+    labels = np.repeat([0, 1, 2], 500)
+    scale = np.exp(rng.normal(size=(3, 10)) / 2)
+    X = rng.normal(size=(1500, 10)) * scale[labels]
+    X[:, 0] += 3.0 * labels
+    mixture, P = fitted(X, labels, 3)
+    assert mixture.means.shape[1] == 10
+    assert np.mean(P.argmax(axis=1) == labels) > 0.9
+    # One shape for all: the directions in which places differ are enough.
+    X = rng.normal(size=(1500, 10))
+    X[:, 0] += 5.0 * labels
+    assert fitted(X, labels, 3)[0].means.shape[1] == 3
+
+
+def test_many_directions_do_not_hide_pieces(rng):
+    # A ring around a ball, and eight columns that say nothing.
+    angle = rng.uniform(0, 2 * np.pi, 600)
+    ring = 6 * np.stack([np.cos(angle), np.sin(angle)], axis=1) + 0.4 * rng.normal(size=(600, 2))
+    X = np.hstack([np.vstack([ring, rng.normal(size=(300, 2))]), 0.5 * rng.normal(size=(900, 8))])
+    labels = np.repeat([0, 1], [600, 300])
+    mixture, P = fitted(X, labels, 2)
+    assert np.sum(mixture.owner == 0) > 1
+    assert np.mean(P.argmax(axis=1) == labels) > 0.98
+
+
+def test_no_surer_than_the_clusters_bear_out(rng):
+    X = rng.normal(size=(600, 2)) + np.repeat([[0.0, 0.0], [9.0, 0.0]], 300, axis=0)
+    labels = np.repeat([0, 1], 300)
+    clear, P = fitted(X, labels, 2)
+    assert clear.power == 1.0
+    assert P.max(axis=1).mean() > 0.99
+    # One object in five is said to be in the other cluster, where nothing of its kind is.
+    wrong = np.where(np.arange(600) % 5 == 0, 1 - labels, labels)
+    doubtful, P = fitted(X, wrong, 2)
+    assert doubtful.power < 1.0
+    agreement = np.mean(P.argmax(axis=1) == wrong)
+    assert P.max(axis=1).mean() == pytest.approx(agreement, abs=0.01)

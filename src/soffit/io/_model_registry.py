@@ -189,6 +189,8 @@ PARTS: dict[str, Entry] = {
             "means": "float g d",
             "whitening": "float g d d",
             "trust": "float",
+            "tails": "float?",
+            "power": "float?",
         },
     ),
     "Level": Entry(

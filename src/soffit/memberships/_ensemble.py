@@ -181,6 +181,15 @@ def _weighted(parts: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
     return total
 
 
+def power_to_agree(memberships: FloatArray, labels: IntArray) -> float:
+    """The largest power that leaves no more sureness than agreement with the labels.
+
+    Memberships that contradict one label in ten have no reason to be sure of more than nine.
+    """
+    agreement = float(np.mean(memberships.argmax(axis=1) == labels))
+    return _largest_power([memberships], np.ones(1), agreement)
+
+
 def _largest_power(parts: Sequence[FloatArray], weights: FloatArray, target: float) -> float:
     def excess(power: float) -> float:
         average = _weighted([soften(part, power) for part in parts], weights)

@@ -1,31 +1,37 @@
-"""Memberships from densities: a Gaussian mixture that begins at given clusters and stays near.
+"""Memberships from densities: a mixture that begins at given clusters and stays near.
 
 A factorization knows which objects belong together; how far two clusters overlap in space is a
-question about densities. Every cluster is described by a few Gaussians of its own; a handful of EM
-steps fits them jointly. More steps would let the mixture walk away from the clusters.
+question about densities. Every cluster is described by a few pieces of its own, Gaussian or with
+heavier tails; a handful of EM steps fits them jointly. More steps would let the mixture walk away
+from the clusters.
 """
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
+from soffit.memberships._ensemble import power_to_agree, soften
+from soffit.memberships._mixture_steps import Pieces, fit_pieces, n_parameters
 from soffit.memberships._projection import Projection
 
-# Gaussians a cluster: the number with the best Bayesian information criterion is taken.
-_PIECES = (1, 2, 4, 8)
-_EM_STEPS = 10
+# Clusters are cut into two, four and eight pieces, but none of fewer objects than this.
+_HALVINGS = (1, 2, 3)
+_FEWEST_TO_CUT = 4
+# Degrees of freedom of the pieces, Gaussian or with heavy tails, and the mean fourth power of
+# their whitened residuals, squares cut off at 9.
+_TAILS = {np.inf: 2.89, 4.0: 7.33}
+# Share of the penalty of the Bayesian information criterion. Covariances that are drawn together
+# have fewer free parameters than are counted.
+_PENALTY = 0.5
 _MOST_OBJECTS = 4000
 _FEW_OBJECTS = 20
 # Directions are found from at most so many objects.
 _MOST_PROJECTED = 2**17
-# Entries of the largest working array.
-_BLOCK_ENTRIES = 2**19
 # Objects that one thread evaluates at a time.
 _ROWS = 2**14
 
@@ -43,49 +49,121 @@ class SeededMixture:
     n_clusters: int
     # How much the mixture should count beside other evidence, from 0 to 1.
     trust: float
+    # Degrees of freedom of Student's t; None for Gaussians.
+    tails: float | None = None
+    # Softens the posterior as far as the clusters that it began at do not bear it out.
+    power: float = 1.0
 
     def memberships(self, X: FloatArray) -> FloatArray:
-        """Posterior probability of each cluster, the sum over the cluster's own Gaussians."""
+        """Softened posterior of each cluster, the sum over the cluster's own pieces."""
+        tails = np.inf if self.tails is None else self.tails
+        mixture = Pieces(self.log_weights, self.means, self.whitening, tails)
         indicator = (self.owner[:, None] == np.arange(self.n_clusters)).astype(np.float64)
         result = np.empty((len(X), self.n_clusters), dtype=X.dtype)
 
         def evaluate(rows: range) -> None:
             part = slice(rows.start, rows.stop)
             Z = np.asarray(self.projection.apply(X[part]), dtype=np.float64)
-            shares, _ = _posterior(Z, self.means, self.whitening, self.log_weights)
-            summed = shares @ indicator
-            result[part] = summed / summed.sum(axis=1, keepdims=True)
+            summed = mixture.shares(Z) @ indicator
+            result[part] = soften(summed / summed.sum(axis=1, keepdims=True), self.power)
 
         each(evaluate, pieces(len(X), _ROWS))
         return result
 
 
+class _Space(NamedTuple):
+    """Directions, the objects in them, and by tails what other directions add to a criterion."""
+
+    projection: Projection
+    Z: FloatArray
+    rest: dict[float, float]
+
+
+class _Candidate(NamedTuple):
+    """A fitted mixture, the cluster of each piece, and its criterion, the less the better."""
+
+    criterion: float
+    space: _Space
+    owner: IntArray
+    found: Pieces
+
+
 def fit_seeded_mixture(
     X: FloatArray, labels: IntArray, n_clusters: int, *, random_state: int
 ) -> SeededMixture:
-    """Fit the mixture that begins at `labels`, on a sample of the objects if there are many."""
+    """Fit the mixture that begins at `labels`, on a sample of the objects if there are many.
+
+    One piece a cluster is tried with Gaussian and with heavy tails, with covariances of their own
+    and with a common one, in the few directions in which clusters differ in place and in all
+    leading principal ones, where their shapes may differ as well. Several pieces a cluster are
+    tried with the best tails in the few directions. An information criterion decides.
+    """
     every = -(-len(X) // _MOST_PROJECTED)
-    projection = Projection.of(X[::every], labels[::every], n_clusters)
+    whole = Projection.principal(X[::every])
+    few = whole.toward(X[::every], labels[::every], n_clusters)
     rng = np.random.default_rng(random_state)
     if len(X) > _MOST_OBJECTS:
         chosen = _sample(labels, rng)
         X, labels = X[chosen], labels[chosen]
-    Z = np.asarray(projection.apply(X), dtype=np.float64)
-    best: tuple[float, SeededMixture] | None = None
-    for n_pieces in _PIECES:
-        owner, responsibility = _seed(Z, labels, n_clusters, n_pieces, random_state)
-        means, whitening, weights, likelihood = _expectation_maximisation(Z, responsibility)
-        d = Z.shape[1]
-        n_parameters = len(owner) * (1 + d + d * (d + 1) / 2)
-        criterion = n_parameters * np.log(len(Z)) - 2.0 * likelihood
-        if best is None or criterion < best[0]:
-            trust = _trust(Z, means, whitening, np.log(weights))
-            mixture = SeededMixture(
-                projection, owner, np.log(weights), means, whitening, n_clusters, trust
-            )
-            best = (criterion, mixture)
-    assert best is not None
-    return best[1]
+    spaces = _spaces(few, whole, X)
+    owner, members = _seed(spaces[0].Z, labels, 0)
+    candidates = [
+        _candidate(space, owner, members, tails, common=common)
+        for space in spaces
+        for tails in _TAILS
+        for common in (False, True)
+    ]
+    tails = min(candidates, key=_criterion).found.tails
+    for halvings in _HALVINGS:
+        owner, members = _seed(spaces[0].Z, labels, halvings)
+        candidates.append(_candidate(spaces[0], owner, members, tails))
+    best = min(candidates, key=_criterion)
+    mixture = SeededMixture(
+        best.space.projection,
+        best.owner,
+        best.found.log_weights,
+        best.found.means,
+        best.found.whitening,
+        n_clusters,
+        _trust(best.space.Z, best.found),
+        None if np.isinf(best.found.tails) else best.found.tails,
+    )
+    return replace(mixture, power=power_to_agree(mixture.memberships(X), labels))
+
+
+def _spaces(few: Projection, whole: Projection, X: FloatArray) -> list[_Space]:
+    """The few directions and, if there are more, all of them.
+
+    What the few leave out is taken to be alike for all clusters: a single Gaussian, given the few
+    directions, whose density is the joint over the marginal one. This makes the criteria of both
+    comparable.
+    """
+    none = dict.fromkeys(_TAILS, 0.0)
+    Z = np.asarray(few.apply(X), dtype=np.float64)
+    if few.directions.shape == whole.directions.shape:
+        return [_Space(few, Z, none)]
+    everything = _Space(whole, np.asarray(whole.apply(X), dtype=np.float64), none)
+    part = _Space(few, Z, none)
+    owner, members = np.zeros(1, dtype=np.int64), np.ones((len(X), 1))
+    rest = {
+        tails: _candidate(everything, owner, members, tails).criterion
+        - _candidate(part, owner, members, tails).criterion
+        for tails in _TAILS
+    }
+    return [_Space(few, Z, rest), everything]
+
+
+def _candidate(
+    space: _Space, owner: IntArray, members: FloatArray, tails: float, *, common: bool = False
+) -> _Candidate:
+    found, likelihood = fit_pieces(space.Z, members, tails, common=common)
+    n, d = space.Z.shape
+    penalty = _PENALTY * n_parameters(len(owner), d, common=common) * np.log(n)
+    return _Candidate(penalty - 2.0 * likelihood + space.rest[tails], space, owner, found)
+
+
+def _criterion(candidate: _Candidate) -> float:
+    return candidate.criterion
 
 
 def _sample(labels: IntArray, rng: np.random.Generator) -> IntArray:
@@ -96,101 +174,42 @@ def _sample(labels: IntArray, rng: np.random.Generator) -> IntArray:
     return np.sort(np.concatenate([chosen, *few]))
 
 
-def _seed(
-    Z: FloatArray, labels: IntArray, n_clusters: int, pieces: int, random_state: int
-) -> tuple[IntArray, FloatArray]:
-    """Cut every cluster into pieces by k-means; returns each piece's cluster and its members."""
-    piece = np.zeros(len(Z), dtype=np.int64)
-    owner: list[int] = []
-    for c in range(n_clusters):
-        members = np.flatnonzero(labels == c)
-        if len(members):
-            part = _split(Z[members], min(pieces, max(len(members) // 2, 1)), random_state)
-            piece[members] = len(owner) + part
-            owner += [c] * (int(part.max()) + 1)
-    responsibility = np.zeros((len(Z), len(owner)))
-    responsibility[np.arange(len(Z)), piece] = 1.0
-    return np.array(owner), responsibility
+def _seed(Z: FloatArray, labels: IntArray, halvings: int) -> tuple[IntArray, FloatArray]:
+    """Cut every cluster in two, some times over; returns each piece's cluster and its members."""
+    owner: IntArray
+    piece: IntArray
+    owner, piece = np.unique(labels, return_inverse=True)
+    for _ in range(halvings):
+        owner, piece = _halved(Z, owner, piece)
+    members = np.zeros((len(Z), len(owner)))
+    members[np.arange(len(Z)), piece] = 1.0
+    return owner, members
 
 
-def _split(Z: FloatArray, pieces: int, random_state: int) -> IntArray:
-    distinct = len(np.unique(Z, axis=0)) if pieces > 1 else 1
-    pieces = min(pieces, distinct)
-    if pieces == 1:
-        return np.zeros(len(Z), dtype=np.int64)
-    from sklearn.cluster import KMeans
-
-    with warnings.catch_warnings():
-        # Points that differ hardly more than by rounding may leave a piece empty.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        part = KMeans(pieces, n_init=1, random_state=random_state).fit_predict(Z)
-    return np.unique(part, return_inverse=True)[1]
-
-
-def _expectation_maximisation(
-    Z: FloatArray, responsibility: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """A fixed number of EM steps; d + 1 pseudo-points draw covariances to the pooled one."""
-    d = Z.shape[1]
-    products = (Z[:, :, None] * Z[:, None, :]).reshape(len(Z), d * d)
-    for _ in range(_EM_STEPS + 1):
-        means, whitening, weights = _maximise(Z, products, responsibility)
-        responsibility, likelihood = _posterior(Z, means, whitening, np.log(weights))
-    return means, whitening, weights, likelihood
+def _halved(Z: FloatArray, owner: IntArray, piece: IntArray) -> tuple[IntArray, IntArray]:
+    """Every piece cut at its mean, across the direction in which it is longest."""
+    order = np.argsort(piece, kind="stable")
+    owners, piece = list(owner), piece.copy()
+    for members in np.split(order, np.cumsum(np.bincount(piece))[:-1]):
+        if len(members) < _FEWEST_TO_CUT:
+            continue
+        centred = Z[members] - Z[members].mean(axis=0)
+        longest = np.linalg.eigh(centred.T @ centred)[1][:, -1]
+        beyond = members[centred @ longest > 0.0]
+        if 0 < len(beyond) < len(members):
+            owners.append(owner[piece[members[0]]])
+            piece[beyond] = len(owners) - 1
+    return np.array(owners), piece
 
 
-def _trust(
-    Z: FloatArray, means: FloatArray, whitening: FloatArray, log_weights: FloatArray
-) -> float:
-    """1 where the fitted pieces look Gaussian, less the more they do not.
+def _trust(Z: FloatArray, found: Pieces) -> float:
+    """1 where the fitted pieces look as they should, less the more they do not.
 
-    Whitened residuals of a Gaussian piece have fourth moments of 3 (2.89 when squares are cut off
-    at 9, which keeps outliers from deciding). Lines, rings cut into pieces and uniform regions
+    The whitened residuals of a Gaussian piece have fourth moments of 3 (2.89 when squares are cut
+    off at 9, which keeps outliers from deciding). Lines, rings cut into pieces and uniform regions
     deviate by 1 to 2, and their mixture has no say in where clusters end.
     """
-    pieces, _ = _posterior(Z, means, whitening, log_weights)
-    own = pieces.argmax(axis=1)
-    noise = np.einsum("nij,nj->ni", whitening[own], Z - means[own])
-    moment = np.mean(np.minimum(noise**2, 9.0) ** 2, axis=0)
-    return float(1.0 / max(np.mean(np.abs(moment - 2.89)), 1.0))
-
-
-def _maximise(
-    Z: FloatArray, products: FloatArray, responsibility: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    n, d = Z.shape
-    mass = responsibility.sum(axis=0) + 1e-10
-    means = (responsibility.T @ Z) / mass[:, None]
-    scatter = (responsibility.T @ products).reshape(-1, d, d)
-    scatter -= mass[:, None, None] * means[:, :, None] * means[:, None, :]
-    pooled = scatter.sum(axis=0) / n
-    covariance = (scatter + (d + 1) * pooled) / (mass + d + 1)[:, None, None]
-    # A constant direction has no spread at all: a trace of noise keeps it invertible.
-    covariance += (1e-9 * abs(np.trace(pooled)) / d + 1e-12) * np.eye(d)
-    whitening = np.linalg.inv(np.linalg.cholesky(covariance))
-    return means, whitening, mass / mass.sum()
-
-
-def _posterior(
-    Z: FloatArray, means: FloatArray, whitening: FloatArray, log_weights: FloatArray
-) -> tuple[FloatArray, float]:
-    """Probability of every Gaussian for every object, and the log likelihood of all objects."""
-    g, d = means.shape
-    # One product whitens all objects for all Gaussians: L (z - mean) = L z - L mean.
-    stacked = whitening.reshape(g * d, d)
-    shift = np.einsum("gij,gj->gi", whitening, means)
-    constant = log_weights + np.log(np.diagonal(whitening, axis1=1, axis2=2)).sum(axis=1)
-    constant = constant - 0.5 * d * np.log(2 * np.pi)
-    result = np.empty((len(Z), g))
-    likelihood = 0.0
-    step = max(_BLOCK_ENTRIES // (g * d), 1)
-    for first in range(0, len(Z), step):
-        rows = slice(first, first + step)
-        noise = (Z[rows] @ stacked.T).reshape(-1, g, d) - shift
-        joint = constant - 0.5 * np.einsum("ngd,ngd->ng", noise, noise)
-        largest = joint.max(axis=1, keepdims=True)
-        density = np.exp(joint - largest)
-        total = density.sum(axis=1, keepdims=True)
-        result[rows] = density / total
-        likelihood += float((largest + np.log(total)).sum())
-    return result, likelihood
+    own = found.shares(Z).argmax(axis=1)
+    noise = np.einsum("nij,nj->ni", found.whitening[own], Z - found.means[own])
+    moment = np.mean(np.minimum(noise**2, 9.0) ** 2, axis=0) / _TAILS[found.tails]
+    return float(1.0 / max(2.89 * np.mean(np.abs(moment - 1.0)), 1.0))

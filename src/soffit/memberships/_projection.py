@@ -17,23 +17,31 @@ _SHRINKAGE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """An affine map from features to at most max(k - 1, 3) discriminating directions."""
+    """An affine map from features to a few directions."""
 
     center: FloatArray
     directions: FloatArray
 
     @classmethod
     def of(cls, X: FloatArray, labels: IntArray, n_clusters: int) -> Projection:
-        """Principal components first, then the discriminant directions of the labels."""
+        """At most max(k - 1, 3) directions in which the labels' clusters differ in place."""
+        return cls.principal(X).toward(X, labels, n_clusters)
+
+    @classmethod
+    def principal(cls, X: FloatArray) -> Projection:
+        """The leading principal components; all columns as they are where there are few."""
         center = X.mean(axis=0, dtype=np.float64)
-        spread = (X - center).std(axis=0)
         if X.shape[1] <= _FEW_COLUMNS:
-            size = float(spread.max()) or 1.0
+            size = float((X - center).std(axis=0).max()) or 1.0
             return cls(center, np.eye(X.shape[1]) / size)
-        components = _principal_directions(X - center)
-        Z = (X - center) @ components
-        turned = _discriminant_directions(Z, labels, n_clusters)
-        return cls(center, components @ turned)
+        return cls(center, _principal_directions(X - center))
+
+    def toward(self, X: FloatArray, labels: IntArray, n_clusters: int) -> Projection:
+        """The discriminant directions of the labels among these; all where there are few."""
+        if X.shape[1] <= _FEW_COLUMNS:
+            return self
+        turned = _discriminant_directions(self.apply(X), labels, n_clusters)
+        return Projection(self.center, self.directions @ turned)
 
     def apply(self, X: FloatArray) -> FloatArray:
         """Coordinates of the objects in the chosen directions."""

@@ -44,8 +44,12 @@ if TYPE_CHECKING:
 
 # Smoothing draws memberships together; this power undoes it inside clusters.
 _SHARPNESS = 1.5
-# Partitions are sometimes wrong where nothing in the data says so; this power allows for it.
+# Partitions are sometimes wrong where nothing in the graph says so; this power allows for it.
 _MODESTY = 0.9
+# Weight of a mixture, beside the walk, whose pieces look as they should; and where there are
+# pairs, which shape the graph's clusters but are not known to densities.
+_MIXTURE_SHARE = 0.8
+_SHARE_WITH_PAIRS = 0.5
 # On a dense matrix every step costs n^2 k, and few are needed: its spectral gap is wide.
 _MOST_DENSE_STEPS = 64
 # A mixture of more clusters would have too few objects for each, and cost more than the fit.
@@ -67,9 +71,9 @@ class SoftClustering(SimilarityClustering):
     from a partition chosen without labels among several spectral ones. One scale a cluster makes
     the loss of a hard partition a normalized cut, so that large and small clusters are served
     alike. Memberships are the rows of W after a random walk whose length follows the spectral
-    gap; for features with Euclidean distances they are averaged with the posterior of a Gaussian
-    mixture that starts at the clusters and stays near them. With `resamples` they are averaged
-    over fits to parts of the objects, too, and softened to the agreement of these fits.
+    gap; for features with Euclidean distances they are averaged with the posterior of a mixture
+    that starts at the clusters and stays near them. With `resamples` they are averaged over fits
+    to parts of the objects, too, and softened to the agreement of these fits.
 
     Parameters
     ----------
@@ -382,14 +386,14 @@ class SoftClustering(SimilarityClustering):
     ) -> FloatArray:
         """Memberships from a walk and, for features, the mixture.
 
-        A power undoes the evening out of the walk. Objects that had nowhere to walk keep the
-        prior, unless the mixture knows more.
+        A power undoes the evening out of the walk; a smaller one where the walk is alone. Objects
+        that had nowhere to walk keep the prior, unless the mixture knows more.
         """
         linked = np.asarray(block.sum(axis=1)).reshape(-1, 1) > 0
         mixed = np.where(linked, sharpen(walked, _SHARPNESS), walked)
-        if self._mixture is not None and features is not None:
-            share = self._mixture.trust / 2
-            mixed = (1 - share) * mixed + share * self._mixture.memberships(features)
-            linked = np.ones_like(linked)
-        mixed = np.asarray(mixed, dtype=walked.dtype)
-        return np.where(linked, soften(mixed, _MODESTY), mixed)
+        if self._mixture is None or features is None:
+            return np.where(linked, soften(mixed, _MODESTY), walked)
+        share = _MIXTURE_SHARE if self._side is None else _SHARE_WITH_PAIRS
+        share *= self._mixture.trust
+        mixed = (1 - share) * mixed + share * self._mixture.memberships(features)
+        return np.asarray(mixed, dtype=walked.dtype)
