@@ -9,7 +9,6 @@ from scipy.special import gammaln
 
 from soffit._typing import FloatArray
 
-_EM_STEPS = 10
 # Entries of the largest working array.
 _BLOCK_ENTRIES = 2**19
 
@@ -30,13 +29,13 @@ class Pieces(NamedTuple):
 
 
 def fit_pieces(
-    Z: FloatArray, members: FloatArray, tails: float, *, common: bool = False
+    Z: FloatArray, members: FloatArray, tails: float, n_steps: int, *, common: bool = False
 ) -> tuple[Pieces, float]:
-    """A fixed number of EM steps from given members; the pieces and the log likelihood."""
+    """A fixed number of EM steps after given members; the pieces and the log likelihood."""
     d = Z.shape[1]
     products = (Z[:, :, None] * Z[:, None, :]).reshape(len(Z), d * d)
     shares, pull = members, members
-    for _ in range(_EM_STEPS + 1):
+    for _ in range(n_steps + 1):
         pieces = _maximise(Z, products, shares, pull, tails, common=common)
         shares, pull, likelihood = _expect(Z, pieces)
     return pieces, likelihood
