@@ -52,9 +52,9 @@ def accuracies(means: dict[tuple[str, str, str], float], sets: list[str]) -> Any
         figure,
         "Accuracy on seven UCI sets, published and ours",
         ["mean over the runs", "dotted: the published SoF"],
-        height=760,
+        height=900,
     )
     figure.update_xaxes(range=[0, 1.02], dtick=0.25, title_text="accuracy")
-    figure.update_yaxes(autorange="reversed")
-    figure.update_layout(legend={"orientation": "h", "x": 0.7, "y": 1.13, "xanchor": "left"})
+    figure.update_yaxes(autorange="reversed", dtick=1)
+    figure.update_layout(legend={"orientation": "h", "x": 0.7, "y": 1.11, "xanchor": "left"})
     return figure
