@@ -29,7 +29,7 @@ _SHORTEST_LIST = 20
 _LISTED_BY = 10
 _MOST_ROUNDS = 12
 # Rounds end at this share of true neighbours in the sample, or when they change hardly anything.
-_ENOUGH = 0.92
+_ENOUGH = 0.9
 _FEW_CHANGES = 0.002
 _ASKED = 15
 _SAMPLE = 256

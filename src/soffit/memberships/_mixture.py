@@ -111,16 +111,22 @@ def fit_seeded_mixture(
         X, labels = X[chosen], labels[chosen]
     spaces = _spaces(few, whole, X, n_steps)
     owner, members = _seed(spaces[0].Z, labels, 0)
-    candidates = [
-        _candidate(space, owner, members, tails, n_steps, common=common)
-        for space in spaces
-        for tails in _TAILS
-        for common in (False, True)
+    kinds = [
+        (space, tails, common) for space in spaces for tails in _TAILS for common in (False, True)
     ]
+
+    def fit_kind(kind: tuple[_Space, float, bool]) -> _Candidate:
+        space, tails, common = kind
+        return _candidate(space, owner, members, tails, n_steps, common=common)
+
+    candidates = each(fit_kind, kinds)
     tails = min(candidates, key=_criterion).found.tails
-    for halvings in _HALVINGS:
-        owner, members = _seed(spaces[0].Z, labels, halvings)
-        candidates.append(_candidate(spaces[0], owner, members, tails, n_steps))
+
+    def fit_cut(halvings: int) -> _Candidate:
+        return _candidate(spaces[0], *_seed(spaces[0].Z, labels, halvings), tails, n_steps)
+
+    # The longest work first, so that no thread has to wait for it.
+    candidates += each(fit_cut, sorted(_HALVINGS, reverse=True))
     best = min(candidates, key=_criterion)
     mixture = SeededMixture(
         best.space.projection,
