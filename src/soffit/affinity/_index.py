@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 
-_N_TREES = 5
+_N_TREES = 10
 _LEAF = 64
 # Points are compared in so many ranges at least, and subtrees grown in pieces of so many points.
 _RANGE = 2**14
