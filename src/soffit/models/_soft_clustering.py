@@ -46,13 +46,8 @@ if TYPE_CHECKING:
 _SHARPNESS = 1.5
 # Partitions are sometimes wrong where nothing in the graph says so; this power allows for it.
 _MODESTY = 0.9
-# Weight of a mixture, beside the walk, whose pieces look as they should, and steps of its EM.
+# Weight of a mixture, beside the walk, whose pieces look as they should.
 _MIXTURE_SHARE = 0.8
-_EM_STEPS = 10
-# Pairs shape the graph's clusters, but densities do not know them: left to themselves they would
-# walk back to the clusters that the pairs have corrected.
-_SHARE_WITH_PAIRS = 0.5
-_STEPS_WITH_PAIRS = 0
 # On a dense matrix every step costs n^2 k, and few are needed: its spectral gap is wide.
 _MOST_DENSE_STEPS = 64
 # A mixture of more clusters would have too few objects for each, and cost more than the fit.
@@ -348,7 +343,6 @@ class SoftClustering(SimilarityClustering):
                 rows.argmax(axis=1),
                 self.n_clusters_,
                 random_state=int(random_state.randint(_SEEDS)),
-                n_steps=_EM_STEPS if self._side is None else _STEPS_WITH_PAIRS,
             )
         result = self._calibrated(self._walk.memberships, graph, self._features)
         self._features = None
@@ -397,7 +391,6 @@ class SoftClustering(SimilarityClustering):
         mixed = np.where(linked, sharpen(walked, _SHARPNESS), walked)
         if self._mixture is None or features is None:
             return np.where(linked, soften(mixed, _MODESTY), walked)
-        share = _MIXTURE_SHARE if self._side is None else _SHARE_WITH_PAIRS
-        share *= self._mixture.trust
+        share = _MIXTURE_SHARE * self._mixture.trust
         mixed = (1 - share) * mixed + share * self._mixture.memberships(features)
         return np.asarray(mixed, dtype=walked.dtype)
