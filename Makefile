@@ -19,7 +19,7 @@ help:
 	@echo "make test    run the tests (PYTEST_ARGS='-n 0 -k inputs' chooses some)"
 	@echo "make lint    check style, types and import order"
 	@echo "make format  let ruff repair what it can"
-	@echo "make bench   run the benchmarks, without scale.py, which takes more than an hour"
+	@echo "make bench   run the benchmarks, but for scale.py, which takes long"
 	@echo "             (BENCH=benchmarks/scale.py runs that one)"
 	@echo "make clean   remove .venv and everything generated"
 

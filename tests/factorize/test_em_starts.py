@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from tests.reference.relations import planted_graph, relation_problem
+from tests.reference.threads import printed_with_one_and_two_threads
 
 from soffit.factorize._em import bipartite_rows, solve_em
 from soffit.factorize._em_starts import (
@@ -81,6 +78,7 @@ _THREADS = """
 import hashlib
 import numpy as np
 from tests.reference.relations import planted_graph, relation_problem
+from tests.reference.threads import printed_with_one_and_two_threads
 from soffit.factorize import _em_relations
 from soffit.factorize._em_starts import solve_em_from_starts
 _em_relations._SMALL = 0
@@ -96,17 +94,4 @@ print(digest.hexdigest())
 
 
 def test_bytes_do_not_depend_on_the_number_of_threads():
-    digests = set()
-    for threads in ("1", "2"):
-        names = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
-        environment = os.environ | dict.fromkeys(names, threads) | {"OPENBLAS_NUM_THREADS": "1"}
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-        run = subprocess.run(
-            [sys.executable, "-c", _THREADS],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=environment,
-        )
-        digests.add(run.stdout)
-    assert len(digests) == 1
+    assert len(printed_with_one_and_two_threads(_THREADS)) == 1

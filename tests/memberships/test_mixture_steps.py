@@ -34,7 +34,7 @@ def densities(Z, pieces):
 @pytest.mark.parametrize("common", [False, True])
 def test_shares_and_likelihood_agree_with_scipy(drawn, tails, common):
     Z, members = drawn
-    pieces, likelihood = fit_pieces(Z, members, tails, 10, common=common)
+    pieces, likelihood = fit_pieces(Z, members, tails, common=common)
     joint = densities(Z, pieces)
     total = joint.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(pieces.shares(Z), joint / total, atol=1e-9)
@@ -45,13 +45,15 @@ def test_shares_and_likelihood_agree_with_scipy(drawn, tails, common):
 def test_more_steps_raise_the_likelihood(drawn, tails):
     Z, members = drawn
     # Without pseudo-points every step is a maximum, and EM never falls.
-    likelihoods = [fit_pieces(Z, members, tails, steps, common=True)[1] for steps in range(12)]
+    likelihoods = [
+        fit_pieces(Z, members, tails, common=True, n_steps=steps)[1] for steps in range(12)
+    ]
     assert np.all(np.diff(likelihoods) > -1e-9 * abs(likelihoods[0]))
 
 
 def test_without_steps_pieces_describe_their_members(drawn):
     Z, members = drawn
-    pieces, _ = fit_pieces(Z, members, np.inf, 0)
+    pieces, _ = fit_pieces(Z, members, np.inf, n_steps=0)
     np.testing.assert_allclose(pieces.means, [Z[:120].mean(axis=0), Z[120:].mean(axis=0)])
     np.testing.assert_allclose(np.exp(pieces.log_weights), [0.5, 0.5])
 
@@ -61,8 +63,8 @@ def test_heavy_tails_resist_an_outlier(drawn):
     far = np.vstack([Z, [[500.0] * 3]])
     shift = {}
     for tails in (np.inf, 4.0):
-        with_it, _ = fit_pieces(far, np.ones((121, 1)), tails, 10)
-        without, _ = fit_pieces(Z, np.ones((120, 1)), tails, 10)
+        with_it, _ = fit_pieces(far, np.ones((121, 1)), tails)
+        without, _ = fit_pieces(Z, np.ones((120, 1)), tails)
         shift[tails] = np.abs(with_it.means - without.means).max()
     assert shift[np.inf] > 4.0
     assert shift[4.0] < 0.1

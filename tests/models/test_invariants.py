@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from tests.reference.threads import printed_with_one_and_two_threads
 
 from soffit.datasets import Sample, make_gaussians
 from soffit.metrics import adjusted_rand
@@ -161,18 +160,4 @@ print(digest.hexdigest())
 
 
 def test_bytes_do_not_depend_on_the_number_of_threads() -> None:
-    import os
-
-    digests = set()
-    for threads in ("1", "2"):
-        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-        environment = os.environ | dict.fromkeys(names, threads)
-        run = subprocess.run(
-            [sys.executable, "-c", _THREADS],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=environment,
-        )
-        digests.add(run.stdout)
-    assert len(digests) == 1
+    assert len(printed_with_one_and_two_threads(_THREADS, blas=True)) == 1

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from time import perf_counter
 from typing import Any
 
@@ -15,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.reference.threads import printed_with_one_and_two_threads
 
 from soffit.affinity import NeighborGraph
 from soffit.affinity._random_walk import random_walk
@@ -452,16 +451,7 @@ print(digest.hexdigest())
 
 
 def test_bytes_do_not_depend_on_the_number_of_threads() -> None:
-    import os
-
-    digests = set()
-    for threads in ("1", "2"):
-        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-        environment = os.environ | dict.fromkeys(names, threads)
-        command = [sys.executable, "-c", _THREADS]
-        run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-        digests.add(run.stdout)
-    assert len(digests) == 1
+    assert len(printed_with_one_and_two_threads(_THREADS, blas=True)) == 1
 
 
 # --- what the paper promises ----------------------------------------------------------------------

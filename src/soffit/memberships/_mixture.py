@@ -19,7 +19,6 @@ from soffit.memberships._ensemble import power_to_agree, soften
 from soffit.memberships._mixture_steps import Pieces, fit_pieces, n_parameters
 from soffit.memberships._projection import Projection
 
-_EM_STEPS = 10
 # Clusters are cut into two, four and eight pieces, but none of fewer objects than this.
 _HALVINGS = (1, 2, 3)
 _FEWEST_TO_CUT = 4
@@ -90,12 +89,9 @@ class _Candidate(NamedTuple):
 
 
 def fit_seeded_mixture(
-    X: FloatArray, labels: IntArray, n_clusters: int, *, random_state: int, n_steps: int = _EM_STEPS
+    X: FloatArray, labels: IntArray, n_clusters: int, *, random_state: int
 ) -> SeededMixture:
     """Fit the mixture that begins at `labels`, on a sample of the objects if there are many.
-
-    After `n_steps` steps of EM it has found its own clusters near by; with 0 it describes the given
-    ones.
 
     One piece a cluster is tried with Gaussian and with heavy tails, with covariances of their own
     and with a common one, in the few directions in which clusters differ in place and in all
@@ -109,7 +105,7 @@ def fit_seeded_mixture(
     if len(X) > _MOST_OBJECTS:
         chosen = _sample(labels, rng)
         X, labels = X[chosen], labels[chosen]
-    spaces = _spaces(few, whole, X, n_steps)
+    spaces = _spaces(few, whole, X)
     owner, members = _seed(spaces[0].Z, labels, 0)
     kinds = [
         (space, tails, common) for space in spaces for tails in _TAILS for common in (False, True)
@@ -117,13 +113,13 @@ def fit_seeded_mixture(
 
     def fit_kind(kind: tuple[_Space, float, bool]) -> _Candidate:
         space, tails, common = kind
-        return _candidate(space, owner, members, tails, n_steps, common=common)
+        return _candidate(space, owner, members, tails, common=common)
 
     candidates = each(fit_kind, kinds)
     tails = min(candidates, key=_criterion).found.tails
 
     def fit_cut(halvings: int) -> _Candidate:
-        return _candidate(spaces[0], *_seed(spaces[0].Z, labels, halvings), tails, n_steps)
+        return _candidate(spaces[0], *_seed(spaces[0].Z, labels, halvings), tails)
 
     # The longest work first, so that no thread has to wait for it.
     candidates += each(fit_cut, sorted(_HALVINGS, reverse=True))
@@ -141,7 +137,7 @@ def fit_seeded_mixture(
     return replace(mixture, power=power_to_agree(mixture.memberships(X), labels))
 
 
-def _spaces(few: Projection, whole: Projection, X: FloatArray, n_steps: int) -> list[_Space]:
+def _spaces(few: Projection, whole: Projection, X: FloatArray) -> list[_Space]:
     """The few directions and, if there are more, all of them.
 
     What the few leave out is taken to be alike for all clusters: a single Gaussian, given the few
@@ -156,23 +152,17 @@ def _spaces(few: Projection, whole: Projection, X: FloatArray, n_steps: int) -> 
     part = _Space(few, Z, none)
     owner, members = np.zeros(1, dtype=np.int64), np.ones((len(X), 1))
     rest = {
-        tails: _candidate(everything, owner, members, tails, n_steps).criterion
-        - _candidate(part, owner, members, tails, n_steps).criterion
+        tails: _candidate(everything, owner, members, tails).criterion
+        - _candidate(part, owner, members, tails).criterion
         for tails in _TAILS
     }
     return [_Space(few, Z, rest), everything]
 
 
 def _candidate(
-    space: _Space,
-    owner: IntArray,
-    members: FloatArray,
-    tails: float,
-    n_steps: int,
-    *,
-    common: bool = False,
+    space: _Space, owner: IntArray, members: FloatArray, tails: float, *, common: bool = False
 ) -> _Candidate:
-    found, likelihood = fit_pieces(space.Z, members, tails, n_steps, common=common)
+    found, likelihood = fit_pieces(space.Z, members, tails, common=common)
     n, d = space.Z.shape
     penalty = _PENALTY * n_parameters(len(owner), d, common=common) * np.log(n)
     return _Candidate(penalty - 2.0 * likelihood + space.rest[tails], space, owner, found)

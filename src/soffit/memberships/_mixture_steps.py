@@ -9,6 +9,7 @@ from scipy.special import gammaln
 
 from soffit._typing import FloatArray
 
+_EM_STEPS = 10
 # Entries of the largest working array.
 _BLOCK_ENTRIES = 2**19
 
@@ -29,7 +30,12 @@ class Pieces(NamedTuple):
 
 
 def fit_pieces(
-    Z: FloatArray, members: FloatArray, tails: float, n_steps: int, *, common: bool = False
+    Z: FloatArray,
+    members: FloatArray,
+    tails: float,
+    *,
+    common: bool = False,
+    n_steps: int = _EM_STEPS,
 ) -> tuple[Pieces, float]:
     """A fixed number of EM steps after given members; the pieces and the log likelihood."""
     d = Z.shape[1]
