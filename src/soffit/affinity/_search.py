@@ -15,7 +15,8 @@ import scipy.sparse as sp
 
 from soffit._threads import each, n_threads
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit.affinity._index import NeighborIndex, sparse_neighbors
+from soffit.affinity._index import NeighborIndex
+from soffit.affinity._sparse_index import sparse_neighbors
 
 # Below this many columns a k-d tree beats comparing all pairs.
 _TREE_COLUMNS = 8

@@ -124,8 +124,6 @@ PARTS: dict[str, Entry] = {
             "tree.2": "int N+2 <n+1",
             "members": "int n m -1<n",
             "squares": "float n m",
-            "others": "int n r <n",
-            "count": "int n <r+1",
             "shift": "float d",
             "size": "float",
             "recall": "float",

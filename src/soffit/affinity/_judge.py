@@ -1,0 +1,42 @@
+"""How many of the true neighbours are found: measured on a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from soffit._threads import each, pieces
+from soffit._typing import FloatArray, IntArray
+
+_SAMPLE = 256
+_COMPARED_AT_ONCE = 64
+
+# Fills the lists and squares of a range of the chosen objects by comparing them with all others.
+Comparison = Callable[[range, IntArray, IntArray, FloatArray], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """The true neighbours of a sample of the objects."""
+
+    chosen: IntArray
+    members: IntArray
+
+    @classmethod
+    def of(cls, n: int, n_neighbors: int, compare: Comparison, n_jobs: int | None) -> Judge:
+        """Compare a sample of n objects with all of them."""
+        size = min(_SAMPLE, n)
+        chosen = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+        members = np.full((size, n_neighbors), -1, dtype=np.int32)
+        squares = np.full((size, n_neighbors), np.inf, dtype=np.float32)
+        parts = pieces(size, _COMPARED_AT_ONCE)
+        each(lambda part: compare(part, chosen, members, squares), parts, n_jobs)
+        return cls(chosen, members)
+
+    def recall(self, members: IntArray) -> float:
+        """Share of the true neighbours that the lists contain."""
+        n_neighbors = self.members.shape[1]
+        listed = members[self.chosen, :n_neighbors]
+        return float((self.members[:, :, None] == listed[:, None, :]).any(axis=2).mean())
