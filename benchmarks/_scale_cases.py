@@ -6,7 +6,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from _claims import Row
-from _scale_growth import CHECKED, RECALL_HEADER, RECALL_NOTE, check_recall, recall_cells
+from _scale_growth import (
+    CHECKED,
+    RECALL_HEADER,
+    RECALL_NOTE,
+    SLACK,
+    check_recall,
+    recall_cells,
+)
 from _scale_methods import OWN
 from _scale_plan import (
     Plan,
@@ -15,6 +22,7 @@ from _scale_plan import (
     at_most_memory,
     at_most_seconds,
     count,
+    ratio_at_most,
     times_faster,
 )
 from _scale_report import FIT_HEADER, Section, fit_cells, phase_section
@@ -46,6 +54,22 @@ def sheets(plan: Plan) -> None:
         at_least(case, CHECKED, checked.figure("true_recall"), 0.9),
         accuracy_not_below(case, own, {"the exact graph": exact}, 0.01),
     )
+
+
+def overlap(plan: Plan) -> None:
+    """Clusters that overlap: what soft clustering is for, and where a mixture converges slowly."""
+    k = plan.clusters(10)
+    for n in (plan.size(100_000), plan.size(1_000_000)):
+        methods = ["SoftClustering", *plan.peers("GaussianMixture", "MiniBatchKMeans")]
+        fits = {method: plan.fit(method, "overlapping", n, k) for method in methods}
+        title = f"Overlapping clusters: n = {count(n)}, 16 columns, {k} clusters"
+        _tell_fits(plan, title, fits)
+        case, own = f"{count(n)} x 16, overlapping, k={k}", fits["SoftClustering"]
+        mixture = fits.get("GaussianMixture")
+        plan.ask(
+            ratio_at_most(case, "time over that of GaussianMixture", own, mixture, 1.5),
+            accuracy_not_below(case, own, {"GaussianMixture": mixture}, SLACK),
+        )
 
 
 def many_clusters(plan: Plan) -> None:

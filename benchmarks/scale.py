@@ -27,7 +27,7 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from _scale_cases import graph, many_clusters, predict, real, same_bytes, sheets, threads
+from _scale_cases import graph, many_clusters, overlap, predict, real, same_bytes, sheets, threads
 from _scale_growth import growth
 from _scale_plan import Plan
 from _scale_report import claims_section, write_page, write_plot
@@ -38,6 +38,7 @@ SIZES = ("1e3", "1e4", "1e5", "1e6", "1e7")
 PRIMED = 30_000
 CASES: dict[str, Callable[[Plan], None]] = {
     "growth": growth,
+    "overlap": overlap,
     "sheets": sheets,
     "many": many_clusters,
     "graph": graph,
