@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, multivariate_t
 
-from soffit.memberships._mixture_steps import fit_pieces, n_parameters
+from soffit.memberships._mixture_steps import begin_fit, moments_of, n_parameters
 
 
 @pytest.fixture
@@ -28,6 +28,11 @@ def densities(Z, pieces):
             density = multivariate_t(mean, shape, df=pieces.tails).pdf(Z)
         found.append(np.exp(log_weight) * density)
     return np.stack(found, axis=1)
+
+
+def fit_pieces(Z, members, tails, *, common=False, n_steps=10):
+    fit = begin_fit(moments_of(Z), members, tails, common=common).advanced(n_steps)
+    return fit.pieces, fit.log_likelihood
 
 
 @pytest.mark.parametrize("tails", [np.inf, 4.0, 11.0])
@@ -73,3 +78,11 @@ def test_heavy_tails_resist_an_outlier(drawn):
 def test_parameters_are_counted():
     assert n_parameters(4, 3) == 4 * (1 + 3 + 6)
     assert n_parameters(4, 3, common=True) == 4 * (1 + 3) + 6
+
+
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_moments_are_products_coordinates_and_one(d):
+    Z = np.random.default_rng(3).normal(size=(5, d))
+    for z, found in zip(Z, moments_of(Z), strict=True):
+        row, column = np.triu_indices(d)
+        np.testing.assert_allclose(found, [*np.outer(z, z)[row, column], *z, 1.0])

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+# Ranks are looked at in groups of so many: most groups hold nothing near.
+_GROUP = 16
+
 
 @njit(cache=True, nogil=True)
 def nearest_by_rank(ranks, reach, rows, reference, n_neighbors, margin):
@@ -23,9 +26,14 @@ def nearest_by_rank(ranks, reach, rows, reference, n_neighbors, margin):
     who = np.empty(n_neighbors, dtype=np.int64)
     for i in range(m):
         lowest[:] = np.inf
-        for j in range(n):
-            if ranks[i, j] < lowest[-1]:
-                _insert(lowest, candidates, ranks[i, j], j)
+        whole = n // _GROUP * _GROUP
+        for first in range(0, whole, _GROUP):
+            n_low = np.int32(0)
+            for b in range(_GROUP):
+                n_low += np.int32(ranks[i, first + b] < lowest[-1])
+            if n_low > 0:
+                _keep_lowest(ranks[i], first, first + _GROUP, lowest, candidates)
+        _keep_lowest(ranks[i], whole, n, lowest, candidates)
         limit = np.inf
         # Ranks that overflowed are not numbers: the list is not full, and nobody is ruled out.
         if lowest[-1] < np.inf:
@@ -36,6 +44,13 @@ def nearest_by_rank(ranks, reach, rows, reference, n_neighbors, margin):
         indices[i] = who
         distances[i] = np.sqrt(best)
     return indices, distances
+
+
+@njit(cache=True, nogil=True)
+def _keep_lowest(ranks, first, last, lowest, candidates):
+    for j in range(first, last):
+        if ranks[j] < lowest[-1]:
+            _insert(lowest, candidates, ranks[j], j)
 
 
 @njit(cache=True, nogil=True)

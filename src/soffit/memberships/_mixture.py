@@ -16,9 +16,17 @@ import numpy as np
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit.memberships._ensemble import power_to_agree, soften
-from soffit.memberships._mixture_steps import Pieces, fit_pieces, n_parameters
+from soffit.memberships._mixture_steps import (
+    Fit,
+    Pieces,
+    begin_fit,
+    moments_of,
+    n_parameters,
+)
 from soffit.memberships._projection import Projection
 
+# EM steps; a few of them tell which kinds of mixture cannot become the best.
+_FIRST_STEPS, _STEPS = 3, 10
 # Clusters are cut into two, four and eight pieces, but none of fewer objects than this.
 _HALVINGS = (1, 2, 3)
 _FEWEST_TO_CUT = 4
@@ -76,16 +84,31 @@ class _Space(NamedTuple):
 
     projection: Projection
     Z: FloatArray
+    moments: FloatArray
     rest: dict[float, float]
 
 
 class _Candidate(NamedTuple):
-    """A fitted mixture, the cluster of each piece, and its criterion, the less the better."""
+    """A kind of mixture: the cluster of each piece, and the fit so far."""
 
-    criterion: float
     space: _Space
     owner: IntArray
-    found: Pieces
+    fit: Fit
+    # How much the criterion has fallen in the steps so far.
+    gain: float = 0.0
+
+    @property
+    def criterion(self) -> float:
+        """Minus twice the log likelihood and a penalty: the less, the better."""
+        n, d = self.space.Z.shape
+        count = n_parameters(len(self.owner), d, common=self.fit.common)
+        rest = self.space.rest[self.fit.pieces.tails]
+        return float(_PENALTY * count * np.log(n) - 2.0 * self.fit.log_likelihood + rest)
+
+    def advanced(self, n_steps: int) -> _Candidate:
+        """The candidate after some more EM steps."""
+        later = self._replace(fit=self.fit.advanced(n_steps))
+        return later._replace(gain=self.gain + self.criterion - later.criterion)
 
 
 def fit_seeded_mixture(
@@ -111,28 +134,33 @@ def fit_seeded_mixture(
         (space, tails, common) for space in spaces for tails in _TAILS for common in (False, True)
     ]
 
-    def fit_kind(kind: tuple[_Space, float, bool]) -> _Candidate:
+    def begin_kind(kind: tuple[_Space, float, bool]) -> _Candidate:
         space, tails, common = kind
-        return _candidate(space, owner, members, tails, common=common)
+        fit = begin_fit(space.moments, members, tails, common=common)
+        return _Candidate(space, owner, fit).advanced(_FIRST_STEPS)
 
-    candidates = each(fit_kind, kinds)
-    tails = min(candidates, key=_criterion).found.tails
+    candidates = _promising(each(begin_kind, kinds))
+    candidates = each(lambda one: one.advanced(_STEPS - _FIRST_STEPS), candidates)
+    tails = min(candidates, key=_criterion).fit.pieces.tails
 
     def fit_cut(halvings: int) -> _Candidate:
-        return _candidate(spaces[0], *_seed(spaces[0].Z, labels, halvings), tails)
+        own, cut = _seed(spaces[0].Z, labels, halvings)
+        fit = begin_fit(spaces[0].moments, cut, tails)
+        return _Candidate(spaces[0], own, fit).advanced(_STEPS)
 
     # The longest work first, so that no thread has to wait for it.
     candidates += each(fit_cut, sorted(_HALVINGS, reverse=True))
     best = min(candidates, key=_criterion)
+    found = best.fit.pieces
     mixture = SeededMixture(
         best.space.projection,
         best.owner,
-        best.found.log_weights,
-        best.found.means,
-        best.found.whitening,
+        found.log_weights,
+        found.means,
+        found.whitening,
         n_clusters,
-        _trust(best.space.Z, best.found),
-        None if np.isinf(best.found.tails) else best.found.tails,
+        _trust(best.space.Z, found),
+        None if np.isinf(found.tails) else found.tails,
     )
     return replace(mixture, power=power_to_agree(mixture.memberships(X), labels))
 
@@ -145,27 +173,37 @@ def _spaces(few: Projection, whole: Projection, X: FloatArray) -> list[_Space]:
     comparable.
     """
     none = dict.fromkeys(_TAILS, 0.0)
-    Z = np.asarray(few.apply(X), dtype=np.float64)
+    part = _space(few, X, none)
     if few.directions.shape == whole.directions.shape:
-        return [_Space(few, Z, none)]
-    everything = _Space(whole, np.asarray(whole.apply(X), dtype=np.float64), none)
-    part = _Space(few, Z, none)
-    owner, members = np.zeros(1, dtype=np.int64), np.ones((len(X), 1))
+        return [part]
+    everything = _space(whole, X, none)
     rest = {
-        tails: _candidate(everything, owner, members, tails).criterion
-        - _candidate(part, owner, members, tails).criterion
+        tails: _criterion_of_one(everything, tails) - _criterion_of_one(part, tails)
         for tails in _TAILS
     }
-    return [_Space(few, Z, rest), everything]
+    return [part._replace(rest=rest), everything]
 
 
-def _candidate(
-    space: _Space, owner: IntArray, members: FloatArray, tails: float, *, common: bool = False
-) -> _Candidate:
-    found, likelihood = fit_pieces(space.Z, members, tails, common=common)
-    n, d = space.Z.shape
-    penalty = _PENALTY * n_parameters(len(owner), d, common=common) * np.log(n)
-    return _Candidate(penalty - 2.0 * likelihood + space.rest[tails], space, owner, found)
+def _space(projection: Projection, X: FloatArray, rest: dict[float, float]) -> _Space:
+    Z = np.asarray(projection.apply(X), dtype=np.float64)
+    return _Space(projection, Z, moments_of(Z), rest)
+
+
+def _criterion_of_one(space: _Space, tails: float) -> float:
+    """Criterion of a single piece of all objects; a Gaussian is found at once."""
+    fit = begin_fit(space.moments, np.ones((len(space.Z), 1)), tails)
+    one = _Candidate(space, np.zeros(1, dtype=np.int64), fit)
+    return one.advanced(0 if np.isinf(tails) else _STEPS).criterion
+
+
+def _promising(begun: list[_Candidate]) -> list[_Candidate]:
+    """All that may still become the best.
+
+    With one piece a cluster, steps change less and less: whoever would have to gain more than it
+    has so far is left behind. (Several pieces a cluster may sort themselves out late.)
+    """
+    least = min(one.criterion for one in begun)
+    return [one for one in begun if one.criterion - abs(one.gain) <= least]
 
 
 def _criterion(candidate: _Candidate) -> float:

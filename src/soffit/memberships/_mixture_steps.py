@@ -1,4 +1,9 @@
-"""Expectation and maximisation for mixtures of Gaussians, or of Student t with heavier tails."""
+"""Expectation and maximisation for mixtures of Gaussians, or of Student t with heavier tails.
+
+Both steps are one matrix product with the objects' moments: their coordinates, the products of
+these and a one. Pieces are made of weighted sums of moments, and squared distances to pieces are
+linear in them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,6 @@ from scipy.special import gammaln
 
 from soffit._typing import FloatArray
 
-_EM_STEPS = 10
 # Entries of the largest working array.
 _BLOCK_ENTRIES = 2**19
 
@@ -26,25 +30,45 @@ class Pieces(NamedTuple):
 
     def shares(self, Z: FloatArray) -> FloatArray:
         """Probability of every piece for every object."""
-        return _expect(Z, self)[0]
+        shares = np.empty((len(Z), len(self.means)))
+        step = max(_BLOCK_ENTRIES // moments_of(Z[:1]).shape[1], 1)
+        for first in range(0, len(Z), step):
+            rows = slice(first, first + step)
+            shares[rows] = _expect(moments_of(Z[rows]), self)[0]
+        return shares
 
 
-def fit_pieces(
-    Z: FloatArray,
-    members: FloatArray,
-    tails: float,
-    *,
-    common: bool = False,
-    n_steps: int = _EM_STEPS,
-) -> tuple[Pieces, float]:
-    """A fixed number of EM steps after given members; the pieces and the log likelihood."""
-    d = Z.shape[1]
-    products = (Z[:, :, None] * Z[:, None, :]).reshape(len(Z), d * d)
-    shares, pull = members, members
-    for _ in range(n_steps + 1):
-        pieces = _maximise(Z, products, shares, pull, tails, common=common)
-        shares, pull, likelihood = _expect(Z, pieces)
-    return pieces, likelihood
+class Fit(NamedTuple):
+    """Pieces after some steps, with what the next steps need."""
+
+    moments: FloatArray
+    shares: FloatArray
+    pull: FloatArray
+    common: bool
+    pieces: Pieces
+    log_likelihood: float
+
+    def advanced(self, n_steps: int) -> Fit:
+        """The fit after some more steps."""
+        fit = self
+        for _ in range(n_steps):
+            fit = _stepped(fit.moments, fit.shares, fit.pull, fit.pieces.tails, common=fit.common)
+        return fit
+
+
+def begin_fit(
+    moments: FloatArray, members: FloatArray, tails: float, *, common: bool = False
+) -> Fit:
+    """The pieces that given members make, and their shares in the objects."""
+    return _stepped(moments, members, members, tails, common=common)
+
+
+def _stepped(
+    moments: FloatArray, shares: FloatArray, pull: FloatArray, tails: float, *, common: bool
+) -> Fit:
+    pieces = _maximise(moments, shares, pull, tails, common=common)
+    shares, pull, log_likelihood = _expect(moments, pieces)
+    return Fit(moments, shares, pull, common, pieces, log_likelihood)
 
 
 def n_parameters(n_pieces: int, d: int, *, common: bool = False) -> float:
@@ -52,24 +76,40 @@ def n_parameters(n_pieces: int, d: int, *, common: bool = False) -> float:
     return n_pieces * (1 + d) + (1 if common else n_pieces) * d * (d + 1) / 2
 
 
+def moments_of(Z: FloatArray) -> FloatArray:
+    """Products of the coordinates, row by row of the upper triangle, the coordinates and a one."""
+    n, d = Z.shape
+    moments = np.empty((n, d * (d + 1) // 2 + d + 1))
+    first = 0
+    for i in range(d):
+        np.multiply(Z[:, i : i + 1], Z[:, i:], out=moments[:, first : first + d - i])
+        first += d - i
+    moments[:, first:-1] = Z
+    moments[:, -1] = 1.0
+    return moments
+
+
+def _n_coordinates(moments: FloatArray) -> int:
+    # Of d coordinates there are (d + 1)(d + 2) / 2 moments.
+    return int(np.sqrt(2.0 * moments.shape[1])) - 1
+
+
 def _maximise(
-    Z: FloatArray,
-    products: FloatArray,
-    shares: FloatArray,
-    pull: FloatArray,
-    tails: float,
-    *,
-    common: bool,
+    moments: FloatArray, shares: FloatArray, pull: FloatArray, tails: float, *, common: bool
 ) -> Pieces:
     """Best pieces; d + 1 pseudo-points draw covariances of their own to the pooled one.
 
     For Student's t, objects pull the less the farther out they are (Peel & McLachlan 2000); the
     covariance is divided by the sum of pulls, which converges in fewer steps (Kent et al. 1994).
     """
-    d = Z.shape[1]
-    mass = pull.sum(axis=0) + 1e-10
-    means = (pull.T @ Z) / mass[:, None]
-    scatter = (pull.T @ products).reshape(-1, d, d)
+    d = _n_coordinates(moments)
+    sums = pull.T @ moments
+    mass = sums[:, -1] + 1e-10
+    means = sums[:, -1 - d : -1] / mass[:, None]
+    row, column = np.triu_indices(d)
+    scatter = np.empty((len(mass), d, d))
+    scatter[:, row, column] = sums[:, : len(row)]
+    scatter[:, column, row] = sums[:, : len(row)]
     scatter -= mass[:, None, None] * means[:, :, None] * means[:, None, :]
     pooled = scatter.sum(axis=0) / mass.sum()
     if common:
@@ -79,39 +119,36 @@ def _maximise(
     # A constant direction has no spread at all: a trace of noise keeps it invertible.
     covariance += (1e-9 * abs(np.trace(pooled)) / d + 1e-12) * np.eye(d)
     whitening = np.linalg.inv(np.linalg.cholesky(covariance))
-    weights = shares.sum(axis=0) + 1e-10
+    weights = sums[:, -1] if shares is pull else shares.sum(axis=0)
+    weights = weights + 1e-10
     return Pieces(np.log(weights / weights.sum()), means, whitening, tails)
 
 
-def _expect(Z: FloatArray, pieces: Pieces) -> tuple[FloatArray, FloatArray, float]:
+def _expect(moments: FloatArray, pieces: Pieces) -> tuple[FloatArray, FloatArray, float]:
     """Share of every piece in every object, how far it pulls, and the log likelihood of all."""
-    g, d = pieces.means.shape
-    tails = pieces.tails
-    # One product whitens all objects for all pieces: L (z - mean) = L z - L mean.
-    stacked = pieces.whitening.reshape(g * d, d)
-    shift = np.einsum("gij,gj->gi", pieces.whitening, pieces.means)
+    from soffit.memberships._mixture_kernels import share_out
+
+    d, tails = pieces.means.shape[1], pieces.tails
     scale = np.log(np.diagonal(pieces.whitening, axis1=1, axis2=2)).sum(axis=1)
     constant = pieces.log_weights + scale + _log_constant(d, tails)
-    shares = np.empty((len(Z), g))
-    pull = shares if np.isinf(tails) else np.empty((len(Z), g))
-    likelihood = 0.0
-    step = max(_BLOCK_ENTRIES // (g * d), 1)
-    for first in range(0, len(Z), step):
-        rows = slice(first, first + step)
-        noise = (Z[rows] @ stacked.T).reshape(-1, g, d) - shift
-        squares = np.einsum("ngd,ngd->ng", noise, noise)
-        if np.isinf(tails):
-            joint = constant - 0.5 * squares
-        else:
-            joint = constant - 0.5 * (tails + d) * np.log1p(squares / tails)
-        largest = joint.max(axis=1, keepdims=True)
-        density = np.exp(joint - largest)
-        total = density.sum(axis=1, keepdims=True)
-        shares[rows] = density / total
-        if pull is not shares:
-            pull[rows] = shares[rows] * ((tails + d) / (tails + squares))
-        likelihood += float((largest + np.log(total)).sum())
-    return shares, pull, likelihood
+    squares = moments @ _quadratic_forms(pieces).T
+    shares = np.empty_like(squares)
+    pull = shares if np.isinf(tails) else np.empty_like(squares)
+    return shares, pull, float(share_out(squares, constant, tails, d, shares, pull))
+
+
+def _quadratic_forms(pieces: Pieces) -> FloatArray:
+    """Coefficients of the moments in (z - mean)' A (z - mean), a row a piece."""
+    g, d = pieces.means.shape
+    precision = np.swapaxes(pieces.whitening, 1, 2) @ pieces.whitening
+    row, column = np.triu_indices(d)
+    slope = (precision @ pieces.means[:, :, None])[:, :, 0]
+    forms = np.empty((g, len(row) + d + 1))
+    # The products below the diagonal are those above it.
+    forms[:, : len(row)] = precision[:, row, column] * np.where(row == column, 1.0, 2.0)
+    forms[:, len(row) : -1] = -2.0 * slope
+    forms[:, -1] = (slope * pieces.means).sum(axis=1)
+    return forms
 
 
 def _log_constant(d: int, tails: float) -> float:

@@ -18,9 +18,9 @@ _SHARE_OF_GAP = 0.5
 _MOST_STEPS = 512
 # On larger graphs the steps are replaced by a polynomial of lower degree. The bound on its error is
 # wide: what is left out is of the order of 1e-6.
-_MANY_OBJECTS = 20_000
+_MANY_OBJECTS = 2000
 _ERROR = 1e-2
-_ROWS = 2**14
+_ROWS = 2**12
 
 
 def walk_length(eigenvalue: float) -> int:

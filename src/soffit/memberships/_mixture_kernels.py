@@ -1,0 +1,42 @@
+"""Compiled loop of the expectation step of mixtures."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# Pieces whose density is this far below the largest (as a logarithm) have no share that counts.
+_NEGLIGIBLE = -40.0
+
+
+@njit(cache=True, nogil=True)
+def share_out(squares, constant, tails, d, shares, pull):
+    """Fill the pieces' shares in every object and how far they pull; returns the log likelihood.
+
+    `squares` are distances to the pieces, `constant` the logarithms of weights and scales. For
+    infinite `tails` the pieces are Gaussian, and the shares are the pull.
+    """
+    n, g = squares.shape
+    is_gaussian = np.isinf(tails)
+    log_density = np.empty(g)
+    total_likelihood = 0.0
+    for i in range(n):
+        largest = -np.inf
+        for c in range(g):
+            square = max(squares[i, c], 0.0)
+            if is_gaussian:
+                log_density[c] = constant[c] - 0.5 * square
+            else:
+                log_density[c] = constant[c] - 0.5 * (tails + d) * np.log1p(square / tails)
+            largest = max(largest, log_density[c])
+        total = 0.0
+        for c in range(g):
+            below = log_density[c] - largest
+            shares[i, c] = np.exp(below) if below > _NEGLIGIBLE else 0.0
+            total += shares[i, c]
+        for c in range(g):
+            shares[i, c] /= total
+            if not is_gaussian:
+                pull[i, c] = shares[i, c] * (tails + d) / (tails + max(squares[i, c], 0.0))
+        total_likelihood += largest + np.log(total)
+    return total_likelihood
