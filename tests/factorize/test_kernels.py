@@ -28,7 +28,7 @@ from soffit.factorize._scale import association, exact_gram
 
 def solve_simplex(Q, c, start):
     w = np.array(start)
-    simplex_qp(Q, c, w, np.empty_like(w))
+    simplex_qp(Q, c, w, np.empty_like(w), 1e-9)
     return w
 
 

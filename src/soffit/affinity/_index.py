@@ -27,7 +27,8 @@ _SHORTEST_LIST = 20
 # Trees end at this share of true neighbours in the sample (a little above the 0.9 that is wanted,
 # as a sample may be lucky), or when they hardly help.
 ENOUGH = 0.91
-_MOST_TREES = 16
+# What a tree cuts apart, its own lists miss: with fewer trees whole walls of ties may be missing.
+_FEWEST_TREES, _MOST_TREES = 4, 16
 _LEAST_GAIN = 0.002
 # A new point asks at most so many others for their lists.
 _MOST_ASKED = 40
@@ -161,7 +162,7 @@ def _lists(
     judge = Judge.of(n, n_neighbors, compare, n_jobs)
     recall, before = judge.recall(members), -1.0
     for number in range(1, _MOST_TREES):
-        if recall >= ENOUGH or recall - before < _LEAST_GAIN:
+        if number >= _FEWEST_TREES and (recall >= ENOUGH or recall - before < _LEAST_GAIN):
             break
         tree = grow_tree(points, _LEAF, number, n_jobs)
         join(tree.order, tree.bounds)

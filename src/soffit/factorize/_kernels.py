@@ -11,13 +11,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# A row's problem is solved when the optimality gap falls below this share of its gradient.
+# A row's problem is solved when the optimality gap falls below this share of its gradient, or below
+# what single precision can tell apart where rows are kept in it.
 _GAP = 1e-9
 _MAX_STEPS_PER_CLUSTER = 100
 
 
 @njit(cache=True, nogil=True)
-def simplex_qp(Q, c, w, gradient):
+def simplex_qp(Q, c, w, gradient, gap_share):
     """Minimise w'Qw - 2c'w over the simplex by exact pair steps, from the given w, in place."""
     k = w.shape[0]
     size = 0.0
@@ -44,7 +45,7 @@ def simplex_qp(Q, c, w, gradient):
                     gain = step * (2.0 * difference - step * curvature)
                     if gain > best:
                         best, high = gain, a
-        if high < 0 or gap <= _GAP * size:
+        if high < 0 or gap <= gap_share * size:
             break
         difference = gradient[high] - gradient[low]
         curvature = max(Q[high, high] + Q[low, low] - 2.0 * Q[high, low], 1e-300)
@@ -84,7 +85,7 @@ def _move_row(i, b, r, W, U, theta, s, gram, Q, c, w, gradient):
         for d in range(k):
             gram[a, d] -= np.float64(U[i, a]) * np.float64(U[i, d])
             Q[a, d] = s[a] * s[d] * gram[a, d] if linked else 0.0
-    simplex_qp(Q, c, w, gradient)
+    simplex_qp(Q, c, w, gradient, max(_GAP, np.finfo(W.dtype).eps))
     for a in range(k):
         W[i, a] = w[a]
         U[i, a] = theta[i] * w[a]
@@ -206,7 +207,7 @@ def _move_supported(i, b, r, W, U, theta, s, gram, chosen):
                 d = chosen[y]
                 gram[a, d] -= np.float64(U[i, a]) * np.float64(U[i, d])
                 Q[x, y] = s[a] * s[d] * gram[a, d]
-    simplex_qp(Q, c, w, gradient)
+    simplex_qp(Q, c, w, gradient, max(_GAP, np.finfo(W.dtype).eps))
     for x in range(count):
         W[i, chosen[x]] = w[x]
         U[i, chosen[x]] = theta[i] * w[x]
@@ -283,7 +284,7 @@ def sweep_weighted(indptr, indices, data, weight, W, s):
             continue
         for a in range(k):
             w[a] = W[i, a]
-        simplex_qp(Q, c, w, gradient)
+        simplex_qp(Q, c, w, gradient, _GAP)
         for a in range(k):
             W[i, a] = w[a]
 
@@ -321,6 +322,6 @@ def solve_new_rows(Q, C, W):
         for a in range(k):
             c[a] = C[i, a]
             w[a] = W[i, a]
-        simplex_qp(Q, c, w, gradient)
+        simplex_qp(Q, c, w, gradient, _GAP)
         for a in range(k):
             W[i, a] = w[a]
