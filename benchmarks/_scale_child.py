@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 from _scale_data import Data, draw, planted_partition, sweep_graph
-from _scale_methods import FITS, NEIGHBORS, OWN, labels_of, search_by
+from _scale_methods import FITS, HNSW, NEIGHBORS, OWN, labels_of, search_by
 
 WARM_UP_ROWS, WARM_UP_CLUSTERS = 800, 3
 PRIMED_CLUSTERS = 10
 CHECKED, CHECK_BLOCK = 200, 2**14
+# Usual settings, which find about as many neighbours as the library does.
+LINKS, CONSTRUCTION, SEARCH = 16, 40, 32
 SWEEPS = 6
 
 
@@ -169,19 +171,13 @@ def predict(task: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def recall(task: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The library's neighbour lists against the true neighbours of some objects."""
-    from soffit.affinity._search import make_search
-
+    """Neighbour lists of the library, or of a peer, against the true ones of some objects."""
     data = draw(task["data"], task["n"], task["k"])
     X = data.X
+    search = SEARCHES[task["method"]]
     with search_by("approximate"):
-        make_search(X[:WARM_UP_ROWS], NEIGHBORS, metric="euclidean").neighbors(NEIGHBORS)
-
-    def search() -> Any:
-        made = make_search(X, NEIGHBORS, metric="euclidean")
-        return made.neighbors(NEIGHBORS)[0], made.recall
-
-    (lists, own), result = report.timed(search)
+        search(X[:WARM_UP_ROWS], task["threads"])
+    (lists, own), result = report.timed(lambda: search(X, task["threads"]))
     chosen = np.random.default_rng(task["n"]).choice(len(X), min(CHECKED, len(X)), replace=False)
     true = true_neighbors(X, chosen, NEIGHBORS)
     found = [np.isin(true[i], lists[chosen[i]]).mean() for i in range(len(chosen))]
@@ -190,6 +186,27 @@ def recall(task: dict[str, Any], report: Report) -> dict[str, Any]:
         "recall": None if own is None else float(own),
         "true_recall": float(np.mean(found)),
     }
+
+
+def own_search(X: Any, threads: int) -> tuple[Any, float]:
+    from soffit.affinity._search import make_search
+
+    made = make_search(X, NEIGHBORS, metric="euclidean")
+    return made.neighbors(NEIGHBORS)[0], made.recall
+
+
+def hnsw_search(X: Any, threads: int) -> tuple[Any, None]:
+    """Graph of small worlds; every object finds itself as well, which is left in the list."""
+    import faiss
+
+    faiss.omp_set_num_threads(threads)
+    index = faiss.IndexHNSWFlat(X.shape[1], LINKS)
+    index.hnsw.efConstruction, index.hnsw.efSearch = CONSTRUCTION, SEARCH
+    index.add(np.ascontiguousarray(X, dtype=np.float32))
+    return index.search(np.ascontiguousarray(X, dtype=np.float32), NEIGHBORS + 1)[1], None
+
+
+SEARCHES = {"": own_search, HNSW: hnsw_search}
 
 
 def true_neighbors(X: Any, chosen: Any, n_neighbors: int) -> Any:

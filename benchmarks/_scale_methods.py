@@ -12,6 +12,8 @@ from _scale_data import Data
 SEED = 7
 NEIGHBORS = 15
 EVERYTHING = 2**62
+# A neighbour search to compare with.
+HNSW = "faiss, HNSW"
 
 
 def soft(data: Data, threads: int) -> Any:
@@ -106,7 +108,8 @@ def labels_of(model: Any) -> Any:
 def installed(method: str) -> bool:
     from importlib.util import find_spec
 
-    return method != "hdbscan, soft" or find_spec("hdbscan") is not None
+    needed = {"hdbscan, soft": "hdbscan", HNSW: "faiss"}
+    return method not in needed or find_spec(needed[method]) is not None
 
 
 @contextmanager

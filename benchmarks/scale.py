@@ -117,7 +117,7 @@ def measure(plan: Plan, options: argparse.Namespace) -> None:
 
 def _setting(options: argparse.Namespace) -> list[str]:
     """How it was measured: paragraphs for the output and the page."""
-    names = ("numpy", "scipy", "scikit-learn", "numba", "hdbscan")
+    names = ("numpy", "scipy", "scikit-learn", "numba", "hdbscan", "faiss-cpu")
     versions = ", ".join(f"{name} {_version(name)}" for name in names)
     python = f"Python {platform.python_version()}"
     told = (__doc__ or "").split("\n\n")[1:3]
