@@ -48,6 +48,23 @@ def test_lists_hold_most_true_neighbors(rng, d):
     assert np.all(np.diff(distances, axis=1) >= 0)
 
 
+@pytest.mark.parametrize("d", [2, 4])
+def test_no_tree_builds_a_wall(rng, d):
+    """Neighbours on two sides of a plane of the first tree are found as well as any others."""
+    X = rng.normal(size=(3000, d))
+    index = NeighborIndex.of(X, 15)
+    normals, offsets, _ = index.tree
+    height = index.points @ normals[0]
+    side = np.empty(3000, dtype=bool)
+    side[index.order] = height < offsets[0]
+    true, _ = exact(X, 15)
+    found = index.neighbors(15)[0]
+    apart = side[:, None] != side[true]
+    assert apart.sum() > 500
+    is_found = (true[:, :, None] == found[:, None, :]).any(axis=2)
+    assert is_found[apart].mean() >= 0.95
+
+
 def test_new_points_find_most_of_their_neighbors(rng):
     X = rng.normal(size=(3000, 8))
     Y = rng.normal(size=(400, 8))
