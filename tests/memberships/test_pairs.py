@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from soffit.affinity import SideInformation
-from soffit.memberships import with_pairs
+from soffit.memberships import pair_log_likelihood, with_pairs
 
 
 def naive(P, Q, must, cannot, weight):
@@ -57,3 +57,19 @@ def test_rows_that_were_certain_stay_finite():
     assert np.isfinite(result).all()
     np.testing.assert_allclose(result.sum(axis=1), 1.0)
     assert result[0, 0] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_likelihood_of_pairs_pair_by_pair():
+    P = np.random.default_rng(11).dirichlet(np.ones(3), size=8)
+    must, cannot = [(0, 1), (2, 5)], [(1, 7), (3, 4), (0, 6)]
+    found = pair_log_likelihood(P, SideInformation.of(must, cannot, 8))
+    together = [P[a] @ P[b] for a, b in sorted(must)]
+    apart = [1 - P[a] @ P[b] for a, b in sorted(cannot)]
+    expected = np.log(0.01 + 0.99 * np.array(together + apart))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_no_pair_is_impossible():
+    P = np.eye(2, dtype=np.float32)
+    found = pair_log_likelihood(P, SideInformation.of([(0, 1)], None, 2))
+    np.testing.assert_allclose(found, np.log(0.01), rtol=1e-6)

@@ -7,7 +7,7 @@ from soffit.memberships._extension import FittedRows
 from soffit.memberships._matching import align, match_clusters
 from soffit.memberships._mixture import SeededMixture, fit_seeded_mixture
 from soffit.memberships._nonnegative_rows import NonnegativeRows
-from soffit.memberships._pairs import with_pairs
+from soffit.memberships._pairs import pair_log_likelihood, with_pairs
 from soffit.memberships._registry import Extension, extension
 from soffit.memberships._top import top_memberships
 from soffit.memberships._tree import ClusterTree, Level
@@ -31,6 +31,7 @@ __all__ = [
     "fit_seeded_mixture",
     "match_clusters",
     "pair_agreement",
+    "pair_log_likelihood",
     "random_walk",
     "sharpen",
     "soften",

@@ -112,14 +112,20 @@ class _Candidate(NamedTuple):
 
 
 def fit_seeded_mixture(
-    X: FloatArray, labels: IntArray, n_clusters: int, *, random_state: int
+    X: FloatArray,
+    labels: IntArray,
+    n_clusters: int,
+    *,
+    random_state: int,
+    n_steps: int = _STEPS,
 ) -> SeededMixture:
     """Fit the mixture that begins at `labels`, on a sample of the objects if there are many.
 
     One piece a cluster is tried with Gaussian and with heavy tails, with covariances of their own
     and with a common one, in the few directions in which clusters differ in place and in all
     leading principal ones, where their shapes may differ as well. Several pieces a cluster are
-    tried with the best tails in the few directions. An information criterion decides.
+    tried with the best tails in the few directions. An information criterion decides. Without
+    steps of EM (`n_steps=0`) the pieces describe the clusters as they are.
     """
     every = -(-len(X) // _MOST_PROJECTED)
     whole = Projection.principal(X[::every])
@@ -130,6 +136,7 @@ def fit_seeded_mixture(
         X, labels = X[chosen], labels[chosen]
     spaces = _spaces(few, whole, X)
     owner, members = _seed(spaces[0].Z, labels, 0)
+    first_steps = min(_FIRST_STEPS, n_steps)
     kinds = [
         (space, tails, common) for space in spaces for tails in _TAILS for common in (False, True)
     ]
@@ -137,16 +144,16 @@ def fit_seeded_mixture(
     def begin_kind(kind: tuple[_Space, float, bool]) -> _Candidate:
         space, tails, common = kind
         fit = begin_fit(space.moments, members, tails, common=common)
-        return _Candidate(space, owner, fit).advanced(_FIRST_STEPS)
+        return _Candidate(space, owner, fit).advanced(first_steps)
 
     candidates = _promising(each(begin_kind, kinds))
-    candidates = each(lambda one: one.advanced(_STEPS - _FIRST_STEPS), candidates)
+    candidates = each(lambda one: one.advanced(n_steps - first_steps), candidates)
     tails = min(candidates, key=_criterion).fit.pieces.tails
 
     def fit_cut(halvings: int) -> _Candidate:
         own, cut = _seed(spaces[0].Z, labels, halvings)
         fit = begin_fit(spaces[0].moments, cut, tails)
-        return _Candidate(spaces[0], own, fit).advanced(_STEPS)
+        return _Candidate(spaces[0], own, fit).advanced(n_steps)
 
     # The longest work first, so that no thread has to wait for it.
     candidates += each(fit_cut, sorted(_HALVINGS, reverse=True))

@@ -62,3 +62,39 @@ def with_pairs(
     result = memberships.copy()
     result[touched] = posterior / posterior.sum(axis=1, keepdims=True)
     return result
+
+
+def pair_log_likelihood(memberships: FloatArray, side: SideInformation) -> FloatArray:
+    r"""How well memberships foretell pairs.
+
+    .. math:: \log \Pr(i \text{ with } j) = \log \sum_c p_{ic} p_{jc}
+
+    for pairs in one cluster, and the log of one minus this sum for pairs in two. Probabilities are
+    kept away from certainty by one percent, so that no single pair decides.
+
+    Parameters
+    ----------
+    memberships : array of shape (n, k)
+        The probabilities p.
+    side : SideInformation
+        The pairs.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+        One value a pair, those that belong together first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.affinity import SideInformation
+    >>> from soffit.memberships import pair_log_likelihood
+    >>> P = np.array([[0.5, 0.5], [0.9, 0.1], [0.2, 0.8]])
+    >>> np.exp(pair_log_likelihood(P, SideInformation.of([(0, 1)], [(1, 2)], 3))).round(3)
+    array([0.505, 0.743])
+    """
+    pairs = np.concatenate([side.must, side.cannot])
+    P = memberships.astype(np.float64)
+    chance = np.clip(np.einsum("pc,pc->p", P[pairs[:, 0]], P[pairs[:, 1]]), 0.0, 1.0)
+    chance[len(side.must) :] = 1.0 - chance[len(side.must) :]
+    return np.asarray(np.log(_LEAST + (1.0 - _LEAST) * chance))

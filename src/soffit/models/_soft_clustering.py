@@ -28,13 +28,13 @@ from soffit.memberships import (
     combine,
     fit_seeded_mixture,
     random_walk,
-    sharpen,
     soften,
     walk_length,
     with_pairs,
 )
 from soffit.models._base import SimilarityClustering, Solution, Task
 from soffit.models._known import Known
+from soffit.models._mixing import fit_told_mixture, linked, mixed, sharp
 from soffit.models._parameters import NoneOrMany, Number, OneOf
 from soffit.models._resampling import fit_to_parts
 from soffit.normalize import Normalized, normalize
@@ -42,12 +42,8 @@ from soffit.normalize import Normalized, normalize
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# Smoothing draws memberships together; this power undoes it inside clusters.
-_SHARPNESS = 1.5
 # Partitions are sometimes wrong where nothing in the graph says so; this power allows for it.
 _MODESTY = 0.9
-# Weight of a mixture, beside the walk, whose pieces look as they should.
-_MIXTURE_SHARE = 0.8
 # On a dense matrix every step costs n^2 k, and few are needed: its spectral gap is wide.
 _MOST_DENSE_STEPS = 64
 # A mixture of more clusters would have too few objects for each, and cost more than the fit.
@@ -335,20 +331,28 @@ class SoftClustering(SimilarityClustering):
     def _single_report(self, rows: FloatArray, random_state: np.random.RandomState) -> FloatArray:
         graph = self._graph
         self._walk = random_walk(graph, rows, self.n_steps_, locality=self._locality)
-        del self._graph, self._locality
         self._mixture: SeededMixture | None = None
         if self._features is not None and 1 < self.n_clusters_ <= _MOST_MIXED:
-            self._mixture = fit_seeded_mixture(
-                self._features,
-                rows.argmax(axis=1),
-                self.n_clusters_,
-                random_state=int(random_state.randint(_SEEDS)),
-            )
+            seed = int(random_state.randint(_SEEDS))
+            self._mixture = self._fit_mixture(self._features, rows, seed)
+        del self._graph, self._locality
         result = self._calibrated(self._walk.memberships, graph, self._features)
         self._features = None
         if self._side is None:
             return result
         return with_pairs(result, rows, self._side, weight=self.side_weight)
+
+    def _fit_mixture(self, X: FloatArray, rows: FloatArray, seed: int) -> SeededMixture:
+        if self._side is None:
+            return fit_seeded_mixture(X, rows.argmax(axis=1), rows.shape[1], random_state=seed)
+        graph, steps, locality = self._graph, self.n_steps_, self._locality
+
+        def walk(start: FloatArray) -> FloatArray:
+            return sharp(random_walk(graph, start, steps, locality=locality).memberships, graph)
+
+        return fit_told_mixture(
+            X, rows, self._side, walk, weight=self.side_weight, random_state=seed
+        )
 
     def _over_resamples(self, single: FloatArray, task: Task) -> FloatArray:
         """The same model on parts of the objects; its changes of mind soften the memberships."""
@@ -387,10 +391,7 @@ class SoftClustering(SimilarityClustering):
         A power undoes the evening out of the walk; a smaller one where the walk is alone. Objects
         that had nowhere to walk keep the prior, unless the mixture knows more.
         """
-        linked = np.asarray(block.sum(axis=1)).reshape(-1, 1) > 0
-        mixed = np.where(linked, sharpen(walked, _SHARPNESS), walked)
-        if self._mixture is None or features is None:
-            return np.where(linked, soften(mixed, _MODESTY), walked)
-        share = _MIXTURE_SHARE * self._mixture.trust
-        mixed = (1 - share) * mixed + share * self._mixture.memberships(features)
-        return np.asarray(mixed, dtype=walked.dtype)
+        sharpened = sharp(walked, block)
+        if self._mixture is not None and features is not None:
+            return mixed(sharpened, self._mixture, features)
+        return np.where(linked(block), soften(sharpened, _MODESTY), walked)
