@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 
@@ -16,6 +17,24 @@ def multiply_rows(indptr, indices, data, V, product, first, last):
             value, j = data[p], indices[p]
             for a in range(k):
                 product[i, a] += value * V[j, a]
+
+
+@njit(cache=True, nogil=True)
+def forms_of_rows(indptr, indices, data, U, first, last, diagonal):
+    """What the rows first to last add to u'A u of all columns u, in double precision."""
+    k = U.shape[1]
+    forms = np.zeros(k)
+    product = np.empty(k, dtype=U.dtype)
+    for i in range(first, last):
+        product[:] = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            value, j = data[p], indices[p]
+            if diagonal or j != i:
+                for a in range(k):
+                    product[a] += value * U[j, a]
+        for a in range(k):
+            forms[a] += np.float64(product[a]) * np.float64(U[i, a])
+    return forms
 
 
 @njit(cache=True, nogil=True)

@@ -32,21 +32,24 @@ def product(A: Matrix, V: FloatArray) -> FloatArray:
     return result
 
 
-def column_forms(A: Matrix, U: FloatArray) -> FloatArray:
-    """The forms u'A u of all columns u of U, in double precision."""
-    if not is_sparse(A) or A.nnz * U.shape[1] < _FEW:
-        return np.asarray(np.einsum("ic,ic->c", U, A @ U, dtype=np.float64))
-    from soffit._product_kernels import multiply_rows
+def column_forms(A: Matrix, U: FloatArray, *, diagonal: bool = True) -> FloatArray:
+    """The forms u'A u of all columns u of U, in double precision, with or without the diagonal."""
+    if is_sparse(A) and A.nnz * U.shape[1] >= _FEW:
+        from soffit._product_kernels import forms_of_rows
 
-    def multiply(rows: range) -> FloatArray:
-        indptr = A.indptr[rows.start : rows.stop + 1]
-        result = np.empty((len(rows), U.shape[1]), dtype=U.dtype)
-        multiply_rows(indptr, A.indices, A.data, U, result, 0, len(rows))
-        part = U[rows.start : rows.stop]
-        return np.asarray(np.einsum("ic,ic->c", part, result, dtype=np.float64))
+        def form(rows: range) -> FloatArray:
+            return np.asarray(
+                forms_of_rows(A.indptr, A.indices, A.data, U, rows.start, rows.stop, diagonal)
+            )
 
-    # Small pieces, so that the product never exists as a whole; summed in their order.
-    return np.sum(each(multiply, pieces(A.shape[0], _ROWS // 4)), axis=0)
+        # Summed in the order of the pieces.
+        return np.sum(each(form, pieces(A.shape[0], _ROWS)), axis=0)
+    forms = np.einsum("ic,ic->c", U, A @ U, dtype=np.float64)
+    if not diagonal:
+        own = np.asarray(A.diagonal())
+        if own.any():
+            forms -= (own[:, None] * U * U).sum(axis=0, dtype=np.float64)
+    return np.asarray(forms)
 
 
 @dataclass(frozen=True, eq=False)

@@ -175,11 +175,15 @@ class _SparseSweep:
         # Pairs of the side information may lie in two ranges: they are read as they have become.
         self._ranges = pieces(n, n if side.is_given else _RANGE)
         self._at_once = len(self._ranges) > 1
+        self._before = np.empty((0, 0), dtype=A.dtype)
         self._few = problem.n_clusters <= _FEW_CLUSTERS
 
     def __call__(self, W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
         if self._at_once:
-            self._before = U.copy()
+            # The same memory in every sweep: new pages take as long as the copy itself.
+            if self._before.shape != U.shape:
+                self._before = np.empty_like(U)
+            np.copyto(self._before, U)
             for first in range(0, len(self._ranges), _AT_ONCE):
                 self._move_group(self._ranges[first : first + _AT_ONCE], W, U, s, gram)
         else:

@@ -90,12 +90,7 @@ def pair_gram(U: FloatArray, gram: FloatArray, *, diagonal: bool) -> FloatArray:
 
 def association(A: Matrix, U: FloatArray, *, diagonal: bool) -> FloatArray:
     """b_c = sum of A_ij u_ic u_jc over the pairs that count."""
-    values = column_forms(A, U)
-    if not diagonal:
-        own = np.asarray(A.diagonal())
-        if own.any():
-            values -= (own[:, None] * U * U).sum(axis=0, dtype=np.float64)
-    return np.asarray(values)
+    return column_forms(A, U, diagonal=diagonal)
 
 
 def best_scale(
