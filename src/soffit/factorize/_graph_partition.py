@@ -19,7 +19,8 @@ from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.factorize._coarse import coarse_graph
 from soffit.factorize._many_clusters import many_clusters
 from soffit.factorize._multilevel import multilevel_eigenvectors
-from soffit.factorize._partition import best_partition, n_fine_vectors
+from soffit.factorize._partition import best_partition, n_fine_vectors, partition_rank
+from soffit.factorize._regularized import regularized_eigenvectors
 from soffit.factorize._spectral import leading_eigenvectors
 from soffit.normalize import normalize
 
@@ -65,6 +66,7 @@ def graph_partition(
     coarse_labels, eigenvalue = _partition(
         coarse, normalize(coarse, "degree").matrix, n_clusters, None, sizes
     )
+    coarse_labels = _better(coarse, sizes, n_clusters, coarse_labels)
     labels = coarse_labels[node]
     labels = labels if correct is None else correct(labels, n_clusters)
     return GraphPartition(labels, eigenvalue, Locality(_order(coarse, node)))
@@ -84,6 +86,22 @@ def _partition(
         values, V = leading_eigenvectors(N, n_vectors, random_state=0)
     labels = best_partition(A, V, k, random_state=0, correct=correct, sizes=sizes)
     return labels, float(values[k]) if len(values) > k else None
+
+
+def _better(A: sp.csr_array, sizes: FloatArray, k: int, labels: IntArray) -> IntArray:
+    """The given partition, or one by regularized eigenvectors if that has the better rank.
+
+    On very many objects the usual eigenvectors may describe small groups in sparse regions.
+    """
+    n_vectors = max(n_fine_vectors(A.shape[0], k), k)
+    if k < 2 or k > _MOST_VECTORS or n_vectors >= A.shape[0] - 1:
+        return labels
+    V = regularized_eigenvectors(A, sizes, n_vectors)
+    if V is None:
+        return labels
+    other = best_partition(A, V, k, random_state=0, sizes=sizes)
+    ranks = [partition_rank(A, one, k, sizes=sizes) for one in (labels, other)]
+    return other if ranks[1] < ranks[0] else labels
 
 
 def _order(coarse: sp.csr_array, node: IntArray) -> IntArray:

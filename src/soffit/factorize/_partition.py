@@ -180,11 +180,18 @@ def best_partition(
     if correct is not None:
         rounded = [correct(labels, n_clusters) for labels in rounded]
         merged = [correct(labels, n_clusters) for labels in merged]
-    least = _SPLINTER_SHARE * (len(V) if sizes is None else sizes.sum()) / n_clusters
     ranking = []
     for number, labels in enumerate([*rounded, *merged]):
-        score = size_aware_cut(A, labels, n_clusters, sizes=sizes)
+        has_splinter, score = partition_rank(A, labels, n_clusters, sizes=sizes)
         margin = _MARGIN_OF_MERGING if number >= len(rounded) else 0.0
-        has_splinter = bool(np.bincount(labels, sizes, minlength=n_clusters).min() < least)
         ranking.append((has_splinter, score + margin, number))
     return [*rounded, *merged][min(ranking)[2]]
+
+
+def partition_rank(
+    A: Matrix, labels: IntArray, n_clusters: int, *, sizes: FloatArray | None = None
+) -> tuple[bool, float]:
+    """Whether a partition has a splinter, and its size-aware cut: the less, the better."""
+    counts = np.bincount(labels, sizes, minlength=n_clusters)
+    has_splinter = bool(counts.min() < _SPLINTER_SHARE * counts.sum() / n_clusters)
+    return has_splinter, size_aware_cut(A, labels, n_clusters, sizes=sizes)
