@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from soffit.affinity._search_kernel import insert_sorted
+
 # Candidates compared at once: their copies stay in the cache while all rows of a leaf pass by.
 BLOCK = 256
 # Squares are looked at in groups of so many: most groups hold nothing near.
@@ -43,26 +45,13 @@ def _copy_columns(X, numbers, first, count, columns):
             columns[q, b] = X[j, q]
 
 
-@njit(cache=True, nogil=True)
-def _insert(members, squares, j, square):
-    """Put j into a sorted list, behind its equals; the last one falls out."""
-    place = len(members) - 1
-    while place > 0 and squares[place - 1] > square:
-        squares[place] = squares[place - 1]
-        members[place] = members[place - 1]
-        place -= 1
-    squares[place] = square
-    members[place] = j
-
-
 @njit(cache=True, nogil=True, fastmath=True)
 def _take_nearer(new, numbers, first, count, members, squares):
-    """Put the candidates that are near enough into a list; returns how many.
+    """Put the candidates that are near enough into a list.
 
     `new` goes on with infinity to the end of the last group.
     """
     worst = squares[-1]
-    changes = 0
     for start in range(0, count, _GROUP):
         least = new[start]
         for b in range(1, _GROUP):
@@ -70,10 +59,8 @@ def _take_nearer(new, numbers, first, count, members, squares):
         if least < worst:
             for b in range(start, start + _GROUP):
                 if new[b] < worst:
-                    _insert(members, squares, numbers[first + b], new[b])
+                    insert_sorted(squares, members, new[b], numbers[first + b])
                     worst = squares[-1]
-                    changes += 1
-    return changes
 
 
 @njit(cache=True, nogil=True)
@@ -107,7 +94,7 @@ def join_leaves(X, order, bounds, first, last, members, squares, place):
     """Compare the points of every leaf from `first` to `last` with all that any of them lists.
 
     Reads and writes the lists of these points only. `place` has a number for every point, which
-    nobody else uses. Returns how many entries of lists are new.
+    nobody else uses.
     """
     d, length = X.shape[1], members.shape[1]
     widest = 0
@@ -118,7 +105,6 @@ def join_leaves(X, order, bounds, first, last, members, squares, place):
     new = np.empty(BLOCK + _GROUP, dtype=np.float32)
     found = np.empty(widest * (length + 1), dtype=np.int32)
     listed = np.empty((widest, length), dtype=np.int32)
-    changes = 0
     for leaf in range(first, last):
         low, size = bounds[leaf], bounds[leaf + 1] - bounds[leaf]
         n_found = _candidates(order, low, size, members, place, found, listed)
@@ -138,8 +124,7 @@ def join_leaves(X, order, bounds, first, last, members, squares, place):
                         new[at] = np.inf
                 new[count : count + _GROUP] = np.inf
                 i = found[a]
-                changes += _take_nearer(new, found, start, count, members[i], squares[i])
-    return changes
+                _take_nearer(new, found, start, count, members[i], squares[i])
 
 
 @njit(cache=True, nogil=True)
@@ -221,7 +206,7 @@ def _ask(y, X, lists, near, squares, asked):
                 step = y[q] - X[j, q]
                 square += step * step
             if square < squares[-1] and not _contains(near, len(near), j):
-                _insert(near, squares, j, square)
+                insert_sorted(squares, near, square, j)
                 # Whoever came before the present one has to be asked as well.
                 at = 0
 

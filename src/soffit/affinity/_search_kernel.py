@@ -50,7 +50,7 @@ def nearest_by_rank(ranks, reach, rows, reference, n_neighbors, margin):
 def _keep_lowest(ranks, first, last, lowest, candidates):
     for j in range(first, last):
         if ranks[j] < lowest[-1]:
-            _insert(lowest, candidates, ranks[j], j)
+            insert_sorted(lowest, candidates, ranks[j], j)
 
 
 @njit(cache=True, nogil=True)
@@ -63,11 +63,11 @@ def _keep_nearest(best, who, candidates, x, reference):
             difference = np.float64(x[q]) - np.float64(reference[j, q])
             square += difference * difference
         if square < best[-1]:
-            _insert(best, who, square, j)
+            insert_sorted(best, who, square, j)
 
 
 @njit(cache=True, nogil=True)
-def _insert(best, who, value, j):
+def insert_sorted(best, who, value, j):
     """Put j into the sorted list of the smallest values, behind its equals; the last one falls."""
     place = len(best) - 1
     while place > 0 and best[place - 1] > value:
