@@ -23,6 +23,9 @@ from soffit.selection import choose_k
 MOST = 20
 SEED = 3
 OURS = "soffit.selection.choose_k"
+# Tables of a single cluster.
+DIMENSIONS = (2, 3, 5, 10, 30)
+SIZES_OF_ONE = (150, 400, 1200)
 
 
 def sets_with_few_clusters() -> Iterator[tuple[str, Any, tuple[int, ...]]]:
@@ -114,7 +117,34 @@ def number_of_clusters() -> None:
     print_target("within one", near, 0.75, at_least=True)
     ahead = all(exact > rival[0] and near > rival[1] for rival in rivals)
     print(f"  ahead of every rival: {'yes' if ahead else 'NO'}")
+    single_clusters()
     time_of_a_range()
+
+
+def single_clusters() -> None:
+    """How often one cluster without structure is taken for one, by dimension."""
+    rows = []
+    for n_features in DIMENSIONS:
+        right = [choose_k(X).n_clusters == 1 for n in SIZES_OF_ONE for X in _single(n, n_features)]
+        rows.append([n_features, len(right), f"{np.mean(right):.1%}"])
+    kinds = "normal, uniform, Student t, gamma, one long axis, ball"
+    print_table(
+        ["features", "tables", "one cluster chosen"], rows, title=f"single clusters ({kinds})"
+    )
+
+
+def _single(n: int, d: int) -> Iterator[Any]:
+    """One cluster of every kind, three times."""
+    for seed in range(3):
+        rng = np.random.default_rng([seed, d, n])
+        normal = rng.normal(size=(n, d))
+        yield normal
+        yield rng.random((n, d))
+        yield rng.standard_t(4, size=(n, d))
+        yield rng.gamma(2.0, size=(n, d))
+        yield normal * np.r_[4.0, np.ones(d - 1)]
+        sphere = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+        yield sphere * rng.random((n, 1)) ** (1.0 / d)
 
 
 def time_of_a_range() -> None:

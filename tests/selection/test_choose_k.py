@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from tests.reference.relations import planted_graph
 
 from soffit.affinity import Settings, make_affinity
-from soffit.datasets import make_gaussians, make_moons
+from soffit.datasets import load, make_gaussians, make_moons
 from soffit.selection import KChoice, choose_k, choose_k_of_graph
 
 QUICK = {"ks": range(1, 6), "resamples": 1}
@@ -229,3 +229,15 @@ def test_verbose_tells_phases_on_standard_error(gaussians, capsys):
     assert "affinities" in said.err
     assert "4 clusters" in said.err
     assert said.out == ""
+
+
+def test_fringes_do_not_hide_the_clusters(data_home):
+    # Small groups in sparse regions are all that the leading eigenvectors describe here.
+    cells = load("pbmc68k_reduced", home=data_home)
+    assert abs(choose_k(cells.X).n_clusters - cells.n_classes[0]) <= 1
+
+
+def test_one_cluster_scores_what_chance_brings_for_its_best_rival(choice):
+    scores, ks = choice.table["score"], choice.table["k"]
+    assert scores[0] == pytest.approx(1.4 + 1.5 / ks[1 + scores[1:].argmax()])
+    assert choose_k(np.eye(20)[:, :2], ks=[1]).n_clusters == 1

@@ -51,10 +51,11 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     .. math:: \min(g_k, 1) \sqrt{1 - v_k} + \frac12 \sum_{m=1}^2
               \log\frac{v_{k+m} + 0.05}{v_k + 0.05} + s_k + \frac12 l_k.
 
-    The number with the largest sum is chosen; one cluster, for which there is no evidence of this
-    kind, has 1.7. The confidence is the share of exp(2.5 score), which on labelled sets was about
-    the share of right answers. The other columns of the table are for the reader: on data in few
-    dimensions left-out links are predicted better by ever more clusters.
+    The number with the largest sum is chosen. For one cluster there is no evidence of this kind;
+    it has what a single cluster might reach by chance, 1.4 + 1.5 / k with the best other number k.
+    The confidence is the share of exp(2.5 score), which on labelled sets was about the share of
+    right answers. The other columns of the table are for the reader: on data in few dimensions
+    left-out links are predicted better by ever more clusters.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def choose_k_of_graph(
     _say(verbose, f"evidence for {numbers[0]} to {numbers[-1]} clusters")
     with threadpool_limits(limits=1):
         columns = gather_evidence(A, int(numbers[-1]), resamples=int(resamples), random_state=seed)
-    scores = score_numbers(columns)[numbers - 1]
+    scores = score_numbers(columns, numbers)
     shares = credibility(scores)
     table: dict[str, Any] = {"k": numbers}
     table |= {name: column[numbers - 1] for name, column in columns.items()}

@@ -40,11 +40,67 @@ class Links:
         return np.asarray(total.reshape(k, k), dtype=np.float64)
 
 
+class _Grouping:
+    """Groups of objects with the weights between them; joined, they stay groups of the objects."""
+
+    def __init__(
+        self,
+        objects: IntArray,
+        between: FloatArray,
+        sizes: IntArray,
+        cluster: IntArray | None = None,
+    ) -> None:
+        self._objects, self.between, self.sizes = objects, between, sizes
+        # The group in which each of the first groups has ended.
+        self._cluster = np.arange(len(sizes)) if cluster is None else cluster
+
+    def labels(self) -> IntArray:
+        """The group of every object."""
+        return np.asarray(self._cluster[self._objects], dtype=np.int64)
+
+    def least(self, k: int) -> float:
+        """The size below which one of k clusters is a splinter."""
+        return float(_SPLINTER_SHARE * self.sizes.sum() / k)
+
+    def merged(self, k: int, rule: MergeRule) -> _Grouping:
+        """Joined two at a time until k groups are left."""
+        if len(self.sizes) == k:
+            return self
+        return self._joined(merge_groups(self.between, k, rule))
+
+    def without_splinters(self, k: int) -> _Grouping:
+        """What is too small for one of k clusters is joined, smallest first, where it is tied."""
+        between, sizes = self.between.copy(), self.sizes.copy()
+        cluster = np.arange(len(sizes))
+        alive = np.ones(len(sizes), dtype=bool)
+        while alive.sum() > 1:
+            small = int(np.where(alive, sizes, np.inf).argmin())
+            if sizes[small] >= self.least(k):
+                break
+            alive[small] = False
+            into = int(np.where(alive, between[small], -1.0).argmax())
+            between[into] += between[small]
+            between[:, into] += between[:, small]
+            sizes[into] += sizes[small]
+            cluster[cluster == small] = into
+        if alive.all():
+            return self
+        return self._joined(np.unique(cluster, return_inverse=True)[1])
+
+    def _joined(self, number: IntArray) -> _Grouping:
+        n_left = int(number.max()) + 1
+        indicator = np.eye(n_left)[number]
+        sizes = np.bincount(number, weights=self.sizes, minlength=n_left).astype(np.int64)
+        between = indicator.T @ self.between @ indicator
+        return _Grouping(self._objects, between, sizes, number[self._cluster])
+
+
 class PartitionPath:
     """The best partition into 1, 2, ..., `most` clusters by the size-aware cut.
 
     Candidates are the roundings of the first k eigenvectors, and two finer cuts merged step by
-    step by two rules, which gives all numbers at once.
+    step by two rules, which gives all numbers at once: as they are, and with their splinters put
+    to where these are tied most. On data with sparse fringes all eigenvectors describe splinters.
     """
 
     def __init__(self, A: sp.csr_array, V: FloatArray, most: int) -> None:
@@ -68,33 +124,30 @@ class PartitionPath:
 
     def _merge(self, groups: IntArray) -> None:
         n_groups = int(groups.max()) + 1
-        between = self._links.between(groups, n_groups)
-        sizes = np.bincount(groups)
+        fine = _Grouping(groups, self._links.between(groups, n_groups), np.bincount(groups))
         for rule in (conductance_gain, cut_gain):
-            self._merge_by(rule, groups, between, sizes, min(self.most, n_groups - 1))
-
-    def _merge_by(
-        self, rule: MergeRule, groups: IntArray, between: FloatArray, sizes: IntArray, most: int
-    ) -> None:
-        for k in range(most, 1, -1):
-            cluster = merge_groups(between, k, rule)
-            indicator = np.eye(k)[cluster]
-            between = indicator.T @ between @ indicator
-            sizes = np.bincount(cluster, weights=sizes, minlength=k).astype(np.int64)
-            groups = cluster[groups]
-            self._keep(k, between, sizes, groups, margin=_MARGIN_OF_MERGING)
+            merged = fine
+            whole = merged_whole = fine
+            for k in range(min(self.most, n_groups - 1), 1, -1):
+                merged = merged.merged(k, rule)
+                self._keep(k, merged, margin=_MARGIN_OF_MERGING)
+                larger = whole.without_splinters(k)
+                # Merging goes on where it was, unless further splinters have gone.
+                merged_whole = merged_whole if larger is whole else larger
+                whole = larger
+                if len(whole.sizes) >= k:
+                    merged_whole = merged_whole.merged(k, rule)
+                    self._keep(k, merged_whole, margin=_MARGIN_OF_MERGING)
 
     def _offer(self, labels: IntArray, k: int) -> None:
         between = self._links.between(labels, k)
-        self._keep(k, between, np.bincount(labels, minlength=k), labels, margin=0.0)
+        self._keep(k, _Grouping(labels, between, np.bincount(labels, minlength=k)), margin=0.0)
 
-    def _keep(
-        self, k: int, between: FloatArray, sizes: IntArray, labels: IntArray, *, margin: float
-    ) -> None:
-        has_splinter = bool(sizes.min() * k < _SPLINTER_SHARE * sizes.sum())
-        rank = (has_splinter, size_aware_cut_between(between, sizes) + margin)
+    def _keep(self, k: int, found: _Grouping, *, margin: float) -> None:
+        has_splinter = bool(found.sizes.min() < found.least(k))
+        rank = (has_splinter, size_aware_cut_between(found.between, found.sizes) + margin)
         if k not in self._best or rank < self._best[k][0]:
-            self._best[k] = (rank, np.asarray(labels, dtype=np.int64))
+            self._best[k] = (rank, found.labels())
 
 
 def _kmeans(V: FloatArray, labels: IntArray) -> IntArray:
