@@ -57,3 +57,16 @@ def test_forms_of_columns(rng, dtype, monkeypatch):
     monkeypatch.setattr(_products, "_FEW", 0)
     monkeypatch.setattr(_products, "_ROWS", 64)
     np.testing.assert_allclose(column_forms(A, U), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_forms_of_columns_with_few_entries_a_row(rng, diagonal, monkeypatch):
+    monkeypatch.setattr(_products, "_FEW", 0)
+    monkeypatch.setattr(_products, "_ROWS", 17)
+    A = graph(rng, 150, np.float64)
+    U = rng.random((150, 80))
+    # Some rows have so few entries that only these are looked at, others have not.
+    U[rng.random(U.shape) > np.where(np.arange(150) % 2, 0.03, 0.5)[:, None]] = 0.0
+    full = A.toarray() - (0.0 if diagonal else np.diag(A.diagonal()))
+    expected = np.einsum("ic,ij,jc->c", U, full, U)
+    np.testing.assert_allclose(column_forms(A, U, diagonal=diagonal), expected, rtol=1e-10)

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 
 from soffit.affinity._distances import distances as all_distances
-from soffit.affinity._search import nearest_neighbors, neighbors_of
+from soffit.affinity._search import _dtype_of_ranks, nearest_neighbors, neighbors_of
 from soffit.affinity._search_kernel import nearest_by_rank, shared_neighbors
 
 TREE, PRODUCTS = 3, 12
@@ -297,3 +297,31 @@ def test_shared_kernel_agrees_with_its_twin(seed, length_a, length_b):
     first, second = (index.ravel() for index in np.indices((5, 4)))
     count = shared_neighbors(lists_a, lists_b, first, second)
     assert np.array_equal(count, shared_neighbors_twin(lists_a, lists_b, first, second))
+
+
+@pytest.mark.parametrize(
+    ("scale", "outlier", "expected"),
+    [
+        (1.0, 0.0, np.float32),
+        (1e-8, 0.0, np.float64),
+        (1e8, 0.0, np.float64),
+        (1.0, 1e6, np.float64),
+    ],
+)
+def test_ranks_are_single_only_where_rounding_leaves_few_pairs_open(rng, scale, outlier, expected):
+    X = rng.normal(size=(600, PRODUCTS))
+    X[0] += outlier
+    X *= scale
+    centred = X - X.mean(axis=0)
+    half_norms = 0.5 * np.einsum("ij,ij->i", centred, centred)
+    assert _dtype_of_ranks(centred, half_norms, 7) == expected
+    indices, distances = nearest_neighbors(X, 7)
+    assert distances.dtype == np.float64
+    assert np.array_equal(indices, brute_force(X, 7)[0])
+
+
+def test_tight_groups_far_apart_are_ranked_in_double_precision(rng):
+    X = rng.normal(size=(600, PRODUCTS)) + 1e4 * rng.integers(0, 2, size=(600, 1))
+    centred = X - X.mean(axis=0)
+    half_norms = 0.5 * np.einsum("ij,ij->i", centred, centred)
+    assert _dtype_of_ranks(centred, half_norms, 7) == np.float64

@@ -147,3 +147,20 @@ def test_single_precision_norm_is_summed_in_double_precision():
     values = np.full((1200, 1200), 0.1, dtype=np.float32)
     expected = 1200**2 * float(np.float32(0.1)) ** 2
     assert squared_norm(values, diagonal=True) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("n", "k", "used"), [(500, 100, 3), (500, 100, 60), (7, 90, 2), (300, 20, 2)]
+)
+def test_sums_of_products_whatever_the_share_of_zeros(dtype, n, k, used):
+    rng = np.random.default_rng(4057)
+    U = rng.random((n, k)).astype(dtype)
+    U[rng.random((n, k)) > used / k] = 0.0
+    gram = exact_gram(U)
+    assert gram.dtype == np.float64
+    F = U.astype(np.float64)
+    np.testing.assert_allclose(gram, F.T @ F, rtol=1e-12)
+    H = pair_gram(U, gram, diagonal=False)
+    expected = (F.T @ F) ** 2 - (F**2).T @ F**2
+    np.testing.assert_allclose(H, expected, rtol=1e-9, atol=1e-9 * expected.max())

@@ -19,7 +19,7 @@ def nearest_by_rank(ranks, reach, rows, reference, n_neighbors, margin):
     """
     m, n = ranks.shape
     indices = np.empty((m, n_neighbors), dtype=np.int64)
-    distances = np.empty((m, n_neighbors), dtype=ranks.dtype)
+    distances = np.empty((m, n_neighbors), dtype=rows.dtype)
     lowest = np.empty(margin, dtype=ranks.dtype)
     candidates = np.empty(margin, dtype=np.int64)
     best = np.empty(n_neighbors)

@@ -25,19 +25,26 @@ _FILTER_DEGREE = 60
 _PROBES = 4
 _LANCZOS_STEPS = 60
 _MOST_ITERATIONS = 20
+# Objects per cluster among which the first centers are chosen.
+_SAMPLED = 10
 
 
 def many_clusters(N: sp.csr_array, n_clusters: int, *, random_state: int) -> tuple[IntArray, float]:
     """Labels, and an estimate of the eigenvalue behind the slowest `n_clusters` modes."""
-    from sklearn.cluster import KMeans
+    from sklearn.cluster import KMeans, kmeans_plusplus
 
     rng = np.random.default_rng(random_state)
     cut = _eigenvalue_behind(N, n_clusters, rng)
     signals = rng.standard_normal((N.shape[0], _SIGNALS)).astype(N.dtype)
     smooth = unit_rows(_slow_part(N, signals, cut))
+    sample = rng.permutation(len(smooth))[: _SAMPLED * n_clusters]
+    # In double precision: scikit-learn would convert single numbers again for every center.
+    seeds, _ = kmeans_plusplus(
+        smooth[sample].astype(np.float64), n_clusters, random_state=random_state
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = KMeans(n_clusters, n_init=1, max_iter=_MOST_ITERATIONS, random_state=random_state)
+        model = KMeans(n_clusters, init=seeds, n_init=1, max_iter=_MOST_ITERATIONS)
         labels = np.asarray(model.fit_predict(smooth))
     return fill_empty_by_size(labels, n_clusters), cut
 

@@ -205,7 +205,9 @@ class _SparseSweep:
             self._move(rows, W, U, s, own_gram, group=(before, first))
             return own_gram
 
-        gram += np.sum(each(move, ranges), axis=0) - len(ranges) * gram
+        before_all = gram.copy()
+        for own_gram in each(move, ranges):
+            gram += own_gram - before_all
 
     def _move(
         self,

@@ -10,8 +10,6 @@ is left. Scales are therefore kept below a limit that no cluster of several obje
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import nnls
@@ -28,7 +26,11 @@ _MAX_PASSES = 100
 _BLOCK = 128
 # Entries of the rows whose products are summed at once.
 _ENTRIES = 2**20
+# With more clusters than these, products are summed in so few parts, and where most memberships are
+# zero (this share is not), over the others.
 _FEW_CLUSTERS = 64
+_PARTS = 8
+_SPARSE = 0.2
 
 
 def squared_norm(A: Matrix, *, diagonal: bool) -> float:
@@ -62,29 +64,40 @@ def scale_limit(problem: Problem) -> float:
 
 def exact_gram(U: FloatArray) -> FloatArray:
     """U'U in double precision: H is a difference of two almost equal matrices at times."""
-    return _sum_of_products(U, lambda rows: rows)
+    return _sum_of_products(U, squared=False)
 
 
-def _sum_of_products(U: FloatArray, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """F'F for F, a function of U's entries, in double precision and block by block."""
-    k = U.shape[1]
+def _sum_of_products(U: FloatArray, *, squared: bool) -> FloatArray:
+    """F'F in double precision, where F is U or, entry by entry, its square."""
+    n, k = U.shape
+    many = k > _FEW_CLUSTERS
+    parts = pieces(n, -(-n // _PARTS) if many else max(_ENTRIES // k, 1))
+    if many and np.count_nonzero(U) < _SPARSE * U.size:
+        from soffit.factorize._scale_kernels import sum_of_products
+
+        return _total(each(lambda part: sum_of_products(U, part.start, part.stop, squared), parts))
 
     def multiply(part: range) -> FloatArray:
-        F = function(np.asarray(U[part.start : part.stop], dtype=np.float64))
-        if k <= _FEW_CLUSTERS:
-            return np.asarray(F.T @ F)
-        # With many clusters most memberships are zero.
-        sparse = sp.csr_array(F)
-        return np.asarray((sparse.T @ sparse).toarray())
+        F = np.asarray(U[part.start : part.stop], dtype=np.float64)
+        F = F**2 if squared else F
+        return np.asarray(F.T @ F)
 
-    return np.sum(each(multiply, pieces(len(U), max(_ENTRIES // k, 1))), axis=0)
+    return _total(each(multiply, parts))
+
+
+def _total(parts: list[FloatArray]) -> FloatArray:
+    """Their sum, in their order."""
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
 
 
 def pair_gram(U: FloatArray, gram: FloatArray, *, diagonal: bool) -> FloatArray:
     """H, the quadratic form of the loss in the scales."""
     H = np.asarray(gram, dtype=np.float64) ** 2
     if not diagonal:
-        H -= _sum_of_products(U, np.square)
+        H -= _sum_of_products(U, squared=True)
     return H
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, SuperLU, eigsh, splu
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 
@@ -84,7 +84,7 @@ def _lanczos(N: Matrix, n_vectors: int, random_state: int) -> tuple[FloatArray, 
     start = np.asarray(np.random.default_rng(random_state).uniform(0.5, 1.0, n), dtype=N.dtype)
     if is_sparse(N) and _factorizes_cheaply(N):
         # Long thin clusters crowd the eigenvalues near 1; the inverse spreads them out.
-        factor = splu((_SHIFT * sp.eye_array(n) - N.astype(np.float64)).tocsc())
+        factor = _factorized(_SHIFT * sp.eye_array(n) - N.astype(np.float64))
         inverse = LinearOperator((n, n), matvec=factor.solve, dtype=np.float64)
         values, vectors = eigsh(inverse, n_vectors, which="LA", v0=start.astype(np.float64))
         spread_out = np.asarray(_SHIFT - 1.0 / np.asarray(values), dtype=N.dtype)
@@ -95,6 +95,16 @@ def _lanczos(N: Matrix, n_vectors: int, random_state: int) -> tuple[FloatArray, 
     except ArpackNoConvergence:
         found = eigsh(N, n_vectors, which="LA", v0=start, ncv=min(3 * width, n), tol=1e-3)
     return found[0], found[1]
+
+
+def _factorized(matrix: sp.csr_array) -> SuperLU:
+    """Factors of a positive definite matrix, in an order that suits symmetric ones."""
+    return splu(
+        matrix.tocsc(),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
 
 
 def _factorizes_cheaply(N: sp.csr_array) -> bool:
