@@ -17,7 +17,8 @@ import numpy as np
 from _scale_data import Data, draw, planted_partition, sweep_graph
 from _scale_methods import FITS, HNSW, NEIGHBORS, OWN, labels_of, search_by
 
-WARM_UP_ROWS, WARM_UP_CLUSTERS = 800, 3
+# So many that walks are taken by polynomials, as they are in every larger fit.
+WARM_UP_ROWS, WARM_UP_CLUSTERS = 2500, 3
 PRIMED_CLUSTERS, PRIMED_ROWS = 10, 5000
 CHECKED, CHECK_BLOCK = 200, 2**14
 # Usual settings, which find about as many neighbours as the library does.

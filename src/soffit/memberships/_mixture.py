@@ -27,6 +27,8 @@ from soffit.memberships._projection import Projection
 
 # EM steps; a few of them tell which kinds of mixture cannot become the best.
 _FIRST_STEPS, _STEPS = 3, 10
+# Several pieces a cluster sort themselves out late: they may gain so many times as much again.
+_PATIENCE = 4.0
 # Clusters are cut into two, four and eight pieces, but none of fewer objects than this.
 _HALVINGS = (1, 2, 3)
 _FEWEST_TO_CUT = 4
@@ -146,17 +148,22 @@ def fit_seeded_mixture(
         fit = begin_fit(space.moments, members, tails, common=common)
         return _Candidate(space, owner, fit).advanced(first_steps)
 
-    candidates = _promising(each(begin_kind, kinds))
-    candidates = each(lambda one: one.advanced(n_steps - first_steps), candidates)
-    tails = min(candidates, key=_criterion).fit.pieces.tails
+    def finish(one: _Candidate) -> _Candidate:
+        return one.advanced(n_steps - first_steps)
 
-    def fit_cut(halvings: int) -> _Candidate:
+    begun = each(begin_kind, kinds)
+    candidates = each(finish, _promising(begun, min(begun, key=_criterion), patience=1.0))
+    best = min(candidates, key=_criterion)
+    tails = best.fit.pieces.tails
+
+    def begin_cut(halvings: int) -> _Candidate:
         own, cut = _seed(spaces[0].Z, labels, halvings)
         fit = begin_fit(spaces[0].moments, cut, tails)
-        return _Candidate(spaces[0], own, fit).advanced(n_steps)
+        return _Candidate(spaces[0], own, fit).advanced(first_steps)
 
     # The longest work first, so that no thread has to wait for it.
-    candidates += each(fit_cut, sorted(_HALVINGS, reverse=True))
+    begun = each(begin_cut, sorted(_HALVINGS, reverse=True))
+    candidates = [best, *each(finish, _promising(begun, best, patience=_PATIENCE))]
     best = min(candidates, key=_criterion)
     found = best.fit.pieces
     mixture = SeededMixture(
@@ -203,14 +210,13 @@ def _criterion_of_one(space: _Space, tails: float) -> float:
     return one.advanced(0 if np.isinf(tails) else _STEPS).criterion
 
 
-def _promising(begun: list[_Candidate]) -> list[_Candidate]:
-    """All that may still become the best.
+def _promising(begun: list[_Candidate], best: _Candidate, *, patience: float) -> list[_Candidate]:
+    """All that may still become better than the best so far.
 
-    With one piece a cluster, steps change less and less: whoever would have to gain more than it
-    has so far is left behind. (Several pieces a cluster may sort themselves out late.)
+    Steps change less and less: whoever would have to gain more than `patience` times what it has
+    gained so far is left behind.
     """
-    least = min(one.criterion for one in begun)
-    return [one for one in begun if one.criterion - abs(one.gain) <= least]
+    return [one for one in begun if one.criterion - patience * abs(one.gain) <= best.criterion]
 
 
 def _criterion(candidate: _Candidate) -> float:

@@ -154,12 +154,12 @@ def _kmeans(V: FloatArray, labels: IntArray) -> IntArray:
     """Labels made better by a few steps of k-means on the rows, made unit length."""
     points = unit_rows(V)
     k = V.shape[1]
+    ones = np.ones(len(labels), dtype=V.dtype)
     for _ in range(_KMEANS_STEPS):
         sizes = np.bincount(labels, minlength=k)
-        indicator = sp.csr_array(
-            (np.ones(len(labels), dtype=V.dtype), (labels, np.arange(len(labels)))),
-            shape=(k, len(labels)),
-        )
+        members = np.argsort(labels.astype(np.min_scalar_type(k)), kind="stable")
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        indicator = sp.csr_array((ones, members, ends), shape=(k, len(labels)))
         centers = (indicator @ points) / np.maximum(sizes, 1)[:, None]
         # The squared length of a point is the same for all centers.
         distance = np.sum(centers**2, axis=1) - 2.0 * points @ centers.T

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from soffit._threads import each
 from soffit._typing import FloatArray, IntArray
 from soffit.factorize import leading_eigenvectors
 from soffit.normalize import degree
@@ -32,7 +33,8 @@ def resample(
     """Cut graphs without some links into every number of clusters, and compare with `path`."""
     rng = np.random.default_rng(random_state)
     links = sp.coo_array(sp.triu(A, k=1))
-    found = [_one(A, links, path, n_vectors, rng) for _ in range(resamples)]
+    masks = [rng.random(links.nnz) < _LEFT_OUT for _ in range(resamples)]
+    found = each(lambda out: _one(A, links, path, n_vectors, out), masks)
     return Agreement(*(np.array(column) for column in zip(*found, strict=True)))
 
 
@@ -41,9 +43,8 @@ def _one(
     links: sp.coo_array,
     path: PartitionPath,
     n_vectors: int,
-    rng: np.random.Generator,
+    out: IntArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    out = rng.random(links.nnz) < _LEFT_OUT
     thinned = _graph(links, ~out, A.shape[0])
     tied = np.flatnonzero(np.asarray(thinned.sum(axis=1)).ravel() > 0)
     stability, likelihood = np.zeros(path.most), np.zeros(path.most)

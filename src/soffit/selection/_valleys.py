@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -25,13 +27,32 @@ def valleys(A: sp.csr_array, values: FloatArray, V: FloatArray, path: PartitionP
     degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
     coordinates = diffusion_coordinates(values[: path.most + 1], V[:, : path.most + 1], degrees)
     found = np.zeros(path.most)
+    ties = Ties.of(A)
     for k in range(2, path.most + 1):
         labels = np.unique(path.labels(k), return_inverse=True)[1]
-        found[k - 1] = shallowest_valley(A, coordinates, labels)
+        found[k - 1] = shallowest_valley(ties, coordinates, labels)
     return found
 
 
-def shallowest_valley(A: sp.csr_array, coordinates: FloatArray, labels: IntArray) -> float:
+class Ties(NamedTuple):
+    """Every link of a graph once: its two ends and its weight."""
+
+    first: IntArray
+    second: IntArray
+    weight: FloatArray
+
+    @classmethod
+    def of(cls, A: sp.csr_array) -> Ties:
+        rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+        upper = rows < A.indices
+        return cls(rows[upper], A.indices[upper], A.data[upper])
+
+    def at(self, order: IntArray) -> Ties:
+        """The links in this order."""
+        return Ties(self.first[order], self.second[order], self.weight[order])
+
+
+def shallowest_valley(ties: Ties, coordinates: FloatArray, labels: IntArray) -> float:
     r"""The largest ratio of cuts between two linked clusters and inside them.
 
     Two clusters' objects are put in order along the line between their centres. Cutting this
@@ -44,19 +65,17 @@ def shallowest_valley(A: sp.csr_array, coordinates: FloatArray, labels: IntArray
     good as. Clusters without any link have a ratio of 0.
     """
     k = int(labels.max()) + 1
-    rows = np.repeat(np.arange(len(labels)), np.diff(A.indptr))
-    upper = rows < A.indices
-    first, second, weight = rows[upper], A.indices[upper], A.data[upper]
-    low = np.minimum(labels[first], labels[second])
-    high = np.maximum(labels[first], labels[second])
-    pair = low * k + high
+    # NumPy sorts short integers several times as fast.
+    labels = labels.astype(np.min_scalar_type(k * k))
+    ends = labels[ties.first], labels[ties.second]
+    pair = np.minimum(*ends) * labels.dtype.type(k) + np.maximum(*ends)
     order = np.argsort(pair, kind="stable")
-    first, second, weight = first[order], second[order], weight[order]
+    first, second, weight = ties.at(order)
     starts = np.searchsorted(pair[order], np.arange(k * k + 1))
     members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
     place = np.empty(len(labels), dtype=np.int64)
     worst = 0.0
-    for a, b in zip(*np.divmod(np.unique(pair), k), strict=True):
+    for a, b in zip(*np.divmod(np.flatnonzero(np.diff(starts)), k), strict=True):
         if a == b:
             continue
         objects = np.concatenate([members[a], members[b]])
