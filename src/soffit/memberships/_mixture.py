@@ -267,6 +267,9 @@ def _trust(Z: FloatArray, found: Pieces) -> float:
     deviate by 1 to 2, and their mixture has no say in where clusters end.
     """
     own = found.shares(Z).argmax(axis=1)
-    noise = np.einsum("nij,nj->ni", found.whitening[own], Z - found.means[own])
+    noise = np.empty_like(Z)
+    for piece, mean in enumerate(found.means):
+        members = own == piece
+        noise[members] = (Z[members] - mean) @ found.whitening[piece].T
     moment = np.mean(np.minimum(noise**2, 9.0) ** 2, axis=0) / _TAILS[found.tails]
     return float(1.0 / max(2.89 * np.mean(np.abs(moment - 1.0)), 1.0))
