@@ -64,47 +64,19 @@ def shallowest_valley(ties: Ties, coordinates: FloatArray, labels: IntArray) -> 
     is near 0 for clusters hardly linked and 1 for a boundary that any other place would be as
     good as. Clusters without any link have a ratio of 0.
     """
+    from soffit.selection._valley_kernels import worst_ratio
+
     k = int(labels.max()) + 1
     # NumPy sorts short integers several times as fast.
     labels = labels.astype(np.min_scalar_type(k * k))
     ends = labels[ties.first], labels[ties.second]
     pair = np.minimum(*ends) * labels.dtype.type(k) + np.maximum(*ends)
     order = np.argsort(pair, kind="stable")
-    first, second, weight = ties.at(order)
     starts = np.searchsorted(pair[order], np.arange(k * k + 1))
-    members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
-    place = np.empty(len(labels), dtype=np.int64)
-    worst = 0.0
-    for a, b in zip(*np.divmod(np.flatnonzero(np.diff(starts)), k), strict=True):
-        if a == b:
-            continue
-        objects = np.concatenate([members[a], members[b]])
-        points = coordinates[objects]
-        n_first = len(members[a])
-        along = points @ (points[n_first:].mean(axis=0) - points[:n_first].mean(axis=0))
-        place[objects[np.argsort(along, kind="stable")]] = np.arange(len(objects))
-        edges = np.concatenate([np.arange(starts[c], starts[c + 1]) for c in _codes(a, b, k)])
-        cut = _cuts(place[first[edges]], place[second[edges]], weight[edges], len(objects))
-        worst = max(worst, _ratio(cut, n_first))
-    return worst
-
-
-def _codes(a: int, b: int, k: int) -> tuple[int, int, int]:
-    """Numbers of the links inside a, inside b and between them."""
-    return a * k + a, b * k + b, a * k + b
-
-
-def _cuts(p: IntArray, q: IntArray, weight: FloatArray, n: int) -> FloatArray:
-    """Weight across each of the n - 1 places where an order of n objects can be cut."""
-    opened = np.bincount(np.minimum(p, q), weights=weight, minlength=n)
-    closed = np.bincount(np.maximum(p, q), weights=weight, minlength=n)
-    return np.asarray(np.cumsum(opened - closed)[:-1])
-
-
-def _ratio(cut: FloatArray, n_first: int) -> float:
-    play = int(_PLAY * min(n_first, len(cut) + 1 - n_first))
-    begin = n_first - 1 - play
-    boundary = begin + int(cut[begin : n_first + play].argmin())
-    inside = min(cut[: boundary + 1].max(), cut[boundary:].max())
-    # Rounding leaves tiny negative sums where nothing is cut.
-    return float(min(max(cut[boundary], 0.0) / inside, 1.0)) if inside > 0 else 1.0
+    members = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels)
+    ends_of_clusters = np.concatenate([[0], np.cumsum(sizes)])
+    ones = np.ones(len(labels), dtype=coordinates.dtype)
+    indicator = sp.csr_array((ones, members, ends_of_clusters), shape=(k, len(labels)))
+    toward = coordinates @ ((indicator @ coordinates) / sizes[:, None]).T
+    return float(worst_ratio(*ties.at(order), starts, members, ends_of_clusters, toward, _PLAY))
