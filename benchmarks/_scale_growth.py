@@ -29,6 +29,8 @@ def growth(plan: Plan) -> None:
     for n in plan.sizes:
         for method in [*OWN, *plan.peers()]:
             earlier = found.setdefault(method, {})
+            if n > plan.alone_beyond and method != "SoftClustering":
+                continue
             if any(not outcome.done for outcome in earlier.values()):
                 # Whoever could not do with fewer objects will not with more.
                 continue
@@ -45,7 +47,9 @@ def _tell_size(plan: Plan, n: int) -> None:
     best = next((one.figure("best") for one in outcomes.values() if one.done), None)
     note = "" if best is None else f"The rule that knows the distribution has accuracy {best:.3f}."
     left_out = [method for method in plan.growth if method not in outcomes]
-    if left_out:
+    if n > plan.alone_beyond:
+        note += " Only SoftClustering was run."
+    elif left_out:
         note += f" Not run, because fewer objects were too many: {', '.join(left_out)}."
     title = f"n = {count(n)}, 16 columns, {plan.clusters(CLUSTERS)} clusters"
     plan.tell(Section(title, FIT_HEADER, rows, note))
@@ -83,7 +87,8 @@ def _ratio(plan: Plan, method: str, n: int) -> str:
 
 
 def _tell_recall(plan: Plan, k: int) -> dict[int, float | None]:
-    checked = {n: check_recall(plan, "blobs", n, k) for n in plan.sizes}
+    sizes = [n for n in plan.sizes if n <= plan.alone_beyond]
+    checked = {n: check_recall(plan, "blobs", n, k) for n in sizes}
     rows = [row for n, one in checked.items() for row in recall_cells(f"n = {count(n)}", one)]
     plan.tell(Section("Neighbour search alone, 16 columns", RECALL_HEADER, rows, RECALL_NOTE))
     return {n: one[""].figure("true_recall") for n, one in checked.items()}

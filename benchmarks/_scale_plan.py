@@ -34,6 +34,8 @@ class Plan:
     sizes: list[int]
     with_peers: bool
     trial: bool
+    # Beyond so many objects only SoftClustering is run.
+    alone_beyond: float = float("inf")
     sections: list[Section] = field(default_factory=list)
     claims: list[Row] = field(default_factory=list)
     growth: dict[str, dict[int, Outcome]] = field(default_factory=dict)

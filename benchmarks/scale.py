@@ -59,6 +59,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--memory", type=float, default=16.0, help="GB of a process")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--no-peers", action="store_true")
+    alone = "largest size at which anything but SoftClustering, or the recall, is measured"
+    parser.add_argument("--alone-beyond", type=float, default=float("inf"), help=alone)
     parser.add_argument("--trial", action="store_true", help="few objects, nothing judged")
     parser.add_argument("--results", type=Path, help="file that keeps what was measured")
     docs = "write the page and the plot, by default to docs/"
@@ -83,6 +85,7 @@ def main() -> None:
         sizes=sizes,
         with_peers=not options.no_peers,
         trial=options.trial,
+        alone_beyond=options.alone_beyond,
     )
     plan.sizes = sorted({plan.size(n) for n in sizes})
     measure(plan, options)

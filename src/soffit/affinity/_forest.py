@@ -13,6 +13,8 @@ from soffit._typing import FloatArray, IntArray
 # Subtrees are grown in pieces of so many points, which fit into the cache.
 _RANGE = 2**14
 _MOST_RANGES = 64
+# The largest prime below 2**64: powers of two modulo it keep the random numbers of levels apart.
+_PRIME = 2**64 - 59
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,7 @@ def grow_tree(
     state = np.uint64(0x9E3779B97F4A7C15 ^ (seed * 0x2545F491))
 
     def grow_level(node: int, steps: int) -> None:
-        own = np.uint64(int(state) + (1 << len(bounds)) + node)
+        own = np.uint64((int(state) + pow(2, len(bounds), _PRIME) + node) % 2**64)
         grow(
             points, order, heights, normals, offsets,
             bounds[node], bounds[node + 1], len(bounds) - 2 + node, steps, own,
