@@ -35,6 +35,7 @@ def assert_graph(A, n, dtype=np.float64):
     assert isinstance(A, sp.csr_array)
     assert A.shape == (n, n)
     assert A.dtype == dtype
+    assert A.indices.dtype == A.indptr.dtype == np.int32
     assert A.has_canonical_format
     assert abs(A - A.T).nnz == 0
     assert not np.any(A.diagonal())

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soffit.factorize._coarse_kernels import pair_nodes
-from soffit.factorize._multilevel import multilevel_eigenvectors
+from soffit.factorize._multilevel import _orthonormal, multilevel_eigenvectors
 from soffit.normalize import normalize
 
 
@@ -106,3 +106,17 @@ def test_same_bytes_again() -> None:
     A = _grid(52, 36, 7193).astype(np.float32)
     first, second = multilevel_eigenvectors(A, 5), multilevel_eigenvectors(A, 5)
     assert first[1].tobytes() == second[1].tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("closeness", [0.0, 1e-3, 1e-6, 1e-12])
+def test_basis_is_orthonormal_however_close_the_columns(dtype, closeness):
+    rng = np.random.default_rng(3)
+    V = rng.normal(size=(400, 6))
+    V[:, 5] = V[:, :5].sum(axis=1) + closeness * V[:, 5] if closeness else V[:, 5]
+    Q = _orthonormal(V.astype(dtype))
+    assert Q.dtype == dtype
+    # Rounding to single precision leaves a few 1e-7.
+    np.testing.assert_allclose(Q.T @ Q, np.eye(6), atol=2e-6)
+    if closeness == 0.0:
+        np.testing.assert_allclose(Q @ (Q.T @ V), V, atol=2e-5)

@@ -69,3 +69,25 @@ def test_large_graphs_begin_without_splinters(graph, monkeypatch):
     assert not partition_rank(A, labels, 2)[0]
     # Nodes of the coarse graph mix a tenth of the objects.
     assert blocks_found(labels, block) > 0.85
+
+
+@pytest.mark.parametrize("across", [0.0, 0.002], ids=["clean cuts", "blurred cuts"])
+def test_tried_only_where_cuts_are_not_clean(across, monkeypatch):
+    rng = np.random.default_rng(5)
+    block = np.arange(900) // 300
+    chance = np.where(block[:, None] == block, 0.1, across)
+    upper = np.triu(rng.random(chance.shape) < chance, 1)
+    # One tie from block to block keeps the graph in one piece.
+    upper[[0, 300], [300, 600]] = True
+    A = sp.csr_array((upper | upper.T).astype(float))
+    calls = []
+
+    def watched(*args, **options):
+        calls.append(args)
+        return regularized_eigenvectors(*args, **options)
+
+    monkeypatch.setattr(_graph_partition, "regularized_eigenvectors", watched)
+    monkeypatch.setattr(_graph_partition, "_MOST_NODES", 400)
+    labels = graph_partition(A, normalize(A, "degree").matrix, 3).labels
+    assert len(calls) == (0 if across == 0.0 else 1)
+    assert len(set(zip(labels, block, strict=True))) == 3 or across > 0.0

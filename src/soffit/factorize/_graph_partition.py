@@ -19,7 +19,12 @@ from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.factorize._coarse import coarse_graph
 from soffit.factorize._many_clusters import many_clusters
 from soffit.factorize._multilevel import multilevel_eigenvectors
-from soffit.factorize._partition import best_partition, n_fine_vectors, partition_rank
+from soffit.factorize._partition import (
+    RANK_OF_CLEAN_CUTS,
+    best_partition,
+    n_fine_vectors,
+    partition_rank,
+)
 from soffit.factorize._regularized import regularized_eigenvectors
 from soffit.factorize._spectral import leading_eigenvectors
 from soffit.normalize import normalize
@@ -91,8 +96,12 @@ def _partition(
 def _better(A: sp.csr_array, sizes: FloatArray, k: int, labels: IntArray) -> IntArray:
     """The given partition, or one by regularized eigenvectors if that has the better rank.
 
-    On very many objects the usual eigenvectors may describe small groups in sparse regions.
+    On very many objects the usual eigenvectors may describe small groups in sparse regions. A
+    partition without such groups that cuts next to nothing is not questioned.
     """
+    rank = partition_rank(A, labels, k, sizes=sizes)
+    if rank < (False, RANK_OF_CLEAN_CUTS):
+        return labels
     n_vectors = max(n_fine_vectors(A.shape[0], k), k)
     if k < 2 or k > _MOST_VECTORS or n_vectors >= A.shape[0] - 1:
         return labels
@@ -100,8 +109,7 @@ def _better(A: sp.csr_array, sizes: FloatArray, k: int, labels: IntArray) -> Int
     if V is None:
         return labels
     other = best_partition(A, V, k, random_state=0, sizes=sizes)
-    ranks = [partition_rank(A, one, k, sizes=sizes) for one in (labels, other)]
-    return other if ranks[1] < ranks[0] else labels
+    return other if partition_rank(A, other, k, sizes=sizes) < rank else labels
 
 
 def _order(coarse: sp.csr_array, node: IntArray) -> IntArray:

@@ -25,6 +25,8 @@ _MOST_AMPLIFIED = 1e3
 # Filters are repeated while they lower the sum of 1 - eigenvalue by this share.
 _GAIN = 0.1
 _MOST_FILTERS = 2
+# Products of the columns of an orthonormal basis differ by less from zero and one.
+_ORTHONORMAL = 1e-9
 
 
 def multilevel_eigenvectors(
@@ -73,10 +75,29 @@ def _filtered(N: sp.csr_array, V: FloatArray, cut: float) -> FloatArray:
 
 def _rayleigh_ritz(N: sp.csr_array, V: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The best approximate eigenvectors in the span of V's columns."""
-    Q = np.linalg.qr(np.asarray(V, dtype=np.float64))[0].astype(V.dtype)
+    Q = _orthonormal(V)
     H = np.asarray(Q.T @ product(N, Q), dtype=np.float64)
     values, turn = np.linalg.eigh((H + H.T) / 2)
     return values[::-1], np.asarray(Q @ turn[:, ::-1].astype(V.dtype))
+
+
+def _orthonormal(V: FloatArray) -> FloatArray:
+    """An orthonormal basis of the columns' span, in the precision of V.
+
+    By the Cholesky factor of their products, once more if rounding left too much: matrix products
+    are several times quicker than reflections, which serve columns that nearly coincide.
+    """
+    Q = np.asarray(V, dtype=np.float64)
+    products = Q.T @ Q
+    for _ in range(2):
+        try:
+            Q = Q @ np.linalg.inv(np.linalg.cholesky(products)).T
+        except np.linalg.LinAlgError:
+            break
+        products = Q.T @ Q
+        if np.abs(products - np.eye(Q.shape[1])).max() < _ORTHONORMAL:
+            return Q.astype(V.dtype)
+    return np.linalg.qr(np.asarray(V, dtype=np.float64))[0].astype(V.dtype)
 
 
 def _degrees(A: sp.csr_array) -> FloatArray:

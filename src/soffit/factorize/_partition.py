@@ -8,18 +8,22 @@ a cut that knows about sizes chooses among them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil
+from math import ceil, log
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import qr, svd
 
-from soffit._typing import FloatArray, IntArray, Matrix
+from soffit._threads import each
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.factorize._kmeans import kmeans
 
 # score = log(mean conductance + _LEAST_CUT) - log(smallest cluster k/n + _LEAST_SHARE) / 3
 _LEAST_CUT = 0.002
 _LEAST_SHARE = 0.01
 _SIZE_WEIGHT = 1.0 / 3.0
+# The score of even clusters whose mean conductance is as small as the least that counts.
+RANK_OF_CLEAN_CUTS = log(2 * _LEAST_CUT)
 # Single k-means runs end in different optima, and the best one is not the one with the least
 # inertia: each is a candidate of its own.
 _KMEANS_STARTS = 6
@@ -43,10 +47,7 @@ def cluster_qr(V: FloatArray) -> IntArray:
 
 def cluster_kmeans(V: FloatArray, *, random_state: int, n_init: int = 3) -> IntArray:
     """Labels by k-means on the rows of the eigenvectors, made unit length."""
-    from sklearn.cluster import KMeans
-
-    model = KMeans(V.shape[1], n_init=n_init, random_state=random_state)
-    return np.asarray(model.fit_predict(unit_rows(V)))
+    return kmeans(unit_rows(V), V.shape[1], random_state=random_state, n_init=n_init)
 
 
 def unit_rows(V: FloatArray) -> FloatArray:
@@ -57,13 +58,15 @@ def unit_rows(V: FloatArray) -> FloatArray:
 
 def group_weights(A: Matrix, labels: IntArray, n_groups: int) -> FloatArray:
     """Total weight between every two groups."""
+    labels = np.asarray(labels, dtype=np.int64)
+    if is_sparse(A):
+        from soffit.factorize._label_kernels import weights_between
+
+        between: FloatArray = weights_between(A.indptr, A.indices, A.data, labels, n_groups)
+        return between
     n = len(labels)
-    indicator = sp.csr_array(
-        (np.ones(n, dtype=A.dtype), (np.arange(n), labels)), shape=(n, n_groups)
-    )
-    between = indicator.T @ (A @ indicator if sp.issparse(A) else A @ indicator.toarray())
-    dense = between.toarray() if sp.issparse(between) else between
-    return np.asarray(dense, dtype=np.float64)
+    indicator = sp.csr_array((np.ones(n), (np.arange(n), labels)), shape=(n, n_groups))
+    return np.asarray(indicator.T @ (A @ indicator.toarray()), dtype=np.float64)
 
 
 def conductance_gain(between: FloatArray, volume: FloatArray) -> FloatArray:
@@ -130,7 +133,8 @@ def n_fine_vectors(n_objects: int, n_clusters: int) -> int:
 def rounded_partitions(V: FloatArray, *, random_state: int) -> list[IntArray]:
     """As many clusters as eigenvectors, by QR and by single runs of k-means."""
     seeds = [(random_state + start) % 2**31 for start in range(_KMEANS_STARTS)]
-    return [cluster_qr(V), *(cluster_kmeans(V, random_state=s, n_init=1) for s in seeds)]
+    by_kmeans = each(lambda seed: cluster_kmeans(V, random_state=seed, n_init=1), seeds)
+    return [cluster_qr(V), *by_kmeans]
 
 
 def merged_partitions(
@@ -150,13 +154,15 @@ def merged_partitions(
 
 def _finer_cuts(V: FloatArray, n_clusters: int, random_state: int) -> list[IntArray]:
     """Cuts into more groups than clusters: QR on all vectors, k-means on 1.5 k and 2 k of them."""
-    cuts = [cluster_qr(V)]
-    for share, start in _KMEANS_FINER:
-        n_groups = ceil(share * n_clusters)
-        if n_clusters < n_groups <= V.shape[1]:
-            seed = (random_state + start) % 2**31
-            cuts.append(cluster_kmeans(V[:, :n_groups], random_state=seed, n_init=1))
-    return cuts
+    finer = [(ceil(share * n_clusters), start) for share, start in _KMEANS_FINER]
+
+    def cut(which: tuple[int, int]) -> IntArray:
+        n_groups, start = which
+        seed = (random_state + start) % 2**31
+        return cluster_kmeans(V[:, :n_groups], random_state=seed, n_init=1)
+
+    possible = [which for which in finer if n_clusters < which[0] <= V.shape[1]]
+    return [cluster_qr(V), *each(cut, possible)]
 
 
 def best_partition(
@@ -180,12 +186,13 @@ def best_partition(
     if correct is not None:
         rounded = [correct(labels, n_clusters) for labels in rounded]
         merged = [correct(labels, n_clusters) for labels in merged]
+    candidates = [*rounded, *merged]
+    ranks = each(lambda labels: partition_rank(A, labels, n_clusters, sizes=sizes), candidates)
     ranking = []
-    for number, labels in enumerate([*rounded, *merged]):
-        has_splinter, score = partition_rank(A, labels, n_clusters, sizes=sizes)
+    for number, (has_splinter, score) in enumerate(ranks):
         margin = _MARGIN_OF_MERGING if number >= len(rounded) else 0.0
         ranking.append((has_splinter, score + margin, number))
-    return [*rounded, *merged][min(ranking)[2]]
+    return candidates[min(ranking)[2]]
 
 
 def partition_rank(

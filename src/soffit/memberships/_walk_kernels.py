@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 
@@ -13,18 +14,20 @@ def chebyshev_rows(indptr, indices, data, inverse, before, now, arrived, seen, a
     tie (inverse 0) stay: P is the identity there.
     """
     k = now.shape[1]
+    two = now.dtype.type(2.0)
+    moved = np.empty(k, dtype=now.dtype)
     for i in range(first, last):
-        for c in range(k):
-            before[i, c] = -before[i, c]
-        twice = 2.0 * inverse[i]
-        if twice == 0.0:
+        if inverse[i] == 0.0:
             for c in range(k):
-                before[i, c] += 2.0 * now[i, c]
+                moved[c] = now[i, c]
         else:
+            moved[:] = 0.0
             for p in range(indptr[i], indptr[i + 1]):
-                weight, j = twice * data[p], indices[p]
+                weight, j = inverse[i] * data[p], indices[p]
                 for c in range(k):
-                    before[i, c] += weight * now[j, c]
+                    moved[c] += weight * now[j, c]
         for c in range(k):
-            arrived[i, c] += a * before[i, c]
-            seen[i, c] += b * before[i, c]
+            later = two * moved[c] - before[i, c]
+            before[i, c] = later
+            arrived[i, c] += a * later
+            seen[i, c] += b * later
