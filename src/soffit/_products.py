@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -81,9 +82,11 @@ class Locality:
         """The rows of an array in this order."""
         return np.take(V, self.order, axis=0)
 
-    def back(self, V: FloatArray) -> FloatArray:
-        """Rows in this order, put back into the objects' own order."""
-        return np.take(V, self._places(self.order.dtype), axis=0)
+    def back(self, V: FloatArray, *, out: FloatArray | None = None) -> FloatArray:
+        """Rows in this order, put back into the objects' own order, and into `out` if given."""
+        # Only with "clip" NumPy writes there at once; all places are valid.
+        mode: Literal["clip", "raise"] = "raise" if out is None else "clip"
+        return np.take(V, self._places(self.order.dtype), axis=0, out=out, mode=mode)
 
     def _places(self, dtype: DTypeLike) -> IntArray:
         """Where each object has gone."""

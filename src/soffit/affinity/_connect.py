@@ -65,9 +65,15 @@ def connecting_links(
 
 def _listed_links(component: IntArray, lists: IntArray, values: FloatArray) -> Links:
     """Listed pairs in two components, the smaller number first."""
-    row, place = np.nonzero((lists >= 0) & (component[lists] != component[:, None]))
-    column = lists[row, place].astype(row.dtype)
-    return np.minimum(row, column), np.maximum(row, column), values[row, place]
+    from soffit.affinity._connect_kernels import links_in_lists
+
+    def search(part: range) -> Links:
+        found: Links = links_in_lists(component, lists, values, part.start, part.stop)
+        return found
+
+    parts = each(search, pieces(len(lists), _OBJECTS))
+    first, second, distance = (np.concatenate([part[a] for part in parts]) for a in range(3))
+    return first, second, distance
 
 
 def _components(n: int, first: IntArray, second: IntArray) -> tuple[int, IntArray]:

@@ -28,6 +28,29 @@ def components_of(n, first, second):
 
 
 @njit(cache=True, nogil=True)
+def links_in_lists(component, lists, values, start, stop):
+    """Pairs in two components that the objects start to stop list, the smaller number first."""
+    count = 0
+    for i in range(start, stop):
+        for t in range(lists.shape[1]):
+            j = lists[i, t]
+            count += j >= 0 and component[j] != component[i]
+    first = np.empty(count, dtype=np.int64)
+    second = np.empty(count, dtype=np.int64)
+    distance = np.empty(count, dtype=values.dtype)
+    count = 0
+    for i in range(start, stop):
+        for t in range(lists.shape[1]):
+            j = lists[i, t]
+            if j >= 0 and component[j] != component[i]:
+                first[count] = min(i, j)
+                second[count] = max(i, j)
+                distance[count] = values[i, t]
+                count += 1
+    return first, second, distance
+
+
+@njit(cache=True, nogil=True)
 def _root(parent, i):
     while parent[i] != i:
         parent[i] = parent[parent[i]]
@@ -56,3 +79,39 @@ def shortest_link(X, rows, part, chosen, first, last):
             if square < best or best_j == n:
                 best, best_i, best_j = square, i, j
     return best, best_i, best_j
+
+
+@njit(cache=True, nogil=True)
+def both_ways(first, second, weights, indptr, indices, data):
+    """Fill the rows of the symmetric graph with these edges, each given once.
+
+    `indptr` holds zeros before. Columns are in no order yet.
+    """
+    n = len(indptr) - 1
+    for e in range(len(first)):
+        indptr[first[e] + 1] += 1
+        indptr[second[e] + 1] += 1
+    for i in range(n):
+        indptr[i + 1] += indptr[i]
+    place = indptr[:-1].copy()
+    for e in range(len(first)):
+        i, j = first[e], second[e]
+        indices[place[i]], data[place[i]] = j, weights[e]
+        indices[place[j]], data[place[j]] = i, weights[e]
+        place[i] += 1
+        place[j] += 1
+
+
+@njit(cache=True, nogil=True)
+def sort_rows(indptr, indices, data, start, stop):
+    """Sort the columns of the rows start to stop; rows are short, so insertion is quick."""
+    for i in range(start, stop):
+        for p in range(indptr[i] + 1, indptr[i + 1]):
+            column, value = indices[p], data[p]
+            q = p
+            while q > indptr[i] and indices[q - 1] > column:
+                indices[q] = indices[q - 1]
+                data[q] = data[q - 1]
+                q -= 1
+            indices[q] = column
+            data[q] = value

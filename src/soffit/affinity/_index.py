@@ -72,15 +72,19 @@ class NeighborIndex:
 
     def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
         """Indices and distances of the neighbours of all objects, in the objects' own order."""
-        n = len(self.order)
+        from soffit.affinity._join_kernels import copy_lists
+
+        n, size = len(self.order), np.float32(self.size)
         indices = np.empty((n, n_neighbors), dtype=np.int32)
         distances = np.empty((n, n_neighbors), dtype=np.float32)
-        for part in ranges(n):
-            rows = slice(part.start, part.stop)
-            found = self.members[rows, :n_neighbors]
-            indices[self.order[rows]] = np.where(found >= 0, self.order[found], -1)
-            roots = np.sqrt(self.squares[rows, :n_neighbors])
-            distances[self.order[rows]] = roots * np.float32(self.size)
+
+        def copy(part: range) -> None:
+            copy_lists(
+                self.order, self.members, self.squares, size, part.start, part.stop,
+                indices, distances,
+            )  # fmt: skip
+
+        each(copy, ranges(n), self.n_jobs)
         return indices, distances
 
     def query(self, X_new: FloatArray, n_neighbors: int) -> tuple[IntArray, FloatArray]:

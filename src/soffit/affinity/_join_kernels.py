@@ -128,6 +128,17 @@ def join_leaves(X, order, bounds, first, last, members, squares, place):
 
 
 @njit(cache=True, nogil=True)
+def copy_lists(order, members, squares, size, first, last, indices, distances):
+    """The lists of the sorted points first to last, by the objects that these and others are."""
+    for p in range(first, last):
+        i = order[p]
+        for t in range(indices.shape[1]):
+            j = members[p, t]
+            indices[i, t] = order[j] if j >= 0 else -1
+            distances[i, t] = np.sqrt(squares[p, t]) * size
+
+
+@njit(cache=True, nogil=True)
 def compare_with_all(X, chosen, first, last, members, squares):
     """Exact neighbours of a few points, numbers first to last of `chosen`."""
     n, d = X.shape

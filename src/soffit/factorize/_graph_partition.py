@@ -74,7 +74,7 @@ def graph_partition(
     coarse_labels = _better(coarse, sizes, n_clusters, coarse_labels)
     labels = coarse_labels[node]
     labels = labels if correct is None else correct(labels, n_clusters)
-    return GraphPartition(labels, eigenvalue, Locality(_order(coarse, node)))
+    return GraphPartition(labels, eigenvalue, Locality(_order(coarse, coarse_labels, node)))
 
 
 def _partition(
@@ -112,9 +112,10 @@ def _better(A: sp.csr_array, sizes: FloatArray, k: int, labels: IntArray) -> Int
     return other if partition_rank(A, other, k, sizes=sizes) < rank else labels
 
 
-def _order(coarse: sp.csr_array, node: IntArray) -> IntArray:
-    """Objects by the place of their node in a narrow ordering of the coarse graph."""
+def _order(coarse: sp.csr_array, labels: IntArray, node: IntArray) -> IntArray:
+    """Objects by the cluster of their node, then by its place in a narrow order of the nodes."""
     narrow = reverse_cuthill_mckee(sp.csr_matrix(coarse), symmetric_mode=True)
+    narrow = narrow[np.argsort(labels[narrow], kind="stable")]
     place = np.empty(len(narrow), dtype=np.int32)
     place[narrow] = np.arange(len(narrow))
     return np.argsort(place[node], kind="stable").astype(np.int32)

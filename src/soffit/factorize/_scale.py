@@ -10,6 +10,8 @@ is left. Scales are therefore kept below a limit that no cluster of several obje
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import nnls
@@ -24,6 +26,7 @@ _LARGEST_SCALE = 100.0
 # Passes over the scales when some of them are at the limit.
 _MAX_PASSES = 100
 _BLOCK = 128
+_ROWS = 2**16
 # Entries of the rows whose products are summed at once.
 _ENTRIES = 2**20
 # With more clusters than these, products are summed in so few parts, and where most memberships are
@@ -51,8 +54,7 @@ def scale_limit(problem: Problem) -> float:
     theta = problem.row_factors()
     inverse = np.divide(1.0, theta, out=np.zeros_like(theta), where=theta > 0)
     if isinstance(A, sp.csr_array):
-        rows = np.repeat(inverse, np.diff(A.indptr))
-        largest = np.max(A.data * rows * inverse[A.indices], initial=0.0)
+        largest = max(each(partial(_largest_ratio, A, inverse), pieces(A.shape[0], _ROWS)))
     else:
         blocks = range(0, len(A), _BLOCK)
         largest = max(
@@ -60,6 +62,14 @@ def scale_limit(problem: Problem) -> float:
             for i in blocks
         )
     return _LARGEST_SCALE * problem.n_clusters * float(largest) if largest > 0 else np.inf
+
+
+def _largest_ratio(A: sp.csr_array, inverse: FloatArray, part: range) -> float:
+    """The largest entry of some rows of A, over the factors of both its ends."""
+    begins = A.indptr[part.start : part.stop + 1]
+    entries = slice(begins[0], begins[-1])
+    rows = np.repeat(inverse[part.start : part.stop], np.diff(begins))
+    return float(np.max(A.data[entries] * rows * inverse[A.indices[entries]], initial=0.0))
 
 
 def exact_gram(U: FloatArray) -> FloatArray:

@@ -106,7 +106,8 @@ def _polynomial_walk(A: sp.csr_array, W: FloatArray, steps: int, locality: Local
         before, now = now, before
     np.maximum(walked, 0.0, out=walked)
     walked /= walked.sum(axis=1, keepdims=True)
-    return Walk(locality.back(walked), locality.back(seen), steps)
+    # What is no longer needed takes the results.
+    return Walk(locality.back(walked, out=before), locality.back(seen, out=now), steps)
 
 
 def _coefficients(steps: int) -> tuple[FloatArray, FloatArray]:
