@@ -183,7 +183,10 @@ def _outcome(report: Path, errors: Path, cut: str, peak: float, limit: float) ->
     whole = report.read_text(encoding="utf-8").split("\n")[:-1]
     entries = [json.loads(line) for line in whole]
     result = next((entry["result"] for entry in entries if "result" in entry), None)
-    begun = [(entry["phase"], entry["at"]) for entry in entries if "phase" in entry]
+    # Of several runs, the phases of the one that is told.
+    told = 0 if result is None else result.get("number", 0)
+    phases = [entry for entry in entries if "phase" in entry and entry["number"] == told]
+    begun = [(entry["phase"], entry["at"]) for entry in phases]
     if result is not None:
         status, end = "done", result["seconds"]
     elif cut:

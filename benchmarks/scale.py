@@ -3,7 +3,8 @@
 Every fit runs in a process of its own that ends at a limit of time (--limit; --long for
 SoftClustering beyond a million objects) or of memory (--memory). Data are drawn from fixed seeds
 inside that process. Neither this nor a warm-up on 2500 objects, which loads the compiled kernels,
-is counted; before the first case all kernels are compiled once and kept on disk. Peak memory is the
+is counted; before the first case all kernels are compiled once and kept on disk. A fit that takes
+less than two seconds is done five times, and the one in the middle is told. Peak memory is the
 largest resident set of the whole process: interpreter, libraries and data included.
 
 SoftClustering and RelationFactorization have their defaults. Peers: scikit-learn's
