@@ -18,7 +18,7 @@ from soffit.factorize._spectral import leading_eigenvectors
 from soffit.normalize import normalize
 
 # Graphs of at most this many nodes are decomposed directly.
-_COARSEST = 1200
+_COARSEST = 600
 _DEGREE = 20
 # Above this, what a filter amplifies least is lost to rounding.
 _MOST_AMPLIFIED = 1e3
