@@ -8,6 +8,8 @@ the lists are and when to stop.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,23 +107,18 @@ class NeighborIndex:
         # Leaf by leaf: new points of the same leaf are compared with the same candidates.
         by_leaf = np.argsort(leaves, kind="stable")
 
+        marks = _Marks(len(self.order))
+
         def search(part: range) -> None:
             rows = by_leaf[part.start : part.stop]
             Y = self._standard_rows(X_new[rows])
             near = np.full((len(Y), list_length(n_neighbors)), -1, dtype=np.int32)
             squares = np.full(near.shape, np.inf, dtype=np.float32)
-            place = np.zeros(len(self.order), dtype=np.int32)
-            find_nearest(
-                Y,
-                leaves[rows],
-                self.points,
-                bounds,
-                self.members,
-                place,
-                near,
-                squares,
-                _MOST_ASKED,
-            )
+            with marks.taken() as place:
+                find_nearest(
+                    Y, leaves[rows], self.points, bounds, self.members, place,
+                    near, squares, _MOST_ASKED,
+                )  # fmt: skip
             found = near[:, :n_neighbors]
             indices[rows] = np.where(found >= 0, self.order[found], -1)
             distances[rows] = np.sqrt(squares[:, :n_neighbors]) * np.float32(self.size)
@@ -131,6 +128,26 @@ class NeighborIndex:
 
     def _standard_rows(self, X: FloatArray) -> FloatArray:
         return np.asarray((X - self.shift) / self.size, dtype=np.float32)
+
+
+class _Marks:
+    """Arrays with a number for every point, one a thread: they need not be cleared between uses."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._free: list[IntArray] = []
+
+    @contextmanager
+    def taken(self) -> Iterator[IntArray]:
+        """An array that nobody else uses meanwhile."""
+        try:
+            place = self._free.pop()
+        except IndexError:
+            place = np.zeros(self._n, dtype=np.int32)
+        try:
+            yield place
+        finally:
+            self._free.append(place)
 
 
 def list_length(n_neighbors: int) -> int:
@@ -150,14 +167,15 @@ def _lists(
     n = len(points)
     members = np.full((n, list_length(n_neighbors)), -1, dtype=np.int32)
     squares = np.full(members.shape, np.inf, dtype=np.float32)
+    marks = _Marks(n)
 
     def compare(part: range, chosen: IntArray, true: IntArray, true_squares: FloatArray) -> None:
         compare_with_all(points, chosen, part.start, part.stop, true, true_squares)
 
     def join(order: IntArray, bounds: IntArray) -> None:
         def join_range(part: range) -> None:
-            place = np.zeros(n, dtype=np.int32)
-            join_leaves(points, order, bounds, part.start, part.stop, members, squares, place)
+            with marks.taken() as place:
+                join_leaves(points, order, bounds, part.start, part.stop, members, squares, place)
 
         each(join_range, ranges_of_leaves(bounds), n_jobs)
 
