@@ -29,6 +29,8 @@ from _scale_report import FIT_HEADER, Section, fit_cells, phase_section
 from _scale_run import Outcome, Task, seconds_text
 
 REAL_SETS = ("pendigits", "usps", "satimage")
+# Real sets that are large enough to be made coarser.
+STARTED = ("pendigits", "usps")
 THREADS = (1, 2)
 
 
@@ -130,6 +132,29 @@ def real(plan: Plan) -> None:
                 asked="-", met=None
             ),
         )
+
+
+def starts(plan: Plan) -> None:
+    """Starts that are found through a coarser graph against those found on the whole graph."""
+    n = plan.size(100_000)
+    drawn = [("overlapping", n, plan.clusters(10)), ("sheets", n, plan.clusters(20))]
+    rows = []
+    for name, n, k in [*drawn, *((name, 0, 0) for name in STARTED)]:
+        fits = {
+            search: plan.fit("SoftClustering", name, n, k, search=search)
+            for search in ("direct", "default" if n else "coarse")
+        }
+        direct, coarse = fits.values()
+        for what, one in (("whole graph", direct), ("coarser graph", coarse)):
+            phase = dict(one.phases).get("start")
+            start = "-" if phase is None else seconds_text(phase)
+            cells = fit_cells(f"{name}, {what}", one)
+            rows.append([cells[0], start, *cells[1:]])
+        case = name if not n else f"{name}, n={count(n)}"
+        plan.ask(accuracy_not_below(case, coarse, {"a start on the whole graph": direct}, SLACK))
+    header = [FIT_HEADER[0], "start", *FIT_HEADER[1:]]
+    note = "Real sets are made coarser here although they need not be."
+    plan.tell(Section("Starts on the whole graph and on a coarser one", header, rows, note))
 
 
 def same_bytes(plan: Plan) -> None:

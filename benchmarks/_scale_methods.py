@@ -12,6 +12,8 @@ from _scale_data import Data
 SEED = 7
 NEIGHBORS = 15
 EVERYTHING = 2**62
+# So small that real sets are made coarser by it.
+COARSE_NODES = 4000
 # A neighbour search to compare with.
 HNSW = "faiss, HNSW"
 
@@ -114,15 +116,26 @@ def installed(method: str) -> bool:
 
 @contextmanager
 def search_by(rule: str) -> Iterator[None]:
-    """Let the neighbour search be "exact" or "approximate" at any n, or choose ("default")."""
-    if rule == "default":
-        yield
-        return
-    from soffit.affinity import _search
+    """Let steps that depend on the number of objects be taken at any number, or not ("default").
 
-    usual = _search._MOST_COMPARED
-    _search._MOST_COMPARED = EVERYTHING if rule == "exact" else 0
+    The neighbour search is "exact" or "approximate"; the start is found on the whole graph
+    ("direct") or through a coarser one ("coarse").
+    """
+    from soffit.affinity import _search
+    from soffit.factorize import _graph_partition
+
+    direct = {"_MOST_DIRECT": EVERYTHING, "_MOST_NODES": EVERYTHING}
+    coarse = {"_MOST_DIRECT": COARSE_NODES // 2, "_MOST_NODES": COARSE_NODES}
+    module, changes = {
+        "default": (_search, {}),
+        "exact": (_search, {"_MOST_COMPARED": EVERYTHING}),
+        "approximate": (_search, {"_MOST_COMPARED": 0}),
+        "direct": (_graph_partition, direct),
+        "coarse": (_graph_partition, coarse),
+    }[rule]
+    usual = {name: getattr(module, name) for name in changes}
+    vars(module).update(changes)
     try:
         yield
     finally:
-        _search._MOST_COMPARED = usual
+        vars(module).update(usual)

@@ -28,7 +28,17 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from _scale_cases import graph, many_clusters, overlap, predict, real, same_bytes, sheets, threads
+from _scale_cases import (
+    graph,
+    many_clusters,
+    overlap,
+    predict,
+    real,
+    same_bytes,
+    sheets,
+    starts,
+    threads,
+)
 from _scale_growth import growth
 from _scale_plan import Plan
 from _scale_report import claims_section, write_page, write_plot
@@ -45,6 +55,7 @@ CASES: dict[str, Callable[[Plan], None]] = {
     "graph": graph,
     "predict": predict,
     "real": real,
+    "starts": starts,
     "bytes": same_bytes,
     "threads": threads,
 }
