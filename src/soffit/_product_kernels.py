@@ -54,6 +54,18 @@ def forms_of_rows(indptr, indices, data, U, first, last, diagonal):
 
 
 @njit(cache=True, nogil=True)
+def insert_column(indices, data, begin, end, column, value):
+    """Put an entry into a row whose sorted ones lie from begin to before end."""
+    q = end
+    while q > begin and indices[q - 1] > column:
+        indices[q] = indices[q - 1]
+        data[q] = data[q - 1]
+        q -= 1
+    indices[q] = column
+    data[q] = value
+
+
+@njit(cache=True, nogil=True)
 def permute_rows(
     indptr, indices, data, order, place, new_indptr, new_indices, new_data, first, last
 ):
@@ -64,12 +76,5 @@ def permute_rows(
     for r in range(first, last):
         end = new_indptr[r]
         for p in range(indptr[order[r]], indptr[order[r] + 1]):
-            column, value = place[indices[p]], data[p]
-            q = end
-            while q > new_indptr[r] and new_indices[q - 1] > column:
-                new_indices[q] = new_indices[q - 1]
-                new_data[q] = new_data[q - 1]
-                q -= 1
-            new_indices[q] = column
-            new_data[q] = value
+            insert_column(new_indices, new_data, new_indptr[r], end, place[indices[p]], data[p])
             end += 1

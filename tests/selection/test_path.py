@@ -5,9 +5,9 @@ import pytest
 from tests.reference.relations import planted_graph
 
 from soffit.factorize import leading_eigenvectors
-from soffit.factorize._partition import conductance_gain, cut_gain
+from soffit.factorize._partition import conductance_gain, cut_gain, group_weights
 from soffit.normalize import degree
-from soffit.selection._path import Links, PartitionPath, _Grouping
+from soffit.selection._path import PartitionPath, _Grouping
 
 
 @pytest.fixture
@@ -40,11 +40,10 @@ def test_what_is_large_enough_for_many_clusters_stays(grouping):
 def test_weights_between_groups_are_those_of_the_graph(rule):
     A, _ = planted_graph([60, 40, 30], 5, inside=12.0, outside=2.0)
     groups = np.random.default_rng(3).integers(0, 12, A.shape[0])
-    links = Links(A)
-    fine = _Grouping(groups, links.between(groups, 12), np.bincount(groups))
+    fine = _Grouping(groups, group_weights(A, groups, 12), np.bincount(groups))
     for found in (fine.merged(5, rule), fine.without_splinters(1).merged(4, rule)):
         labels, k = found.labels(), len(found.sizes)
-        np.testing.assert_allclose(found.between, links.between(labels, k))
+        np.testing.assert_allclose(found.between, group_weights(A, labels, k))
         np.testing.assert_array_equal(found.sizes, np.bincount(labels))
 
 

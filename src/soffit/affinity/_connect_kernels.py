@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from soffit._product_kernels import insert_column
+
 
 @njit(cache=True, nogil=True)
 def components_of(n, first, second):
@@ -107,11 +109,4 @@ def sort_rows(indptr, indices, data, start, stop):
     """Sort the columns of the rows start to stop; rows are short, so insertion is quick."""
     for i in range(start, stop):
         for p in range(indptr[i] + 1, indptr[i + 1]):
-            column, value = indices[p], data[p]
-            q = p
-            while q > indptr[i] and indices[q - 1] > column:
-                indices[q] = indices[q - 1]
-                data[q] = data[q - 1]
-                q -= 1
-            indices[q] = column
-            data[q] = value
+            insert_column(indices, data, indptr[i], p, indices[p], data[p])

@@ -17,7 +17,7 @@ _TOL = 1e-4
 def kmeans(Y: FloatArray, n_clusters: int, *, random_state: int, n_init: int = 1) -> IntArray:
     """Labels by k-means, the best of `n_init` runs; clusters may be empty if rows are equal.
 
-    Must be safe to run in several threads at once.
+    Safe to run in several threads at once.
     """
     from soffit.factorize._kmeans_kernels import lloyd
 

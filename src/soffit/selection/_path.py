@@ -13,6 +13,7 @@ from soffit.factorize._partition import (
     cluster_qr,
     conductance_gain,
     cut_gain,
+    group_weights,
     merge_groups,
     size_aware_cut_between,
     unit_rows,
@@ -24,20 +25,6 @@ _SPLINTER_SHARE = 0.05
 _MARGIN_OF_MERGING = 0.2
 _FINER = 1.5
 _KMEANS_STEPS = 10
-
-
-class Links:
-    """The links of a graph as a list, for sums over them by cluster."""
-
-    def __init__(self, A: sp.csr_array) -> None:
-        self._rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-        self._columns, self._weight = A.indices, A.data
-
-    def between(self, labels: IntArray, k: int) -> FloatArray:
-        """Total weight between every two clusters."""
-        pair = labels[self._rows] * k + labels[self._columns]
-        total = np.bincount(pair, weights=self._weight, minlength=k * k)
-        return np.asarray(total.reshape(k, k), dtype=np.float64)
 
 
 class _Grouping:
@@ -104,7 +91,7 @@ class PartitionPath:
     """
 
     def __init__(self, A: sp.csr_array, V: FloatArray, most: int) -> None:
-        self._links = Links(A)
+        self._A = A
         self._best: dict[int, tuple[tuple[bool, float], IntArray]] = {}
         self.most = most
         self.fine = np.unique(cluster_qr(V), return_inverse=True)[1]
@@ -124,7 +111,7 @@ class PartitionPath:
 
     def _merge(self, groups: IntArray) -> None:
         n_groups = int(groups.max()) + 1
-        fine = _Grouping(groups, self._links.between(groups, n_groups), np.bincount(groups))
+        fine = _Grouping(groups, group_weights(self._A, groups, n_groups), np.bincount(groups))
         for rule in (conductance_gain, cut_gain):
             merged = fine
             whole = merged_whole = fine
@@ -140,7 +127,7 @@ class PartitionPath:
                     self._keep(k, merged_whole, margin=_MARGIN_OF_MERGING)
 
     def _offer(self, labels: IntArray, k: int) -> None:
-        between = self._links.between(labels, k)
+        between = group_weights(self._A, labels, k)
         self._keep(k, _Grouping(labels, between, np.bincount(labels, minlength=k)), margin=0.0)
 
     def _keep(self, k: int, found: _Grouping, *, margin: float) -> None:

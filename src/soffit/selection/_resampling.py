@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from soffit._threads import each
 from soffit._typing import FloatArray, IntArray
 from soffit.factorize import leading_eigenvectors
+from soffit.factorize._partition import group_weights
 from soffit.normalize import degree
-from soffit.selection._path import Links, PartitionPath
+from soffit.selection._path import PartitionPath
 from soffit.selection._valleys import valleys
 
 # Share of the links that each resample leaves out.
@@ -55,12 +56,13 @@ def _one(
     thinned = thinned[tied][:, tied]
     values, V = leading_eigenvectors(degree(thinned).matrix, min(n_vectors, len(tied) - 1))
     again = PartitionPath(thinned, V, min(path.most, V.shape[1]))
-    seen, left_out = Links(thinned), Links(_graph(links, out, A.shape[0])[tied][:, tied])
+    left_out = _graph(links, out, A.shape[0])[tied][:, tied]
     half = 0.5 * float(thinned.data.mean())
     for k in range(2, again.most + 1):
         labels = again.labels(k)
         stability[k - 1] = _adjusted_rand(path.labels(k)[tied], labels, k)
-        likelihood[k - 1] = _gain(seen.between(labels, k), left_out.between(labels, k), half)
+        seen, unseen = (group_weights(graph, labels, k) for graph in (thinned, left_out))
+        likelihood[k - 1] = _gain(seen, unseen, half)
     valley[: again.most] = valleys(thinned, values, V, again)
     return stability, likelihood, valley
 
