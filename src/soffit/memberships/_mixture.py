@@ -43,7 +43,7 @@ _FEW_OBJECTS = 20
 # Directions are found from at most so many objects.
 _MOST_PROJECTED = 2**17
 # Objects that one thread evaluates at a time.
-_ROWS = 2**14
+_ROWS = 2**11
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,17 +68,25 @@ class SeededMixture:
         """Softened posterior of each cluster, the sum over the cluster's own pieces."""
         tails = np.inf if self.tails is None else self.tails
         mixture = Pieces(self.log_weights, self.means, self.whitening, tails)
-        indicator = (self.owner[:, None] == np.arange(self.n_clusters)).astype(np.float64)
         result = np.empty((len(X), self.n_clusters), dtype=X.dtype)
 
         def evaluate(rows: range) -> None:
             part = slice(rows.start, rows.stop)
             Z = np.asarray(self.projection.apply(X[part]), dtype=np.float64)
-            summed = mixture.shares(Z) @ indicator
-            result[part] = soften(summed / summed.sum(axis=1, keepdims=True), self.power)
+            result[part] = soften(self._sums(mixture.shares(Z)), self.power)
 
         each(evaluate, pieces(len(X), _ROWS))
         return result
+
+    def agreeing(self, shares: FloatArray, labels: IntArray) -> SeededMixture:
+        """The mixture as soft as its pieces' shares in labelled objects tell."""
+        return replace(self, power=power_to_agree(self._sums(shares), labels))
+
+    def _sums(self, shares: FloatArray) -> FloatArray:
+        """Clusters' shares from those of their pieces."""
+        indicator = (self.owner[:, None] == np.arange(self.n_clusters)).astype(np.float64)
+        summed = shares @ indicator
+        return np.asarray(summed / summed.sum(axis=1, keepdims=True))
 
 
 class _Space(NamedTuple):
@@ -173,10 +181,10 @@ def fit_seeded_mixture(
         found.means,
         found.whitening,
         n_clusters,
-        _trust(best.space.Z, found),
+        _trust(best.space.Z, best.fit),
         None if np.isinf(found.tails) else found.tails,
     )
-    return replace(mixture, power=power_to_agree(mixture.memberships(X), labels))
+    return mixture.agreeing(best.fit.shares, labels)
 
 
 def _spaces(few: Projection, whole: Projection, X: FloatArray) -> list[_Space]:
@@ -191,10 +199,11 @@ def _spaces(few: Projection, whole: Projection, X: FloatArray) -> list[_Space]:
     if few.directions.shape == whole.directions.shape:
         return [part]
     everything = _space(whole, X, none)
-    rest = {
-        tails: _criterion_of_one(everything, tails) - _criterion_of_one(part, tails)
-        for tails in _TAILS
-    }
+
+    def left_out(tails: float) -> float:
+        return _criterion_of_one(everything, tails) - _criterion_of_one(part, tails)
+
+    rest = dict(zip(_TAILS, each(left_out, _TAILS), strict=True))
     return [part._replace(rest=rest), everything]
 
 
@@ -205,7 +214,7 @@ def _space(projection: Projection, X: FloatArray, rest: dict[float, float]) -> _
 
 def _criterion_of_one(space: _Space, tails: float) -> float:
     """Criterion of a single piece of all objects; a Gaussian is found at once."""
-    fit = begin_fit(space.moments, np.ones((len(space.Z), 1)), tails)
+    fit = begin_fit(space.moments, np.ones((len(space.Z), 1)), tails, common=True)
     one = _Candidate(space, np.zeros(1, dtype=np.int64), fit)
     return one.advanced(0 if np.isinf(tails) else _STEPS).criterion
 
@@ -259,14 +268,14 @@ def _halved(Z: FloatArray, owner: IntArray, piece: IntArray) -> tuple[IntArray, 
     return np.array(owners), piece
 
 
-def _trust(Z: FloatArray, found: Pieces) -> float:
+def _trust(Z: FloatArray, fit: Fit) -> float:
     """1 where the fitted pieces look as they should, less the more they do not.
 
     The whitened residuals of a Gaussian piece have fourth moments of 3 (2.89 when squares are cut
     off at 9, which keeps outliers from deciding). Lines, rings cut into pieces and uniform regions
     deviate by 1 to 2, and their mixture has no say in where clusters end.
     """
-    own = found.shares(Z).argmax(axis=1)
+    own, found = fit.shares.argmax(axis=1), fit.pieces
     noise = np.empty_like(Z)
     for piece, mean in enumerate(found.means):
         members = own == piece

@@ -2,7 +2,7 @@
 
 Both steps are one matrix product with the objects' moments: their coordinates, the products of
 these and a one. Pieces are made of weighted sums of moments, and squared distances to pieces are
-linear in them.
+linear in them. Pieces with a common covariance need the coordinates alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Pieces(NamedTuple):
         step = max(_BLOCK_ENTRIES // moments_of(Z[:1]).shape[1], 1)
         for first in range(0, len(Z), step):
             rows = slice(first, first + step)
-            shares[rows] = _expect(moments_of(Z[rows]), self)[0]
+            shares[rows] = _expect(_squares(moments_of(Z[rows]), self), self)[0]
         return shares
 
 
@@ -66,8 +66,14 @@ def begin_fit(
 def _stepped(
     moments: FloatArray, shares: FloatArray, pull: FloatArray, tails: float, *, common: bool
 ) -> Fit:
-    pieces = _maximise(moments, shares, pull, tails, common=common)
-    shares, pull, log_likelihood = _expect(moments, pieces)
+    if common:
+        whitening, means = _common_shape(_coordinates(moments), pull)
+    else:
+        whitening, means = _own_shapes(moments, pull)
+    weights = shares.sum(axis=0) + 1e-10
+    pieces = Pieces(np.log(weights / weights.sum()), means, whitening, tails)
+    squares = _squares_of_common(moments, pieces) if common else _squares(moments, pieces)
+    shares, pull, log_likelihood = _expect(squares, pieces)
     return Fit(moments, shares, pull, common, pieces, log_likelihood)
 
 
@@ -89,20 +95,19 @@ def moments_of(Z: FloatArray) -> FloatArray:
     return moments
 
 
-def _n_coordinates(moments: FloatArray) -> int:
+def _coordinates(moments: FloatArray) -> FloatArray:
     # Of d coordinates there are (d + 1)(d + 2) / 2 moments.
-    return int(np.sqrt(2.0 * moments.shape[1])) - 1
+    d = int(np.sqrt(2.0 * moments.shape[1])) - 1
+    return moments[:, -1 - d : -1]
 
 
-def _maximise(
-    moments: FloatArray, shares: FloatArray, pull: FloatArray, tails: float, *, common: bool
-) -> Pieces:
-    """Best pieces; d + 1 pseudo-points draw covariances of their own to the pooled one.
+def _own_shapes(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Whitening and mean of every piece; d + 1 pseudo-points draw covariances to the pooled one.
 
     For Student's t, objects pull the less the farther out they are (Peel & McLachlan 2000); the
     covariance is divided by the sum of pulls, which converges in fewer steps (Kent et al. 1994).
     """
-    d = _n_coordinates(moments)
+    d = _coordinates(moments).shape[1]
     sums = pull.T @ moments
     mass = sums[:, -1] + 1e-10
     means = sums[:, -1 - d : -1] / mass[:, None]
@@ -112,29 +117,50 @@ def _maximise(
     scatter[:, column, row] = sums[:, : len(row)]
     scatter -= mass[:, None, None] * means[:, :, None] * means[:, None, :]
     pooled = scatter.sum(axis=0) / mass.sum()
-    if common:
-        covariance = np.repeat(pooled[None], len(mass), axis=0)
-    else:
-        covariance = (scatter + (d + 1) * pooled) / (mass + d + 1)[:, None, None]
+    covariance = (scatter + (d + 1) * pooled) / (mass + d + 1)[:, None, None]
+    return _whitening(covariance, pooled), means
+
+
+def _common_shape(Z: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Whitening and mean of every piece, of one covariance for all."""
+    mass = pull.sum(axis=0) + 1e-10
+    means = (pull.T @ Z) / mass[:, None]
+    scatter = (pull.sum(axis=1)[:, None] * Z).T @ Z - (mass * means.T) @ means
+    pooled = scatter / mass.sum()
+    return np.repeat(_whitening(pooled[None], pooled), len(mass), axis=0), means
+
+
+def _whitening(covariance: FloatArray, pooled: FloatArray) -> FloatArray:
+    d = len(pooled)
     # A constant direction has no spread at all: a trace of noise keeps it invertible.
-    covariance += (1e-9 * abs(np.trace(pooled)) / d + 1e-12) * np.eye(d)
-    whitening = np.linalg.inv(np.linalg.cholesky(covariance))
-    weights = sums[:, -1] if shares is pull else shares.sum(axis=0)
-    weights = weights + 1e-10
-    return Pieces(np.log(weights / weights.sum()), means, whitening, tails)
+    noise = 1e-9 * abs(np.trace(pooled)) / d + 1e-12
+    return np.linalg.inv(np.linalg.cholesky(covariance + noise * np.eye(d)))
 
 
-def _expect(moments: FloatArray, pieces: Pieces) -> tuple[FloatArray, FloatArray, float]:
+def _expect(squares: FloatArray, pieces: Pieces) -> tuple[FloatArray, FloatArray, float]:
     """Share of every piece in every object, how far it pulls, and the log likelihood of all."""
     from soffit.memberships._mixture_kernels import share_out
 
     d, tails = pieces.means.shape[1], pieces.tails
     scale = np.log(np.diagonal(pieces.whitening, axis1=1, axis2=2)).sum(axis=1)
     constant = pieces.log_weights + scale + _log_constant(d, tails)
-    squares = moments @ _quadratic_forms(pieces).T
     shares = np.empty_like(squares)
     pull = shares if np.isinf(tails) else np.empty_like(squares)
     return shares, pull, float(share_out(squares, constant, tails, d, shares, pull))
+
+
+def _squares(moments: FloatArray, pieces: Pieces) -> FloatArray:
+    """Squared distance of every object to every piece, measured by the piece's own covariance."""
+    return moments @ _quadratic_forms(pieces).T
+
+
+def _squares_of_common(moments: FloatArray, pieces: Pieces) -> FloatArray:
+    """The same where all pieces have one covariance."""
+    white, centres = (
+        points @ pieces.whitening[0].T for points in (_coordinates(moments), pieces.means)
+    )
+    lengths = [np.einsum("ij,ij->i", points, points) for points in (white, centres)]
+    return lengths[0][:, None] + lengths[1] - 2.0 * white @ centres.T
 
 
 def _quadratic_forms(pieces: Pieces) -> FloatArray:

@@ -20,7 +20,8 @@ _MOST_STEPS = 512
 # wide: what is left out is of the order of 1e-6.
 _MANY_OBJECTS = 2000
 _ERROR = 1e-2
-_ROWS = 2**12
+# Objects that one thread walks with at a time, fewer where there would be less than some parts.
+_ROWS, _PARTS = 2**12, 4
 
 
 def walk_length(eigenvalue: float) -> int:
@@ -100,7 +101,7 @@ def _polynomial_walk(A: sp.csr_array, W: FloatArray, steps: int, locality: Local
                 rows.start, rows.stop,
             )  # fmt: skip
 
-        each(advance, pieces(len(start), _ROWS))
+        each(advance, pieces(len(start), min(_ROWS, ceil(len(start) / _PARTS))))
         if degree == 1:
             before *= W.dtype.type(0.5)
         before, now = now, before
