@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from _claims import Row
@@ -21,6 +21,8 @@ TRIAL_SIZES = {
     10_000_000: 4000,
 }
 TRIAL_CLUSTERS = {10: 4, 20: 5, 50: 5, 1000: 40}
+# Processes of each method that take turns.
+ROUNDS = 3
 
 
 @dataclass
@@ -52,11 +54,24 @@ class Plan:
             return []
         return [name for name in names or PEERS if installed(name)]
 
-    def fit(self, method: str, data: str, n: int, k: int, *, search: str = "default") -> Outcome:
+    def fit(
+        self, method: str, data: str, n: int, k: int, *, search: str = "default", again: int = 0
+    ) -> Outcome:
         # Models must show that they finish; peers only have to be compared with.
         patient = method == "SoftClustering" and n > 1_000_000
-        task = Task("fit", method, data, n, k, self.threads, search)
+        task = Task("fit", method, data, n, k, self.threads, search, again=again)
         return self.runner.run(task, self.long if patient else self.limit)
+
+    def race(self, methods: Sequence[str], data: str) -> dict[str, Outcome]:
+        """Fits of a short case by turns, several times; of each method the one in the middle."""
+        rounds: dict[str, list[Outcome]] = {method: [] for method in methods}
+        for again in range(ROUNDS):
+            for method in methods:
+                rounds[method].append(self.fit(method, data, 0, 0, again=again))
+        return {
+            method: sorted(outcomes, key=lambda one: one.seconds)[ROUNDS // 2]
+            for method, outcomes in rounds.items()
+        }
 
     def tell(self, section: Section) -> None:
         """Print a table now, and keep it for the page; one without rows is left out."""

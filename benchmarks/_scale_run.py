@@ -40,6 +40,7 @@ class Task:
     search: str = "default"
     new: int = 0
     file: str = ""
+    again: int = 0
 
     def __str__(self) -> str:
         words = [self.method or self.kind, self.data, f"n={self.n:.3g}" if self.n else ""]
@@ -109,7 +110,10 @@ class Runner:
 
     def run(self, task: Task, limit: float) -> Outcome:
         # Graphs that are passed by file lie in another folder every time.
-        key = json.dumps(asdict(task) | {"file": "", "limit": limit})
+        settings = asdict(task) | {"file": "", "limit": limit}
+        if not task.again:
+            del settings["again"]
+        key = json.dumps(settings)
         if key in self._known and task.kind not in ("build", "prime"):
             return Outcome(**self._known[key])
         print(f"{task} ...", end=" ", file=sys.stderr, flush=True)

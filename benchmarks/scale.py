@@ -4,8 +4,10 @@ Every fit runs in a process of its own that ends at a limit of time (--limit; --
 SoftClustering beyond a million objects) or of memory (--memory). Data are drawn from fixed seeds
 inside that process. Neither this nor a warm-up on 2500 objects, which loads the compiled kernels,
 is counted; before the first case all kernels are compiled once and kept on disk. A fit that takes
-less than two seconds is done five times, and the one in the middle is told. Peak memory is the
-largest resident set of the whole process: interpreter, libraries and data included.
+less than ten seconds is done five times, and the one in the middle is told. On real sets this is
+done by SoftClustering and SpectralClustering by turns, in three processes each, and again the one
+in the middle is told. Peak memory is the largest resident set of the whole process: interpreter,
+libraries and data included.
 
 SoftClustering and RelationFactorization have their defaults. Peers: scikit-learn's
 SpectralClustering (15 neighbours), GaussianMixture (100 iterations, one start), MiniBatchKMeans and
