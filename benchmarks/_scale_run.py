@@ -110,10 +110,7 @@ class Runner:
 
     def run(self, task: Task, limit: float) -> Outcome:
         # Graphs that are passed by file lie in another folder every time.
-        settings = asdict(task) | {"file": "", "limit": limit}
-        if not task.again:
-            del settings["again"]
-        key = json.dumps(settings)
+        key = json.dumps(asdict(task) | {"file": "", "limit": limit})
         if key in self._known and task.kind not in ("build", "prime"):
             return Outcome(**self._known[key])
         print(f"{task} ...", end=" ", file=sys.stderr, flush=True)

@@ -27,7 +27,7 @@ def share_out(squares, constant, tails, d, shares, pull):
             if is_gaussian:
                 log_density[c] = constant[c] - 0.5 * square
             else:
-                # Half the time of log1p; far smaller squares than rounding leaves would need it.
+                # Takes half the time of log1p, which differs only where squares are rounding.
                 log_density[c] = constant[c] - 0.5 * (tails + d) * np.log(1.0 + square / tails)
             largest = max(largest, log_density[c])
         total = 0.0

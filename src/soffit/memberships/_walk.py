@@ -20,7 +20,7 @@ _MOST_STEPS = 512
 # wide: what is left out is of the order of 1e-6.
 _MANY_OBJECTS = 2000
 _ERROR = 1e-2
-# Objects that one thread walks with at a time, fewer where there would be less than some parts.
+# Objects that one thread walks with at a time; on small graphs, one of so many parts.
 _ROWS, _PARTS = 2**12, 4
 
 
