@@ -23,6 +23,15 @@ def multiply_rows(indptr, indices, data, V, product, first, last):
 
 
 @njit(cache=True, nogil=True)
+def scale_rows(indptr, indices, data, left, right, scaled, first, last):
+    """The entries of the rows first to last of diag(left) A diag(right)."""
+    for i in range(first, last):
+        for p in range(indptr[i], indptr[i + 1]):
+            # The two factors are multiplied first: x_i x_j is symmetric, (a_ij x_i) x_j is not.
+            scaled[p] = data[p] * (left[i] * right[indices[p]])
+
+
+@njit(cache=True, nogil=True)
 def forms_of_rows(indptr, indices, data, U, first, last, diagonal):
     """What the rows first to last add to u'A u of all columns u, in double precision."""
     k = U.shape[1]

@@ -15,6 +15,7 @@ from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 # Below so many products SciPy is done before a thread has begun.
 _FEW = 2**22
 _ROWS = 2**14
+_PIECES = 16
 
 
 def product(A: Matrix, V: FloatArray) -> FloatArray:
@@ -29,8 +30,22 @@ def product(A: Matrix, V: FloatArray) -> FloatArray:
     def multiply(rows: range) -> None:
         multiply_rows(A.indptr, A.indices, A.data, V, result, rows.start, rows.stop)
 
-    each(multiply, pieces(A.shape[0], _ROWS))
+    # Small pieces of small matrices: no thread waits long for the last one.
+    each(multiply, pieces(A.shape[0], min(_ROWS, -(-A.shape[0] // _PIECES))))
     return result
+
+
+def scaled_rows(A: sp.csr_array, left: FloatArray, right: FloatArray) -> sp.csr_array:
+    """diag(left) A diag(right) in the precision of A."""
+    from soffit._product_kernels import scale_rows
+
+    data = np.empty_like(A.data)
+
+    def scale(rows: range) -> None:
+        scale_rows(A.indptr, A.indices, A.data, left, right, data, rows.start, rows.stop)
+
+    each(scale, pieces(A.shape[0], _ROWS))
+    return sp.csr_array((data, A.indices.copy(), A.indptr.copy()), shape=A.shape)
 
 
 def column_forms(A: Matrix, U: FloatArray, *, diagonal: bool = True) -> FloatArray:

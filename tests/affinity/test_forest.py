@@ -17,8 +17,9 @@ def test_leaves_hold_every_point_once_however_many_levels_are_grown_singly(piece
     assert tree.bounds[0] == 0
     assert tree.bounds[-1] == 5000
     sizes = np.diff(tree.bounds)
-    assert sizes.min() >= 1
-    assert sizes.max() <= 4
+    # Between two numbers of levels, the one whose leaves are nearer to what is asked for.
+    assert sizes.min() >= 4
+    assert sizes.max() <= 5
 
 
 def test_leaves_are_near(monkeypatch):

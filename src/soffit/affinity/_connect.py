@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
@@ -96,23 +95,27 @@ def _spanning_links(component: IntArray, links: Links) -> Links:
     a, b = component[first], component[second]
     apart = a != b
     first, second, distance = first[apart], second[apart], distance[apart]
-    low, high = np.minimum(a, b)[apart].astype(np.int64), np.maximum(a, b)[apart].astype(np.int64)
+    low, high = np.minimum(a, b)[apart], np.maximum(a, b)[apart]
     if len(first) == 0:
         return first, second, distance
-    # One link a pair of components: the shortest, ties by the objects' numbers.
-    order = np.lexsort((second, first, distance, high, low))
-    n_components = int(component.max()) + 1
-    key = low[order] * n_components + high[order]
-    chosen = order[np.concatenate([[True], key[1:] != key[:-1]])]
-    # Zero distances would vanish from a sparse matrix: rank the links instead, from 1.
-    rank = np.empty(len(chosen))
-    rank[np.argsort(distance[chosen], kind="stable")] = np.arange(1, len(chosen) + 1)
-    graph = sp.coo_array(
-        (rank, (low[chosen], high[chosen])), shape=(n_components, n_components)
-    ).tocsr()
-    tree = minimum_spanning_tree(graph).data
-    kept = chosen[np.isin(rank, tree)]
+    from soffit.affinity._connect_kernels import spanning_links
+
+    order = _in_order(distance, (low, high, first, second))
+    joins = spanning_links(int(component.max()) + 1, low[order], high[order])
+    kept = order[joins]
+    kept = kept[np.lexsort((high[kept], low[kept]))]
     return first[kept], second[kept], distance[kept]
+
+
+def _in_order(values: FloatArray, keys: tuple[IntArray, ...]) -> IntArray:
+    """Numbers of the values in ascending order, equal ones by the first key, then by the next."""
+    order = np.argsort(values, kind="stable")
+    same = values[order][1:] == values[order][:-1]
+    tied = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
+    # Few are tied, as a rule: sorting all by all keys would take many times as long.
+    among = order[tied]
+    order[tied] = among[np.lexsort([*(key[among] for key in keys[::-1]), values[among]])]
+    return order
 
 
 def _shortest_outside(X: Any, component: IntArray, metric: Metric, n_jobs: int | None) -> Links:

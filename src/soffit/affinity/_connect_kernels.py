@@ -13,20 +13,53 @@ def components_of(n, first, second):
     """Components of a graph, numbered in the order of their first nodes; how many, and whose."""
     parent = np.arange(n).astype(np.int32)
     for e in range(len(first)):
-        a, b = _root(parent, first[e]), _root(parent, second[e])
-        # The smaller number is the root, so that a root comes before all others.
-        if a < b:
-            parent[b] = a
-        elif b < a:
-            parent[a] = b
+        _join(parent, first[e], second[e])
+    return _numbered(parent), parent
+
+
+@njit(cache=True, nogil=True)
+def components_of_rows(indptr, indices):
+    """The same of a graph that is given by its rows."""
+    parent = np.arange(len(indptr) - 1).astype(np.int32)
+    for i in range(len(parent)):
+        for p in range(indptr[i], indptr[i + 1]):
+            _join(parent, i, indices[p])
+    return _numbered(parent), parent
+
+
+@njit(cache=True, nogil=True)
+def spanning_links(n, first, second):
+    """Which links join what those before them leave apart, as in Kruskal's spanning tree."""
+    parent = np.arange(n).astype(np.int32)
+    joins = np.zeros(len(first), dtype=np.bool_)
+    for e in range(len(first)):
+        joins[e] = _join(parent, first[e], second[e])
+    return joins
+
+
+@njit(cache=True, nogil=True)
+def _join(parent, i, j):
+    """Make the sets of i and j one; whether they have been two."""
+    a, b = _root(parent, i), _root(parent, j)
+    # The smaller number is the root, so that a root comes before all others.
+    if a < b:
+        parent[b] = a
+    elif b < a:
+        parent[a] = b
+    return a != b
+
+
+@njit(cache=True, nogil=True)
+def _numbered(parent):
+    """Number the sets in the order of their roots, in place of the parents; how many they are."""
     count = 0
-    for i in range(n):
+    for i in range(len(parent)):
         if parent[i] == i:
             parent[i] = count
             count += 1
         else:
             parent[i] = parent[parent[i]]
-    return count, parent
+    return count
 
 
 @njit(cache=True, nogil=True)

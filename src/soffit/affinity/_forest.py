@@ -30,11 +30,11 @@ class Tree:
 def grow_tree(
     points: FloatArray, leaf: int, seed: int, n_jobs: int | None, *, keep_planes: bool = False
 ) -> Tree:
-    """A tree whose leaves have at most `leaf` points and at least about half as many."""
+    """A tree whose leaves have about `leaf` points, within a factor of the square root of two."""
     from soffit.affinity._forest_kernels import grow
 
     n, d = points.shape
-    depth = max(int(np.ceil(np.log2(n / leaf))), 0)
+    depth = max(round(np.log2(n / leaf)), 0)
     n_kept = 2**depth - 1 if keep_planes else 0
     normals = np.zeros((n_kept, d), dtype=np.float32)
     offsets = np.zeros(n_kept, dtype=np.float32)

@@ -20,9 +20,9 @@ from soffit.affinity._forest import Tree, grow_tree, ranges, ranges_of_leaves
 from soffit.affinity._judge import Judge
 
 # Points of a leaf: of the first tree, whose lists are empty, and of those that follow.
-_FIRST_LEAF, _LEAF = 512, 128
+_FIRST_LEAF, _LEAF = 368, 136
 # New points are led to leaves of this size, which are parts of the first tree's.
-_LAST_LEAF = 64
+_LAST_LEAF = 46
 # Lists are longer than asked for while the search lasts: more ways lead to each neighbour.
 _SPARE = 5
 _SHORTEST_LIST = 20
@@ -165,9 +165,15 @@ def _lists(
     from soffit.affinity._join_kernels import compare_with_all, join_leaves
 
     n = len(points)
-    members = np.full((n, list_length(n_neighbors)), -1, dtype=np.int32)
-    squares = np.full(members.shape, np.inf, dtype=np.float32)
+    members = np.empty((n, list_length(n_neighbors)), dtype=np.int32)
+    squares = np.empty(members.shape, dtype=np.float32)
     marks = _Marks(n)
+
+    def clear(part: range) -> None:
+        members[part.start : part.stop] = -1
+        squares[part.start : part.stop] = np.inf
+
+    each(clear, ranges(n), n_jobs)
 
     def compare(part: range, chosen: IntArray, true: IntArray, true_squares: FloatArray) -> None:
         compare_with_all(points, chosen, part.start, part.stop, true, true_squares)

@@ -46,21 +46,25 @@ def _copy_columns(X, numbers, first, count, columns):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _take_nearer(new, numbers, first, count, members, squares):
+def _take_nearer(new, numbers, first, count, members, squares, groups):
     """Put the candidates that are near enough into a list.
 
-    `new` goes on with infinity to the end of the last group.
+    `new` goes on with infinity to the end of the last group; `groups` has room for their numbers.
     """
     worst = squares[-1]
+    n_near = 0
     for start in range(0, count, _GROUP):
         least = new[start]
         for b in range(1, _GROUP):
             least = min(least, new[start + b])
-        if least < worst:
-            for b in range(start, start + _GROUP):
-                if new[b] < worst:
-                    insert_sorted(squares, members, new[b], numbers[first + b])
-                    worst = squares[-1]
+        # No branch: whether a group is near is hard to foretell.
+        groups[n_near] = start
+        n_near += least < worst
+    for g in range(n_near):
+        for b in range(groups[g], groups[g] + _GROUP):
+            if new[b] < worst:
+                insert_sorted(squares, members, new[b], numbers[first + b])
+                worst = squares[-1]
 
 
 @njit(cache=True, nogil=True)
@@ -103,6 +107,7 @@ def join_leaves(X, order, bounds, first, last, members, squares, place):
     rows = np.zeros((widest, -(-d // 4) * 4), dtype=np.float32)
     columns = np.zeros((rows.shape[1], BLOCK), dtype=np.float32)
     new = np.empty(BLOCK + _GROUP, dtype=np.float32)
+    groups = np.empty(BLOCK // _GROUP, dtype=np.int64)
     found = np.empty(widest * (length + 1), dtype=np.int32)
     listed = np.empty((widest, length), dtype=np.int32)
     for leaf in range(first, last):
@@ -124,7 +129,7 @@ def join_leaves(X, order, bounds, first, last, members, squares, place):
                         new[at] = np.inf
                 new[count : count + _GROUP] = np.inf
                 i = found[a]
-                _take_nearer(new, found, start, count, members[i], squares[i])
+                _take_nearer(new, found, start, count, members[i], squares[i], groups)
 
 
 @njit(cache=True, nogil=True)
@@ -145,6 +150,7 @@ def compare_with_all(X, chosen, first, last, members, squares):
     rows = np.zeros((last - first, -(-d // 4) * 4), dtype=np.float32)
     columns = np.zeros((rows.shape[1], BLOCK), dtype=np.float32)
     new = np.empty(BLOCK + _GROUP, dtype=np.float32)
+    groups = np.empty(BLOCK // _GROUP, dtype=np.int64)
     numbers = np.arange(n).astype(np.int32)
     for c in range(first, last):
         rows[c - first, :d] = X[chosen[c]]
@@ -156,7 +162,7 @@ def compare_with_all(X, chosen, first, last, members, squares):
             if start <= chosen[c] < start + count:
                 new[chosen[c] - start] = np.inf
             new[count : count + _GROUP] = np.inf
-            _take_nearer(new, numbers, start, count, members[c], squares[c])
+            _take_nearer(new, numbers, start, count, members[c], squares[c], groups)
 
 
 @njit(cache=True, nogil=True)
@@ -174,6 +180,7 @@ def find_nearest(Y, leaves, X, bounds, lists, place, near, squares, most_asked):
     x = np.zeros(-(-d // 4) * 4, dtype=np.float32)
     columns = np.zeros((len(x), BLOCK), dtype=np.float32)
     new = np.empty(BLOCK + _GROUP, dtype=np.float32)
+    groups = np.empty(BLOCK // _GROUP, dtype=np.int64)
     found = np.empty(widest * (lists.shape[1] + 1), dtype=np.int32)
     listed = np.empty((widest, lists.shape[1]), dtype=np.int32)
     asked = np.empty(most_asked, dtype=np.int32)
@@ -191,7 +198,7 @@ def find_nearest(Y, leaves, X, bounds, lists, place, near, squares, most_asked):
                 x[:d] = Y[c]
                 squares_to(x, columns, count, new)
                 new[count : count + _GROUP] = np.inf
-                _take_nearer(new, found, start, count, near[c], squares[c])
+                _take_nearer(new, found, start, count, near[c], squares[c], groups)
         for c in range(first, last):
             _ask(Y[c], X, lists, near[c], squares[c], asked)
         first = last

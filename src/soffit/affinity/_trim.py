@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from soffit._typing import FloatArray, Matrix, is_sparse
 
@@ -33,7 +32,9 @@ def without_strays(A: Matrix, n_clusters: int) -> Matrix:
     """
     if not is_sparse(A):
         return A
-    count, component = connected_components(A, directed=False)
+    from soffit.affinity._connect_kernels import components_of_rows
+
+    count, component = components_of_rows(A.indptr, A.indices)
     if count == 1:
         return A
     n = A.shape[0]

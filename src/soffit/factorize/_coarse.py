@@ -44,12 +44,11 @@ def coarse_graph(A: sp.csr_array, n_nodes: int) -> tuple[sp.csr_array, IntArray]
 
 def _paired(A: sp.csr_array) -> tuple[IntArray, sp.csr_array]:
     """Pairs of nodes, and the graph of their total weights (inner weights on the diagonal)."""
-    from soffit.factorize._coarse_kernels import join_rows, pair_nodes
+    from soffit.factorize._coarse_kernels import join_rows, nodes_of_groups, pair_nodes
 
     inverse = 1.0 / np.sqrt(np.maximum(_degrees(A), np.finfo(np.float64).tiny))
     group, count = pair_nodes(A.indptr, A.indices, A.data, inverse)
-    members = np.argsort(group, kind="stable").astype(np.int32)
-    begins = np.searchsorted(group, np.arange(count + 1), sorter=members)
+    members, begins = nodes_of_groups(group, count)
 
     def join(part: range) -> tuple[IntArray, IntArray, FloatArray]:
         joined: tuple[IntArray, IntArray, FloatArray] = join_rows(

@@ -5,6 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from soffit._product_kernels import insert_column
+
+# Rows up to this length are sorted by insertion, which needs no memory of its own.
+_SHORT = 64
+
 
 @njit(cache=True, nogil=True)
 def pair_nodes(indptr, indices, data, inverse):
@@ -43,7 +48,7 @@ def join_rows(indptr, indices, data, group, begins, members, first, last, n_grou
     lengths = np.zeros(last - first, dtype=np.int64)
     columns = np.empty(room, dtype=np.int32)
     weights = np.empty(room, dtype=data.dtype)
-    place = np.full(n_groups, -1, dtype=np.int64)
+    place = np.full(n_groups, -1, dtype=np.int32)
     total = 0
     for g in range(first, last):
         begin = total
@@ -58,8 +63,34 @@ def join_rows(indptr, indices, data, group, begins, members, first, last, n_grou
                     total += 1
                 else:
                     weights[place[column]] += data[p]
-        order = np.argsort(columns[begin:total])
-        columns[begin:total] = columns[begin:total][order]
-        weights[begin:total] = weights[begin:total][order]
+        _sort(columns, weights, begin, total)
         lengths[g - first] = total - begin
     return lengths, columns[:total].copy(), weights[:total].copy()
+
+
+@njit(cache=True, nogil=True)
+def _sort(columns, weights, begin, end):
+    """Sort the entries from begin to before end by column."""
+    if end - begin <= _SHORT:
+        for p in range(begin + 1, end):
+            insert_column(columns, weights, begin, p, columns[p], weights[p])
+    else:
+        order = np.argsort(columns[begin:end])
+        columns[begin:end] = columns[begin:end][order]
+        weights[begin:end] = weights[begin:end][order]
+
+
+@njit(cache=True, nogil=True)
+def nodes_of_groups(group, count):
+    """Nodes group by group, in ascending order, and where each group begins."""
+    begins = np.zeros(count + 1, dtype=np.int64)
+    for i in range(len(group)):
+        begins[group[i] + 1] += 1
+    for g in range(count):
+        begins[g + 1] += begins[g]
+    place = begins[:-1].copy()
+    members = np.empty(len(group), dtype=np.int32)
+    for i in range(len(group)):
+        members[place[group[i]]] = i
+        place[group[i]] += 1
+    return members, begins

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from soffit._memory import check_allocation
+from soffit._products import scaled_rows
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
 
@@ -58,10 +58,7 @@ def row_sums(A: Matrix) -> FloatArray:
 def scaled(A: Matrix, left: FloatArray, right: FloatArray) -> Matrix:
     """diag(left) A diag(right) in the storage and precision of A, symmetric if left is right."""
     if is_sparse(A):
-        row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-        # The two factors are multiplied first: x_i x_j is symmetric, (a_ij x_i) x_j is not.
-        data = (A.data * (left[row] * right[A.indices])).astype(A.dtype, copy=False)
-        return sp.csr_array((data, A.indices.copy(), A.indptr.copy()), shape=A.shape)
+        return scaled_rows(A, left, right)
     out = new_array(A.shape, A.dtype, what="the normalized affinity matrix")
     for rows in row_blocks(A.shape):
         out[rows] = A[rows] * (left[rows, None] * right)

@@ -11,11 +11,14 @@ from soffit._typing import IntArray
 from soffit.datasets import load
 from soffit.metrics import accuracy, purity, rand_index
 from soffit.reproduce._experiment import Experiment, Measured, Setup, Unit
-from soffit.reproduce._sof_methods import METHODS, Data
+from soffit.reproduce._sof_methods import JUDGED, METHODS, Data
 from soffit.reproduce._sof_published import SETS
 from soffit.reproduce._sof_tables_report import report
 
 _RUNS = 20
+# A mean of so few runs may be 0.01 off by chance alone. What is judged as "SoF as published" is
+# therefore run ten times as often, where that takes minutes; the tables show the first runs.
+_TIMES, _MOST_REPEATED = 10, 5000
 _FIRST_SEED = 1001
 _QUICK_SETS = ("iris", "glass")
 _QUICK_OBJECTS = 80
@@ -38,13 +41,16 @@ def plan(setup: Setup) -> list[Unit]:
         for method, known in METHODS.items():
             if known.most is not None and (part or _SIZES[name]) > known.most:
                 continue
-            for number in range(setup.n_runs(_RUNS)):
+            runs = setup.n_runs(_RUNS)
+            often = method == JUDGED and (part or _SIZES[name]) <= _MOST_REPEATED
+            for number in range(runs * _TIMES if often else runs):
                 settings = {
                     "set": name,
                     "method": method,
                     "seed": _FIRST_SEED + number,
                     "setting": known.setting,
                     "n_objects": part,
+                    "in_table": number < runs,
                 }
                 units.append(Unit(f"{name}/{method}/{number:02d}", settings, (name,)))
     return units
