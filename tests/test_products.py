@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from soffit import _products
-from soffit._products import Locality, column_forms, product
+from soffit._products import Locality, column_forms, product, scaled_rows
 
 
 @pytest.fixture
@@ -70,3 +70,20 @@ def test_forms_of_columns_with_few_entries_a_row(rng, diagonal, monkeypatch):
     full = A.toarray() - (0.0 if diagonal else np.diag(A.diagonal()))
     expected = np.einsum("ic,ij,jc->c", U, full, U)
     np.testing.assert_allclose(column_forms(A, U, diagonal=diagonal), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scaled_rows_are_exactly_symmetric(rng, dtype, monkeypatch):
+    monkeypatch.setattr(_products, "_ROWS", 16)
+    A = graph(rng, 90, dtype)
+    x = rng.random(90)
+    result = scaled_rows(A, x, x)
+    assert result.dtype == dtype
+    assert (result != result.T).nnz == 0
+    np.testing.assert_allclose(result.toarray(), x[:, None] * A.toarray() * x, rtol=1e-6)
+    # The given matrix may be changed later on without changing the result.
+    assert not np.shares_memory(result.indices, A.indices)
+    y = rng.random(90)
+    np.testing.assert_allclose(
+        scaled_rows(A, x, y).toarray(), x[:, None] * A.toarray() * y, rtol=1e-6
+    )

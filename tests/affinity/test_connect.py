@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from soffit.affinity import _connect
-from soffit.affinity._connect_kernels import components_of
+from soffit.affinity._connect_kernels import components_of, components_of_rows
 
 NOTHING = (np.empty(0, dtype=int), np.empty(0, dtype=int), np.empty(0))
 
@@ -76,6 +76,15 @@ def test_total_length_is_that_of_the_spanning_tree(seed, n, n_edges, n_candidate
     np.testing.assert_allclose(links[2], D[links[0], links[1]], rtol=1e-12)
     np.testing.assert_allclose(np.sort(links[2]), np.sort(expected), rtol=1e-12)
     assert n_components(n, edges, links) == 1
+
+
+@given(st.integers(0, 2**31), st.integers(1, 40), st.integers(1, 6))
+def test_equal_links_have_one_order(seed, n, n_values):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, n_values, size=n).astype(np.float32)
+    first, second = rng.integers(0, 3, size=(2, n))
+    expected = np.lexsort((second, first, values))
+    assert np.array_equal(_connect._in_order(values, (first, second)), expected)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed"])
@@ -182,3 +191,13 @@ def test_links_too_long_to_measure_are_found():
     X = np.array([[-1e300], [1e300], [0.9e300]])
     sides = _connect._Sides(X, np.array([True, False, False]), "euclidean", None)
     assert sides.shortest()[:2] == (0, 1)
+
+
+@given(st.integers(0, 2**31), st.integers(1, 30), st.floats(0.0, 0.2))
+def test_components_of_rows_are_those_of_scipy(seed, n, density):
+    A = sp.random_array((n, n), density=density, rng=np.random.default_rng(seed))
+    A = sp.csr_array(A + A.T)
+    count, component = components_of_rows(A.indptr, A.indices)
+    expected_count, expected = sp.csgraph.connected_components(A, directed=False)
+    assert count == expected_count
+    assert np.array_equal(component, expected)

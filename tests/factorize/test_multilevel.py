@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from soffit.factorize._coarse import _paired
 from soffit.factorize._coarse_kernels import pair_nodes
 from soffit.factorize._multilevel import _orthonormal, multilevel_eigenvectors
 from soffit.normalize import normalize
@@ -57,6 +58,18 @@ def test_pairs_agree_with_a_plain_loop(seed: int, density: float) -> None:
     assert count == expected_count
     np.testing.assert_array_equal(group, expected)
     assert np.bincount(group).max() <= 2
+
+
+@pytest.mark.parametrize("density", [0.02, 0.9])
+def test_graph_of_pairs_has_the_sums_of_weights(density: float) -> None:
+    # Few and many columns in a row: both ways of sorting them.
+    rng = np.random.default_rng(7013)
+    A = sp.random_array((220, 220), density=density, rng=rng)
+    A = sp.csr_array(A + A.T)
+    group, joined = _paired(A)
+    member = np.eye(joined.shape[0])[group]
+    np.testing.assert_allclose(joined.toarray(), member.T @ A.toarray() @ member)
+    assert joined.has_canonical_format
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
