@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 from soffit.datasets import make_gaussians
 from soffit.metrics import accuracy
 from soffit.reproduce._baselines import graph_nmf, nonnegative, spherical_kmeans, symmetric_nmf
-from soffit.reproduce._report import LABEL_TUNED
+from soffit.reproduce._report import LABEL_TUNED, judged
 from soffit.reproduce._sof_methods import METHODS, THEIRS
 from soffit.reproduce._sof_published import PUBLISHED, SETS
+from soffit.reproduce._sof_tables_report import TOLERANCE
 
 
 def test_tables_of_sof(quick: Any) -> None:
@@ -26,6 +28,22 @@ def test_tables_of_sof(quick: Any) -> None:
     assert all(LABEL_TUNED in row.setting for row in tuned)
     defaults = [row for row in section.findings if "SoftClustering" in row.setting]
     assert not any(LABEL_TUNED in row.setting for row in defaults)
+
+
+def test_tables_show_the_first_runs_and_the_verdict_is_by_all(quick: Any) -> None:
+    section, folder = quick("sof-tables")
+    with (folder / "runs.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["method"] == "SoF"]
+    runs = [float(row["accuracy"]) for row in rows if row["set"] == "iris"]
+    assert len(runs) == 20
+    first = [row["in_table"] for row in rows if row["set"] == "iris"]
+    assert first == ["True"] * 2 + ["False"] * 18
+    (row,) = [row for row in section.tables[2].rows if row[0] == "SoF"]
+    column = section.tables[2].header.index("iris")
+    assert row[column].replace("*", "").startswith(f"{np.mean(runs[:2]):.3f}")
+    (finding,) = [row for row in section.findings if row.claim.startswith("SoF, iris")]
+    assert finding.ours.endswith(f"{np.mean(runs):.3f} in 20 runs")
+    assert finding.verdict == judged(float(np.mean(runs)), 0.94, TOLERANCE)
 
 
 def test_figures_of_sof(quick: Any) -> None:
