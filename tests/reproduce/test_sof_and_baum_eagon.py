@@ -30,7 +30,7 @@ def test_tables_of_sof(quick: Any) -> None:
     assert not any(LABEL_TUNED in row.setting for row in defaults)
 
 
-def test_tables_show_the_first_runs_and_the_verdict_is_by_all(quick: Any) -> None:
+def test_tables_and_verdicts_are_by_the_first_runs(quick: Any) -> None:
     section, folder = quick("sof-tables")
     with (folder / "runs.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["method"] == "SoF"]
@@ -43,7 +43,7 @@ def test_tables_show_the_first_runs_and_the_verdict_is_by_all(quick: Any) -> Non
     assert row[column].replace("*", "").startswith(f"{np.mean(runs[:2]):.3f}")
     (finding,) = [row for row in section.findings if row.claim.startswith("SoF, iris")]
     assert finding.ours.endswith(f"{np.mean(runs):.3f} in 20 runs")
-    assert finding.verdict == judged(float(np.mean(runs)), 0.94, TOLERANCE)
+    assert finding.verdict == judged(float(np.mean(runs[:2])), 0.94, TOLERANCE)
 
 
 def test_figures_of_sof(quick: Any) -> None:

@@ -16,8 +16,8 @@ from soffit.reproduce._sof_published import SETS
 from soffit.reproduce._sof_tables_report import report
 
 _RUNS = 20
-# A mean of so few runs may be 0.01 off by chance alone. What is judged as "SoF as published" is
-# therefore run ten times as often, where that takes minutes; the tables show the first runs.
+# A mean of so few runs may be 0.01 off by chance alone. To show how much, "SoF as published" is run
+# ten times as often, where that takes minutes; tables and verdicts are by the first runs.
 _TIMES, _MOST_REPEATED = 10, 5000
 _FIRST_SEED = 1001
 _QUICK_SETS = ("iris", "glass")

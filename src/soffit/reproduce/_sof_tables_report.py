@@ -107,7 +107,7 @@ def _of_sof(means: Means, often: dict[str, _Repeated], sets: list[str]) -> list[
         ours = _triple([means[score, JUDGED, name] for score in SCORES], 3)
         if often[name].is_more:
             ours += f"; {_triple(often[name].scores, 3)} in {often[name].n_runs} runs"
-        verdict = judged(often[name].accuracy, theirs[-1] or 0.0, TOLERANCE)
+        verdict = judged(means["accuracy", JUDGED, name], theirs[-1] or 0.0, TOLERANCE)
         if verdict == NOT_REPRODUCED and name in _REASONS:
             verdict += f": {_REASONS[name]}"
         rows.append(
@@ -186,7 +186,7 @@ def _of_baselines(means: Means, sets: list[str]) -> list[Finding]:
 
 
 def _reading(means: Means, often: dict[str, _Repeated], sets: list[str]) -> str:
-    near = [name for name in sets if _is_near(often[name].accuracy, name)]
+    near = [name for name in sets if _is_near(means["accuracy", JUDGED, name], name)]
     far = [name for name in sets if name not in near]
     text = (
         f"**SoF as published** is within {TOLERANCE} of the printed accuracy on "
@@ -229,16 +229,16 @@ def _about_chance(means: Means, often: dict[str, _Repeated], sets: list[str]) ->
     if not repeated:
         return ""
     text = (
-        " A mean of few runs is partly luck: where a run takes seconds at most, the verdict is "
-        "by ten times as many as the tables show."
+        " A mean of few runs is partly luck: where a run takes seconds at most, ten times as many "
+        "were made. Verdicts are by as many as in the paper."
     )
     for name in repeated:
         few, all_runs = means["accuracy", JUDGED, name], often[name]
         if _is_near(few, name) != _is_near(all_runs.accuracy, name):
             text += (
-                f" This decides {SETS[name]}: {few:.3f} in the {all_runs.n_in_table} runs of the "
-                f"tables, {all_runs.accuracy:.3f} in {all_runs.n_runs} (standard error "
-                f"{all_runs.error:.4f})."
+                f" All runs would say otherwise of {SETS[name]}: {few:.3f} in the "
+                f"{all_runs.n_in_table} runs of the tables, {all_runs.accuracy:.3f} in "
+                f"{all_runs.n_runs} (standard error {all_runs.error:.4f})."
             )
     return text
 
