@@ -140,7 +140,7 @@ threading.Thread(target=press, daemon=True).start()
 warnings.simplefilter("ignore")
 # Left alone, this fit takes many times as long as the key needs to be pressed.
 model = HigherOrder(
-    3, random_state=31, tol=0.0, max_iter=10**6, n_jobs=2, n_init=4,
+    3, random_state=31, tol=0.0, max_iter=10**6, n_jobs=2, n_init=64,
     callback=lambda event: begun.set(),
 )
 print(model.fit(make_gaussians(120, random_state=31).X).stopped_)
