@@ -98,7 +98,7 @@ def test_goes_below_the_growth_transformation_on_real_data(data_home):
         assert ours.objective < solve_growth(problem, start, max_iter=2000).objective
         # At a minimum a projected gradient step leads nowhere.
         objective = Objective(problem)
-        point = objective.at(ours.factor)
+        point = Point(ours.factor, P @ ours.factor)
         gradient = objective.gradient(point, ours.scale)
         moved = objective.project(point.U - 1e-3 * gradient, ours.factor)
         assert np.abs(moved - ours.factor).max() < 0.02

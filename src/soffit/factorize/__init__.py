@@ -6,7 +6,7 @@ from soffit.factorize._coordinate import solve_coordinate
 from soffit.factorize._corrected import Correction
 from soffit.factorize._cut import normalized_cut, relaxed_bound
 from soffit.factorize._em import solve_em
-from soffit.factorize._gradient import solve_gradient
+from soffit.factorize._gradient import solve_gradient, solve_gradients
 from soffit.factorize._graph_partition import GraphPartition, graph_partition
 from soffit.factorize._growth import solve_growth
 from soffit.factorize._local import solve_locally
@@ -39,6 +39,7 @@ __all__ = [
     "solve_coordinate",
     "solve_em",
     "solve_gradient",
+    "solve_gradients",
     "solve_growth",
     "solve_locally",
     "solve_multiplicative",

@@ -1,11 +1,13 @@
 """Accelerated projected gradient with exact scales; the diagonal may count or not.
 
 One product with A per trial step: the product at an extrapolated point is a combination of two
-known ones, and loss and gradient follow from it and a k x k Gram matrix.
+known ones, and loss and gradient follow from it and a k x k Gram matrix. A search asks for these
+products by `yield`, so that several of them can share one pass over A.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 from typing import NamedTuple
 
@@ -23,6 +25,7 @@ from soffit.factorize._scale import (
     scale_limit,
     squared_norm,
 )
+from soffit.factorize._side_by_side import Asking, answered
 from soffit.factorize._simplex import project_rows
 from soffit.factorize._support import check_support, copy_start
 
@@ -52,10 +55,10 @@ class Objective:
         self.theta = problem.row_factors()[:, None]
         self.entries = np.asarray(problem.matrix.diagonal())[:, None]
 
-    def at(self, W: FloatArray) -> Point:
+    def at(self, W: FloatArray) -> Asking[Point]:
         """The point of a factor."""
         U = self.theta * W
-        return Point(U, self.problem.matrix @ U)
+        return Point(U, (yield U))
 
     def statistics(self, point: Point) -> tuple[FloatArray, FloatArray]:
         """The b and H of which the loss is a quadratic in the scales."""
@@ -134,17 +137,68 @@ def solve_gradient(
     >>> bool(labels[0] == labels[2] != labels[3] == labels[5])
     True
     """
+    search = _search(problem, start, max_iter=max_iter, tol=tol, callback=callback)
+    return answered(problem.matrix, [search])[0]
+
+
+def solve_gradients(
+    problem: Problem, starts: Sequence[FloatArray], *, max_iter: int = 5000, tol: float = 1e-6
+) -> list[Factorization]:
+    """Minimise the problem from several starts, side by side.
+
+    The searches are those of `solve_gradient`, but every pass over the matrix serves all of them.
+    A dense matrix is read from memory far more slowly than multiplied, so ten searches take little
+    more than the time of one or two. Results agree with those of single searches up to rounding.
+
+    Parameters
+    ----------
+    problem : Problem
+        As for `solve_gradient`.
+    starts : sequence of arrays of shape (n, k)
+        Rows on the simplex; they are not changed.
+    max_iter : int
+        Largest number of iterations of a search.
+    tol : float
+        Relative decrease per iteration below which a search ends.
+
+    Returns
+    -------
+    list of Factorization
+        One result for each start.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import Problem, solve_gradients
+    >>> A = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> starts = np.random.default_rng(5).dirichlet(np.ones(2), size=(4, 6))
+    >>> found = solve_gradients(Problem(A, 2, diagonal=True), starts)
+    >>> [result.converged for result in found]
+    [True, True, True, True]
+    """
+    searches = [_search(problem, start, max_iter=max_iter, tol=tol) for start in starts]
+    return answered(problem.matrix, searches)
+
+
+def _search(
+    problem: Problem,
+    start: FloatArray,
+    *,
+    max_iter: int,
+    tol: float,
+    callback: Callback | None = None,
+) -> Asking[Factorization]:
     check_support("gradient", problem)
     W = copy_start(problem, start)
     objective = Objective(problem)
-    here = objective.at(W)
+    here = yield from objective.at(W)
     b, H = objective.statistics(here)
     s = best_scale(problem, b, H, limit=objective.limit)
     descent = Descent(loss(objective.norm, b, H, s), W, s, norm=objective.norm, callback=callback)
     stepper = _Stepper(objective, W, here, s)
     with descent:
         while descent.goes_on(max_iter):
-            stuck = not stepper.step(s)
+            stuck = not (yield from stepper.step(s))
             b, H = objective.statistics(stepper.here)
             s = best_scale(problem, b, H, limit=objective.limit, previous=s)
             descent.record(loss(objective.norm, b, H, s), stepper.W, s)
@@ -170,15 +224,15 @@ class _Stepper:
         size = objective.norm + max(objective.value(here, s), 0.0)
         self.slack = 4.0 * float(np.finfo(W.dtype).eps) * size
 
-    def step(self, s: FloatArray) -> bool:
+    def step(self, s: FloatArray) -> Asking[bool]:
         """Move downhill; False when rounding hides any further gain."""
         now = self.objective.value(self.here, s)
         inertia = 0.5 + 0.5 * sqrt(1.0 + 4.0 * self.inertia**2)
         momentum = (self.inertia - 1.0) / inertia
-        W, there, value = self._descend(self._extrapolate(momentum), s)
+        W, there, value = yield from self._descend(self._extrapolate(momentum), s)
         if value > now:
             inertia = 1.0
-            W, there, value = self._descend(self.here, s)
+            W, there, value = yield from self._descend(self.here, s)
         if value > now:
             return False
         self.W, self.here, self.before, self.inertia = W, there, self.here, inertia
@@ -190,7 +244,7 @@ class _Stepper:
             return self.here
         return Point(U + momentum * (U - U_old), product + momentum * (product - product_old))
 
-    def _descend(self, origin: Point, s: FloatArray) -> tuple[FloatArray, Point, float]:
+    def _descend(self, origin: Point, s: FloatArray) -> Asking[tuple[FloatArray, Point, float]]:
         """One projected gradient step whose length the local curvature allows."""
         gradient = self.objective.gradient(origin, s)
         value = self.objective.value(origin, s)
@@ -198,7 +252,7 @@ class _Stepper:
         self.curvature = max(_RELAX * self.curvature, smallest)
         while True:
             W = self.objective.project(origin.U - gradient / self.curvature, self.W)
-            there = self.objective.at(W)
+            there = yield from self.objective.at(W)
             new = self.objective.value(there, s)
             move = (there.U - origin.U).astype(np.float64, copy=False)
             slope = float(np.vdot(gradient, move))
