@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,39 @@ def test_a_failed_unit_is_told_and_tried_again(
     monkeypatch.setattr(running, "find", lambda name: TOY)
     (section,) = run(["toy"], tmp_path / "out", setup=Setup(data=tmp_path))
     assert not any("no luck" in remark for remark in section.remarks)
+
+
+def test_units_measured_together_are_kept_one_by_one(
+    toy: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    portions: list[list[str]] = []
+
+    def plan_pairs(setup: Setup) -> list[Unit]:
+        pairs = [Unit(f"toy/{n}", {"seed": n}, together=f"pair {n // 2}") for n in range(4)]
+        return [*pairs[: setup.n_runs(4)], Unit("alone/0", {"seed": 9})]
+
+    def measure_pair(units: Sequence[Unit], setup: Setup) -> list[Measured]:
+        portions.append([unit.key for unit in units])
+        if broken and units[0].key == "toy/2":
+            raise ValueError("no luck")
+        return [measure(unit, setup) for unit in units]
+
+    pairs = Experiment("toy", "", "", plan_pairs, measure, report, measure_together=measure_pair)
+    monkeypatch.setattr(running, "find", lambda name: pairs)
+    # One of the first pair is there already, and the second pair fails at first.
+    broken = True
+    run(["toy"], tmp_path / "out", setup=Setup(runs=1))
+    (section,) = run(["toy"], tmp_path / "out")
+    assert [remark for remark in section.remarks if "no luck" in remark] == [
+        "toy/2 failed: no luck",
+        "toy/3 failed: no luck",
+    ]
+    broken = False
+    (section,) = run(["toy"], tmp_path / "out")
+    assert portions == [["toy/0"], ["toy/1"], ["toy/2", "toy/3"], ["toy/2", "toy/3"]]
+    assert not section.remarks
+    assert section.findings[0].ours == "3.0"
+    assert CALLS.count("alone/0") == 1
 
 
 def test_the_page_is_assembled_from_the_folder(toy: Experiment, tmp_path: Path) -> None:

@@ -54,11 +54,15 @@ class Unit:
         All that decides the result, as JSON knows it: set, method, parameters, seed, subsample.
     needs : tuple of str
         Data sets it reads; where one is missing, the unit is left out.
+    together : str
+        Neighbours in the plan with the same word here are measured in one call, because that is
+        quicker. Their results are kept one by one.
     """
 
     key: str
     settings: Mapping[str, Any]
     needs: tuple[str, ...] = ()
+    together: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +146,8 @@ class Experiment:
         From a unit and the setup to what it found; runs in another process.
     report : callable
         From the results to the report; runs whenever results are new.
+    measure_together : callable or None
+        From units that are to be measured together to what each of them found.
     version : int
         Raised when `measure` changes what it finds, so that old results are not used.
     """
@@ -152,6 +158,7 @@ class Experiment:
     plan: Callable[[Setup], Sequence[Unit]]
     measure: Callable[[Unit, Setup], Measured]
     report: Callable[[Results], Report]
+    measure_together: Callable[[Sequence[Unit], Setup], Sequence[Measured]] | None = None
     version: int = 1
 
     def digest(self, unit: Unit) -> str:

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -166,11 +167,11 @@ def _measured(
     prepared: Sequence[_Job], setup: Setup, jobs: int, tell: _Teller
 ) -> Iterator[_Outcome]:
     """Units as they are finished; one that failed has no result and is tried again next time."""
-    tasks = [(job, unit) for job in prepared for unit in job.units if unit.key in job.waiting]
+    tasks = [(job, units) for job in prepared for units in _portions(job)]
     if jobs == 1 or len(tasks) < 2:
-        for job, unit in tasks:
-            answer = _measure(job.experiment.name, unit, setup)
-            yield _outcome(job, unit, answer, tell)
+        for job, units in tasks:
+            answer = _measure(job.experiment.name, units, setup)
+            yield from _outcomes(job, units, answer, tell)
         return
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
@@ -178,13 +179,20 @@ def _measured(
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_one_thread)
     try:
         futures = {
-            pool.submit(_measure, job.experiment.name, unit, setup): (job, unit)
-            for job, unit in tasks
+            pool.submit(_measure, job.experiment.name, units, setup): (job, units)
+            for job, units in tasks
         }
         for future in as_completed(futures):
-            yield _outcome(*futures[future], future.result(), tell)
+            yield from _outcomes(*futures[future], future.result(), tell)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _portions(job: _Job) -> Iterator[list[Unit]]:
+    """Units that are left, alone or with those they are measured together with."""
+    left = (unit for unit in job.units if unit.key in job.waiting)
+    for _, portion in groupby(left, key=lambda unit: unit.together or unit.key):
+        yield list(portion)
 
 
 def _one_thread() -> None:
@@ -195,28 +203,37 @@ def _one_thread() -> None:
     threadpool_limits(limits=1)
 
 
-def _measure(name: str, unit: Unit, setup: Setup) -> tuple[Measured | None, float, str]:
-    """Measure a unit, here or in another process: result, seconds, and why it failed."""
-    began = time.perf_counter()
+_Answer = tuple[Sequence[Measured | None], float, str]
+
+
+def _measure(name: str, units: Sequence[Unit], setup: Setup) -> _Answer:
+    """Measure units, here or in another process: results, seconds of each, and why they failed."""
+    experiment = find(name)
+    measured: Sequence[Measured | None]
+    began, reason = time.perf_counter(), ""
     try:
         with warnings.catch_warnings():
             # Few iterations or empty clusters are part of what is measured.
             warnings.simplefilter("ignore")
-            measured = find(name).measure(unit, setup)
+            if units[0].together and experiment.measure_together is not None:
+                measured = experiment.measure_together(units, setup)
+            else:
+                measured = [experiment.measure(unit, setup) for unit in units]
     except (ValueError, ArithmeticError, MemoryError, ImportError, OSError) as error:
+        measured = [None] * len(units)
         reason = " ".join(str(error).split()) or type(error).__name__
-        return None, time.perf_counter() - began, reason
-    return measured, time.perf_counter() - began, ""
+    return measured, (time.perf_counter() - began) / len(units), reason
 
 
-def _outcome(
-    job: _Job, unit: Unit, answer: tuple[Measured | None, float, str], tell: _Teller
-) -> _Outcome:
-    measured, seconds, reason = answer
-    if measured is None:
-        job.failed[unit.key] = reason
-        tell("note", job, f"{unit.key} failed: {reason}")
-    return job, unit, measured, seconds
+def _outcomes(
+    job: _Job, units: Sequence[Unit], answer: _Answer, tell: _Teller
+) -> Iterator[_Outcome]:
+    found, seconds, reason = answer
+    for unit, measured in zip(units, found, strict=True):
+        if measured is None:
+            job.failed[unit.key] = reason
+            tell("note", job, f"{unit.key} failed: {reason}")
+        yield job, unit, measured, seconds
 
 
 # --- the report -------------------------------------------------------------------------------
