@@ -146,9 +146,9 @@ def solve_gradients(
 ) -> list[Factorization]:
     """Minimise the problem from several starts, side by side.
 
-    The searches are those of `solve_gradient`, but every pass over the matrix serves all of them.
-    A dense matrix is read from memory far more slowly than multiplied, so ten searches take little
-    more than the time of one or two. Results agree with those of single searches up to rounding.
+    The searches are those of `solve_gradient`, but every pass over the matrix serves all of them,
+    which takes less time than one search after the other, as large dense matrices are multiplied
+    more quickly than they are read. Results agree with those of single searches up to rounding.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Searches that ask for products with one matrix, which are made for all of them at once.
 
-A dense matrix of thousands of objects does not fit into the processor's caches: a product with a
-few columns takes as long as reading it, and one with ten times as many little longer.
+A dense matrix of thousands of objects does not fit into the processor's caches: a product with few
+columns takes about as long as reading it, so that the columns of other searches cost little more.
 """
 
 from __future__ import annotations
