@@ -31,6 +31,21 @@ def test_threads_are_used_and_kept() -> None:
     assert all(thread.startswith("soffit") for thread in each(name, range(8), 2))
 
 
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_work_within_work_does_not_wait_for_itself(n_jobs: int) -> None:
+    """More items than threads, each of which asks for threads: they must not wait for each other."""
+    found: list[list[int]] = []
+
+    def work() -> None:
+        found.extend(each(lambda x: each(lambda y: x * y, range(4), n_jobs), range(9), n_jobs))
+
+    # In a thread that does not outlive the tests: a deadlock fails instead of lasting forever.
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    worker.join(timeout=30)
+    assert found == [[x * y for y in range(4)] for x in range(9)]
+
+
 def test_none_obeys_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert n_threads() == 1

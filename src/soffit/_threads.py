@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -16,6 +17,8 @@ _BLOCK_ENTRIES = 2**21
 
 # Threads are kept: a new one costs BLAS a new working buffer. A forked process has none of them.
 _pools: dict[int, ThreadPoolExecutor] = {}
+# Knows whether the thread that looks is one of them.
+_this_thread = threading.local()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)
 
@@ -47,14 +50,21 @@ def each(
     """Results of the function for all items, in their order.
 
     The function should spend its time in code that releases the interpreter's lock, as NumPy's
-    and BLAS's loops do, and must not call `each` itself.
+    and BLAS's loops do. If it calls `each` in turn, that call takes no further threads: all of them
+    are at work, and a thread that waited for the others would wait forever.
     """
     threads = n_threads(n_jobs)
-    if threads == 1:
+    if threads == 1 or getattr(_this_thread, "works", False):
         return [function(item) for item in items]
     if threads not in _pools:
-        _pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="soffit")
+        _pools[threads] = ThreadPoolExecutor(
+            threads, thread_name_prefix="soffit", initializer=_begin_work
+        )
     return list(_pools[threads].map(function, items))
+
+
+def _begin_work() -> None:
+    _this_thread.works = True
 
 
 def pieces(n: int, size: int) -> list[range]:

@@ -23,6 +23,8 @@ def printed_with_one_and_two_threads(script: str, *, blas: bool = False) -> set[
             text=True,
             check=True,
             env=environment,
+            # Threads that wait for each other would do so forever.
+            timeout=300,
         )
         found.add(run.stdout)
     return found

@@ -76,7 +76,7 @@ def test_runs_at_the_lowest_loss_are_told_apart() -> None:
         for n, (x, y) in enumerate(zip(losses, scores, strict=True))
     ]
     reached = _reached_loss(Results(Setup(), records), "iris")
-    assert (reached.n_runs, reached.n_lowest) == (3, 2)
+    assert (reached.n_runs, reached.n_losses, reached.n_lowest) == (3, 2, 2)
     assert str(reached) == "0.850 in the 2 of 3 runs that end at the lowest loss"
     alike = _reached_loss(Results(Setup(), records[1:]), "iris")
     assert str(alike) == "all runs end at the same loss"

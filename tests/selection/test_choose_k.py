@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from tests.reference.relations import planted_graph
+from tests.reference.threads import printed_with_one_and_two_threads
 
 from soffit.affinity import Settings, make_affinity
 from soffit.datasets import load, make_gaussians, make_moons
@@ -241,3 +242,23 @@ def test_one_cluster_scores_what_chance_brings_for_its_best_rival(choice):
     scores, ks = choice.table["score"], choice.table["k"]
     assert scores[0] == pytest.approx(1.4 + 1.5 / ks[1 + scores[1:].argmax()])
     assert choose_k(np.eye(20)[:, :2], ks=[1]).n_clusters == 1
+
+
+_THREADS = """
+import hashlib
+import numpy as np
+from soffit import SoftClustering
+from soffit.datasets import make_gaussians
+from soffit.selection import choose_k
+X = make_gaussians(400, n_clusters=4, separation=6.0, random_state=31).X
+chosen = choose_k(X, ks=range(1, 7), resamples=5)
+table = np.column_stack([np.asarray(column, dtype=float) for column in chosen.table.values()])
+model = SoftClustering(None, random_state=3).fit(X)
+print(chosen.n_clusters, model.n_clusters_, hashlib.sha256(table.tobytes()).hexdigest())
+"""
+
+
+def test_one_and_two_threads_choose_alike():
+    """More resamples than threads, which begin threads of their own, once waited for each other."""
+    (printed,) = printed_with_one_and_two_threads(_THREADS)
+    assert printed.startswith("4 4 ")

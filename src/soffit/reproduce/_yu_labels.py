@@ -224,7 +224,7 @@ def _reading(results: Results) -> str:
     return (
         " ".join(parts) + " These are means over all numbers of labels. The poster shows curves "
         "without numbers and does not say which learner it used; a walk from the labels is our "
-        "reading. Times depend on the load of the machine, their ratio hardly."
+        "reading. Times depend on the load of the machine; so does their ratio for short walks."
     )
 
 
