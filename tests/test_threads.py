@@ -33,7 +33,7 @@ def test_threads_are_used_and_kept() -> None:
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_work_within_work_does_not_wait_for_itself(n_jobs: int) -> None:
-    """More items than threads, each of which asks for threads: they must not wait for each other."""
+    """More items than threads, each of which asks for threads."""
     found: list[list[int]] = []
 
     def work() -> None:

@@ -88,9 +88,9 @@ def test_far_apart_groups_do_not_cost_precision(rng, dtype, gap):
 
 def test_products_that_overflow_do_not_matter(rng):
     X = (rng.normal(size=(60, PRODUCTS)) * 1e25).astype(np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        indices, _ = nearest_neighbors(X, 5)
-    assert np.array_equal(indices, brute_force(X, 5)[0])
+    for n_jobs in (1, 2):
+        indices, _ = nearest_neighbors(X, 5, n_jobs=n_jobs)
+        assert np.array_equal(indices, brute_force(X, 5)[0])
 
 
 @both_paths

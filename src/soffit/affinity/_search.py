@@ -208,9 +208,12 @@ def _by_products(
     def search(first: int) -> tuple[IntArray, FloatArray]:
         given = X_new[first : first + _CHUNK]
         rows = given - center
-        ranks = np.column_stack([rows, np.ones(len(rows), dtype=X.dtype)]).astype(dtype) @ against
-        half_own = 0.5 * np.einsum("ij,ij->i", rows, rows)
-        reach = rounding * (half_own + half_norms.max()) - half_own
+        # Where ranks overflow, exact distances decide. NumPy keeps this setting for each thread.
+        with np.errstate(over="ignore", invalid="ignore"):
+            ones = np.ones(len(rows), dtype=X.dtype)
+            ranks = np.column_stack([rows, ones]).astype(dtype) @ against
+            half_own = 0.5 * np.einsum("ij,ij->i", rows, rows)
+            reach = rounding * (half_own + half_norms.max()) - half_own
         found: tuple[IntArray, FloatArray] = nearest_by_rank(
             ranks, reach, given, X, n_neighbors, margin
         )
