@@ -197,13 +197,15 @@ THEIRS: dict[str, Method] = {
         lambda d, seed: symmetric_nmf(d.X, d.n_clusters, seed).argmax(axis=1),
     ),
     "SoF": Method(
-        "SoF(solver=gradient, tol=1e-12) in double precision: eq. 3 to the letter, solved until "
-        "labels come to rest, one random start",
+        "SoF(solver=gradient, tol=1e-12) in double precision: eq. 3 to the letter, at most 2000 "
+        "steps, one random start",
         lambda d, seed: _sof_as_published(d, [seed])[0].factor.argmax(axis=1),
         tried="the formula as printed, but taken after the accuracies of the variants below had "
         "been seen; the one without the diagonal, and then tol=1e-7 in single precision, stood "
         "here before. The latter, which had missed on satimage, gave way because labels still "
-        "changed",
+        "changed. The limit of 2000 steps, the model's default, saves time; it was kept after "
+        "accuracies with and without it had been seen, and most runs on satimage and pendigits "
+        "end by it",
         together=_sof_as_published,
     ),
 }
