@@ -53,7 +53,7 @@ class Report:
 
     def listen(self) -> None:
         """Note when the phases of a fit begin."""
-        from soffit.models._progress import Progress
+        from soffit.fitting.monitor import Progress
 
         original = Progress.phase
 
@@ -208,7 +208,7 @@ def recall(task: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def own_search(X: Any, threads: int) -> tuple[Any, float]:
-    from soffit.affinity._search import make_search
+    from soffit.neighbors.search import make_search
 
     made = make_search(X, NEIGHBORS, metric="euclidean")
     return made.neighbors(NEIGHBORS)[0], made.recall

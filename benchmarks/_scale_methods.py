@@ -121,8 +121,8 @@ def search_by(rule: str) -> Iterator[None]:
     The neighbour search is "exact" or "approximate"; the start is found on the whole graph
     ("direct") or through a coarser one ("coarse").
     """
-    from soffit.affinity import _search
-    from soffit.factorize import _graph_partition
+    from soffit.neighbors import search as _search
+    from soffit.partition import choose as _graph_partition
 
     direct = {"_MOST_DIRECT": EVERYTHING, "_MOST_NODES": EVERYTHING}
     coarse = {"_MOST_DIRECT": COARSE_NODES // 2, "_MOST_NODES": COARSE_NODES}

@@ -16,7 +16,7 @@ import numpy as np
 from _table import print_table, print_target
 
 from soffit import SoftClustering
-from soffit.affinity._standardize import Standardizer
+from soffit.affinity.standardize import Standardizer
 from soffit.datasets import development_sets, load, make_gaussians
 from soffit.selection import choose_k
 

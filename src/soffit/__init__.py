@@ -24,6 +24,7 @@ __all__ = [
     "memberships",
     "metrics",
     "normalize",
+    "persistence",
     "report",
     "save",
     "segment",

@@ -8,11 +8,10 @@ from soffit import memberships as memberships
 from soffit import metrics as metrics
 from soffit import models as models
 from soffit import normalize as normalize
+from soffit import persistence as persistence
 from soffit import report as report
 from soffit import selection as selection
 from soffit._version import __version__ as __version__
-from soffit.io import load as load
-from soffit.io import save as save
 from soffit.models import BaumEagon as BaumEagon
 from soffit.models import CompletelyPositive as CompletelyPositive
 from soffit.models import HigherOrder as HigherOrder
@@ -23,4 +22,6 @@ from soffit.models import SoftClustering as SoftClustering
 from soffit.models import SoftHierarchy as SoftHierarchy
 from soffit.models import SpectralClustering as SpectralClustering
 from soffit.models import segment as segment
+from soffit.persistence import load as load
+from soffit.persistence import save as save
 from soffit.selection import suggest_pairs as suggest_pairs

@@ -23,6 +23,7 @@ PACKAGES = (
     "metrics",
     "models",
     "normalize",
+    "persistence",
     "report",
     "selection",
 )
@@ -37,8 +38,8 @@ HOMES = {
     "SoftClustering": "models",
     "SoftHierarchy": "models",
     "SpectralClustering": "models",
-    "load": "io",
-    "save": "io",
+    "load": "persistence",
+    "save": "persistence",
     "segment": "models",
     "suggest_pairs": "selection",
 }

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 
-from soffit.affinity._precomputed import Precomputed, mirror_upper
+from soffit._matrix_checks import mirror_upper
+from soffit.affinity import Precomputed
 
 FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]
 

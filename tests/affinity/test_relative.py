@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsTransformer
 
-from soffit.affinity._relative import RelativeDistance, neighbor_distances
+from soffit.affinity.similarity import RelativeDistance, neighbor_distances
 
 
 def reference(X, neighbor, c=1.0, squared=False):

@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soffit.affinity._tuple_deviations import (
+from soffit.affinity.tuples import (
     DEVIATIONS,
     circle_deviation,
     line_deviation,
     plane_deviation,
     point_deviation,
+    sample_tuples,
+    tuple_measure,
+    with_another,
 )
-from soffit.affinity._tuple_sampling import sample_tuples, with_another
-from soffit.affinity._tuples import tuple_measure
-from soffit.datasets._lines import make_lines
+from soffit.datasets.lines import make_lines
 
 
 def _flat_twin(points, dimension):

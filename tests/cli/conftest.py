@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from tests.cli.csv_files import write_csv
 from typer.testing import CliRunner
 
-from soffit.cli._app import make_app
+from soffit.cli.app import make_app
 
 Run = Callable[..., Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import soffit as package
-from soffit.cli._app import COMMANDS
+from soffit.cli.app import COMMANDS
 
 EXPECTED = {
     *("fit", "predict", "report", "compare", "hierarchy"),

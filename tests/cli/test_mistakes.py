@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from soffit.cli import _errors
-from soffit.cli._app import make_app
-from soffit.cli._console import plain
+from soffit.cli import error_messages as _errors
+from soffit.cli.app import make_app
+from soffit.cli.console import plain
 
 
 def test_a_missing_file_is_bad_data_and_a_similar_name_is_offered(soffit, flowers):

@@ -67,7 +67,7 @@ def test_output_without_unicode(flowers):
 def test_help_loads_no_heavy_library(tmp_path):
     code = (
         "import sys\n"
-        "from soffit.cli._app import make_app\n"
+        "from soffit.cli.app import make_app\n"
         "make_app()\n"
         "heavy = ['numba', 'polars', 'plotly', 'networkx', 'PIL', 'sklearn.cluster']\n"
         "print([name for name in heavy if name in sys.modules])\n"

@@ -14,9 +14,9 @@ from scipy.stats import multivariate_normal, multivariate_t
 
 from soffit import datasets
 from soffit.datasets import Sample
-from soffit.datasets._arguments import cluster_sizes
-from soffit.datasets._densities import log_arc, log_ring
-from soffit.datasets._layout import random_covariance_factors, regular_centers
+from soffit.datasets.curves import log_arc, log_ring
+from soffit.datasets.mixtures import random_covariance_factors, regular_centers
+from soffit.datasets.sample import cluster_sizes
 
 SEED = 90217
 GENERATORS: dict[str, Callable[..., Sample]] = {

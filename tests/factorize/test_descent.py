@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from soffit.factorize import SOLVERS, Factorization, Problem, solve_tuples
-from soffit.factorize import _nonnegative as nonnegative
-from soffit.factorize._descent import Descent, lowest
+from soffit.factorize.descent import Descent, lowest
+from soffit.factorize.nonnegative import sweeps as nonnegative
 
 W, S = np.eye(2), np.ones(2)
 
@@ -217,7 +217,7 @@ def test_tuples_end_when_told_to():
 
 
 def test_an_interrupt_inside_a_sweep_leaves_a_factor_with_its_own_loss(monkeypatch):
-    from soffit.factorize import _nonnegative_kernels as kernels
+    from soffit.factorize.nonnegative import kernels
 
     monkeypatch.setattr(nonnegative, "_BLOCK", 8)
     sweep_block, calls = kernels.sweep_block, []

@@ -18,8 +18,8 @@ from tests.reference.problems import (
 )
 
 from soffit.factorize import SOLVERS, Problem
-from soffit.factorize._problem import SCALES
-from soffit.factorize._support import SUPPORT, refused_fields
+from soffit.factorize.problem import SCALES
+from soffit.factorize.support import SUPPORT, refused_fields
 
 CELLS = [
     pytest.param(solver, fields, id="-".join(map(str, (solver, *fields))))

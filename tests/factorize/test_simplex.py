@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from soffit.factorize._simplex import make_rows_sum_to_one, project_rows
+from soffit.factorize.starts import make_rows_sum_to_one, project_rows
 
 rows = arrays(
     np.float64,

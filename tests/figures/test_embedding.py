@@ -11,8 +11,7 @@ from sklearn.decomposition import PCA
 
 from soffit import CompletelyPositive, SoftClustering
 from soffit.figures import embedding
-from soffit.figures._embedding import place
-from soffit.figures._principal import principal_components
+from soffit.figures.embedding import place, principal_components
 
 
 def half_and_half(n):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from soffit.figures import hierarchy
-from soffit.figures._hierarchy_sankey import flows
-from soffit.figures._hierarchy_tree import ancestors, own_size
+from soffit.figures.hierarchy import ancestors, flows, own_size
 
 
 def test_the_tree_has_a_node_a_cluster(soft_hierarchy):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from soffit.figures import entropy_map, scatter
-from soffit.figures._style import colour, symbol
+from soffit.figures.style import colour, symbol
 
 
 def test_a_trace_a_cluster(resampled, table):

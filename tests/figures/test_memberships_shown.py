@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soffit.figures import cluster_sizes, membership_bars, membership_heatmap
-from soffit.figures._membership_heatmap import row_starts
+from soffit.figures.membership_heatmap import row_starts
 
 
 def test_bars_hold_the_memberships(memberships):

@@ -17,10 +17,10 @@ from soffit import (
     SoftHierarchy,
     SpectralClustering,
 )
-from soffit.affinity._trim import without_diagonal, without_strays
 from soffit.datasets import make_lines
 from soffit.figures import reconstruction
-from soffit.figures._pixels import average, average_tuples, blocks, fitted_of
+from soffit.figures.reconstruction import average, average_tuples, blocks, fitted_of
+from soffit.graph import without_diagonal, without_strays
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 
 from soffit import segment
 from soffit.figures import segments
-from soffit.figures._png import as_colours, png, shrink
-from soffit.figures._style import colour
+from soffit.figures.segments import as_colours, png, shrink
+from soffit.figures.style import colour
 
 
 def decoded(source):

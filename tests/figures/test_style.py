@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soffit.figures._style import PALETTE, blend, colour, new_figure, pattern, symbol, text_on
-from soffit.figures._text import escaped, part_shown
+from soffit.figures.style import PALETTE, blend, colour, new_figure, pattern, symbol, text_on
+from soffit.figures.text import escaped, part_shown
 
 
 def test_thirty_clusters_have_thirty_colours():

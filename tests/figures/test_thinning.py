@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soffit.figures._thinning import thinned
+from soffit.figures.points import thinned
 
 
 @given(

@@ -7,7 +7,8 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from soffit.io import DataError, UnknownColumnError, _limits, read
+from soffit.io import DataError, UnknownColumnError, read
+from soffit.io import limits as _limits
 
 D = np.array([[0, 1, 2, 3], [1, 0, 4, 5], [2, 4, 0, 6], [3, 5, 6, 0]], dtype=float)
 NAMES = ["ann", "bob", "cyd", "dee"]

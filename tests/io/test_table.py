@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soffit.io import DataError, Source, _limits, read
+from soffit.io import DataError, Source, read
+from soffit.io import limits as _limits
 
 PEOPLE = """name,age,city,member,joined,remark
 Ann,31,Rome,true,2020-01-05,likes tea

@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from soffit.io import DataError, _frames, describe, read
+from soffit.io import DataError, describe, read
+from soffit.io import typed as _frames
 
 FRAME = pl.DataFrame(
     {

@@ -8,8 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soffit.memberships._matching import align, match_clusters
-from soffit.memberships._partition import encode_labels
+from soffit.memberships.measures import align, encode_labels, match_clusters
 
 
 def random_memberships(seed: int, n_objects: int, n_clusters: int) -> np.ndarray:

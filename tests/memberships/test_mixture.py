@@ -5,7 +5,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from soffit.datasets import make_gaussians, make_student_t
-from soffit.memberships import _mixture, fit_seeded_mixture
+from soffit.memberships import fit_seeded_mixture
+from soffit.memberships import mixture as _mixture
 from soffit.metrics import posterior_distance
 
 

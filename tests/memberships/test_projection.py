@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from soffit.memberships._projection import Projection
+from soffit.memberships.mixture import Projection
 
 
 def labelled(rng, n_columns, n=150, k=3, gap=8.0):

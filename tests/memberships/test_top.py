@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soffit import SoftClustering
-from soffit.memberships import _top, top_memberships
+from soffit.memberships import measures as _top
+from soffit.memberships import top_memberships
 
 
 @given(st.integers(1, 9), st.integers(1, 7), st.integers(1, 9), st.integers(0, 2**31))

@@ -9,7 +9,7 @@ import pytest
 
 from soffit import BaumEagon
 from soffit.affinity import NeighborGraph
-from soffit.affinity._random_walk import random_walk
+from soffit.affinity.walks import random_walk
 from soffit.datasets import load
 from soffit.metrics import accuracy
 from soffit.normalize import normalize

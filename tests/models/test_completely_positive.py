@@ -9,7 +9,7 @@ from tests.reference.factorization import problem_loss
 from soffit.datasets import make_bridge, make_donut, make_gaussians
 from soffit.factorize import Problem
 from soffit.metrics import accuracy, adjusted_rand
-from soffit.models._completely_positive import CompletelyPositive
+from soffit.models.completely_positive import CompletelyPositive
 
 SOLVERS = ["coordinate", "multiplicative", "parallel"]
 

@@ -16,9 +16,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from soffit import BaumEagon, SoF, SoftClustering
 from soffit.datasets import make_gaussians
-from soffit.datasets._lines import make_lines
+from soffit.datasets.lines import make_lines
 from soffit.metrics import accuracy, adjusted_rand
-from soffit.models._higher_order import HigherOrder
+from soffit.models.higher_order import HigherOrder
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 
 from soffit import RelationFactorization, SoftClustering
-from soffit.factorize import _graph_partition
 from soffit.metrics import adjusted_rand
+from soffit.partition import choose as _graph_partition
 
 
 def clusters(n, k=4, d=6, seed=6131, dtype=np.float32):

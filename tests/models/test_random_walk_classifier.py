@@ -16,11 +16,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.reference.threads import printed_with_one_and_two_threads
 
 from soffit.affinity import NeighborGraph
-from soffit.affinity._random_walk import random_walk
+from soffit.affinity.walks import random_walk
 from soffit.datasets import Sample, load, make_gaussians, make_moons
-from soffit.models._label_walk import ClusterWalk, PointWalk
-from soffit.models._partial_labels import PartialLabels
-from soffit.models._random_walk_classifier import RandomWalkClassifier
+from soffit.fitting.data import PartialLabels
+from soffit.models.random_walk_classifier import ClusterWalk, PointWalk, RandomWalkClassifier
 
 every_place = pytest.mark.parametrize("on", ["points", "clusters"])
 
@@ -438,7 +437,7 @@ _THREADS = """
 import hashlib
 import numpy as np
 from soffit.datasets import make_gaussians
-from soffit.models._random_walk_classifier import RandomWalkClassifier
+from soffit.models.random_walk_classifier import RandomWalkClassifier
 sample = make_gaussians(600, n_clusters=3, n_features=10, random_state=8447)
 y = np.where(np.arange(600) < 30, sample.labels, -1)
 digest = hashlib.sha256()

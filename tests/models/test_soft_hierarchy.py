@@ -7,7 +7,7 @@ from scipy.linalg import sqrtm
 from tests.reference.relations import planted_graph
 
 from soffit.datasets import load, make_gaussians
-from soffit.memberships._tree import Level
+from soffit.memberships.tree import Level
 from soffit.metrics import accuracy
 from soffit.models import SoftHierarchy
 

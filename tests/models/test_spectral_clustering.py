@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from soffit.datasets import Sample, load, make_moons
-from soffit.factorize._cut import normalized_cut
 from soffit.metrics import accuracy, adjusted_rand
-from soffit.models._spectral_clustering import SpectralClustering, with_label_ahead
+from soffit.models.spectral_clustering import SpectralClustering, with_label_ahead
+from soffit.partition.cut import normalized_cut
 
 WAYS = [
     {"variant": variant, "rounding": rounding}

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import soffit
 from soffit.affinity import NeighborGraph
 from soffit.datasets import Sample
-from soffit.models._summary import summary_html
+from soffit.models.base import summary_html
 
 SEED = 6421
 LARGEST = 20_000

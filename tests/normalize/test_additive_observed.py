@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soffit.normalize import additive
-from soffit.normalize._additive_observed import additive_observed
+from soffit.normalize.additive import additive_observed
 
 
 def symmetric(n, seed, density=1.0, low=0.0):

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.exceptions import ConvergenceWarning
 
 from soffit.normalize import sinkhorn
-from soffit.normalize._support import check_total_support
+from soffit.normalize.sinkhorn import check_total_support
 
 
 def symmetric(values):

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit.normalize import sinkhorn
-from soffit.normalize._sinkhorn_observed import sinkhorn_observed
+from soffit.normalize.sinkhorn import sinkhorn_observed
 
 
 def symmetric(n, seed, density=1.0):

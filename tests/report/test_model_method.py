@@ -74,7 +74,7 @@ def test_recall_of_the_neighbour_search(
     assert fitted.neighbor_recall_ == 1.0
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(400, 12))
-    monkeypatch.setattr("soffit.affinity._search._MOST_COMPARED", 20)
+    monkeypatch.setattr("soffit.neighbors.search._MOST_COMPARED", 20)
     model = soffit.SoftClustering(3, random_state=SEED).fit(X)
     assert 0.5 < model.neighbor_recall_ <= 1.0
     assert model.neighbor_recall_ == NeighborGraph(15).fit(X).recall_

@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from soffit import SoF, SoftClustering
-from soffit.report._remarks import component_sizes, isolated, remarks, repeated_rows
 from soffit.report._subject import read_subject
+from soffit.report.cautions import component_sizes, isolated, remarks, repeated_rows
 
 
 def headings(model, **options):

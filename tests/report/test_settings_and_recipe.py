@@ -4,9 +4,9 @@ import numpy as np
 
 from soffit import RandomWalkClassifier, SoF, SoftClustering
 from soffit.io import Source, read
-from soffit.report._recipe import placeholders, python_lines, seed_sentence, versions
 from soffit.report._settings import settings
 from soffit.report._subject import read_subject
+from soffit.report.recipe_code import placeholders, python_lines, seed_sentence, versions
 
 
 def test_changed_settings_are_marked():

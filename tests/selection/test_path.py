@@ -5,9 +5,9 @@ import pytest
 from tests.reference.relations import planted_graph
 
 from soffit.factorize import leading_eigenvectors
-from soffit.factorize._partition import conductance_gain, cut_gain, group_weights
 from soffit.normalize import degree
-from soffit.selection._path import PartitionPath, _Grouping
+from soffit.partition.candidates import conductance_gain, cut_gain, group_weights
+from soffit.selection.path import PartitionPath, _Grouping
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from tests.reference.relations import planted_graph
 
-from soffit.selection._valleys import Ties, shallowest_valley
+from soffit.selection.valleys import Ties, shallowest_valley
 
 
 def plain(A, coordinates, labels):

@@ -1,5 +1,5 @@
 """The command `soffit`: soft clusters of a file, without any Python."""
 
-from soffit.cli._app import main
+from soffit.cli.app import main
 
 __all__ = ["main"]

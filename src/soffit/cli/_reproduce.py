@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from soffit.cli._command import LEARNING, Command
-from soffit.cli._console import Talk
-from soffit.cli._errors import usage_error
-from soffit.cli._options import JsonOption, QuietOption, at_least
+from soffit.cli.command import LEARNING, Command
+from soffit.cli.console import Talk
+from soffit.cli.error_messages import usage_error
+from soffit.cli.options import JsonOption, QuietOption, at_least
 
 if TYPE_CHECKING:
     from soffit.reproduce import Event, Section

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from soffit.cli._console import Talk
+from soffit.cli.console import Talk
 
 if TYPE_CHECKING:
     from soffit._typing import FloatArray

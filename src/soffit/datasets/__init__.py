@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from soffit.datasets._blocks import make_block_stochastic
-from soffit.datasets._curves import make_bridge, make_donut, make_moons, make_rings
 from soffit.datasets._dataset import Dataset
-from soffit.datasets._lines import make_lines
 from soffit.datasets._loading import data_home, list_datasets, load
-from soffit.datasets._mixtures import (
-    make_gaussians,
-    make_skewed,
-    make_student_t,
-    make_unequal,
-)
 from soffit.datasets._names import development_sets
-from soffit.datasets._sample import Sample, SimilaritySample
+from soffit.datasets.blocks import make_block_stochastic
+from soffit.datasets.curves import make_bridge, make_donut, make_moons, make_rings
+from soffit.datasets.lines import make_lines
+from soffit.datasets.mixtures import make_gaussians, make_skewed, make_student_t, make_unequal
+from soffit.datasets.sample import Sample, SimilaritySample
 
 __all__ = [
     "Dataset",

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils import check_random_state
 
-from soffit.datasets._arguments import Seed, check_count
 from soffit.datasets._dataset import Dataset
 from soffit.datasets._files import read_dataset
 from soffit.datasets._openml import OPENML_SOURCES, fetch
+from soffit.datasets.sample import Seed, check_count
 
 _SUBFOLDERS = ("", "gagolews")
 _ROOT_MARKS = ("pyproject.toml", ".git")

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from soffit.factorize._coordinate import solve_coordinate
-from soffit.factorize._corrected import Correction
-from soffit.factorize._cut import normalized_cut, relaxed_bound
-from soffit.factorize._em import solve_em
-from soffit.factorize._gradient import solve_gradient, solve_gradients
-from soffit.factorize._graph_partition import GraphPartition, graph_partition
-from soffit.factorize._growth import solve_growth
-from soffit.factorize._local import solve_locally
-from soffit.factorize._multiplicative import solve_multiplicative
-from soffit.factorize._parallel import solve_parallel
-from soffit.factorize._partition import best_partition, n_fine_vectors
-from soffit.factorize._penalty import solve_penalty
-from soffit.factorize._problem import Factorization, Problem
-from soffit.factorize._registry import SOLVERS
-from soffit.factorize._rows import solve_rows
-from soffit.factorize._spectral import leading_eigenvectors
-from soffit.factorize._starts import diffused_start, labels_start, random_start, spectral_start
-from soffit.factorize._tuples import solve_tuples
+from soffit.factorize.divergence.em import solve_em
+from soffit.factorize.nonnegative.parallel import solve_parallel
+from soffit.factorize.nonnegative.sweeps import solve_coordinate, solve_multiplicative
+from soffit.factorize.problem import Factorization, Problem
+from soffit.factorize.simplex.gradient import solve_gradient, solve_gradients
+from soffit.factorize.simplex.growth import solve_growth
+from soffit.factorize.simplex.penalty import solve_penalty
+from soffit.factorize.simplex.rows import solve_locally, solve_rows
+from soffit.factorize.solvers import SOLVERS
+from soffit.factorize.starts import diffused_start, labels_start, random_start, spectral_start
+from soffit.factorize.tuples.solve import solve_tuples
+from soffit.partition.candidates import best_partition, n_fine_vectors
+from soffit.partition.choose import GraphPartition, graph_partition
+from soffit.partition.constrained import Correction
+from soffit.partition.cut import normalized_cut, relaxed_bound
+from soffit.partition.eigenvectors import leading_eigenvectors
 
 __all__ = [
     "SOLVERS",

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
-from soffit.figures._text import escaped
+from soffit.figures.text import escaped
 from soffit.memberships import entropy
-from soffit.metrics._truth import check_probabilities
+from soffit.metrics.truth import check_probabilities
 
 # Where a model, a result or a segmentation keeps its memberships.
 _PLACES = ("memberships_", "label_distributions_", "memberships")

@@ -1,31 +1,26 @@
-"""Files in and out: tables, matrices and graphs to cluster, what came of them, and models."""
+"""Files in and out: tables, matrices and graphs to cluster, and what came of them."""
 
 from __future__ import annotations
 
-from soffit.io._column_summary import ColumnSummary
-from soffit.io._describe import Description, describe
-from soffit.io._errors import DataError, UnknownColumnError
-from soffit.io._model_error import ModelFileError
-from soffit.io._model_file import load, save
-from soffit.io._pairs import read_pairs
-from soffit.io._read import read
+from soffit.io._moved import __getattr__ as __getattr__
 from soffit.io._result import Result
-from soffit.io._result_file import read_result, write_result
-from soffit.io._source import Source
+from soffit.io.data_error import DataError, UnknownColumnError
+from soffit.io.describe import ColumnSummary, Description, describe
+from soffit.io.link_files import read_pairs
+from soffit.io.read import read
+from soffit.io.result_files import read_result, write_result
+from soffit.io.source import Source
 
 __all__ = [
     "ColumnSummary",
     "DataError",
     "Description",
-    "ModelFileError",
     "Result",
     "Source",
     "UnknownColumnError",
     "describe",
-    "load",
     "read",
     "read_pairs",
     "read_result",
-    "save",
     "write_result",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
-from soffit.io._source import Source
+from soffit.io.source import Source
 from soffit.memberships import entropy
 
 

@@ -1,17 +1,15 @@
 """From a factor to memberships: uncertainty, matching of clusters, smoothing, new objects."""
 
-from soffit.memberships._column_rows import ColumnRows
-from soffit.memberships._ensemble import Ensemble, carried_over, combine, pair_agreement, soften
-from soffit.memberships._entropy import entropy
-from soffit.memberships._extension import FittedRows
-from soffit.memberships._matching import align, match_clusters
-from soffit.memberships._mixture import SeededMixture, fit_seeded_mixture
-from soffit.memberships._nonnegative_rows import NonnegativeRows
-from soffit.memberships._pairs import pair_log_likelihood, with_pairs
-from soffit.memberships._registry import Extension, extension
-from soffit.memberships._top import top_memberships
-from soffit.memberships._tree import ClusterTree, Level
-from soffit.memberships._walk import Walk, random_walk, sharpen, walk_length
+from soffit.factorize.divergence.placement import ColumnRows
+from soffit.factorize.nonnegative.placement import NonnegativeRows
+from soffit.factorize.placement import Extension, extension
+from soffit.factorize.simplex.placement import FittedRows
+from soffit.memberships.ensemble import Ensemble, carried_over, combine, pair_agreement, soften
+from soffit.memberships.measures import align, entropy, match_clusters, top_memberships
+from soffit.memberships.mixture import SeededMixture, fit_seeded_mixture
+from soffit.memberships.pairs import pair_log_likelihood, with_pairs
+from soffit.memberships.tree import ClusterTree, Level
+from soffit.memberships.walk import Walk, random_walk, sharpen, walk_length
 
 __all__ = [
     "ClusterTree",

@@ -1,9 +1,9 @@
 """Scores of hard and soft clusterings."""
 
-from soffit.metrics._calibration import CalibrationCurve, calibration_curve, calibration_error
-from soffit.metrics._hard import accuracy, adjusted_rand, nmi, purity, rand_index
-from soffit.metrics._soft import brier, log_loss, posterior_distance
-from soffit.metrics._soft_pairs import expected_ari, frobenius_ari
+from soffit.metrics.hard import accuracy, adjusted_rand, nmi, purity, rand_index
+from soffit.metrics.reliability import CalibrationCurve, calibration_curve, calibration_error
+from soffit.metrics.soft import brier, log_loss, posterior_distance
+from soffit.metrics.soft_pairs import expected_ari, frobenius_ari
 
 __all__ = [
     "CalibrationCurve",

@@ -1,5 +1,5 @@
 """One self-contained HTML page about a clustering."""
 
-from soffit.report._write import write_report
+from soffit.report.write_report import write_report
 
 __all__ = ["write_report"]

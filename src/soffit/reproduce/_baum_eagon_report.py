@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from soffit.figures._style import SHARE, colour, colour_bar, dress, scale
+from soffit.figures.style import SHARE, colour, colour_bar, dress, scale
 from soffit.reproduce._experiment import Record, Results
 from soffit.reproduce._report import (
     LABEL_TUNED,

@@ -218,7 +218,7 @@ def _reading(findings: list[Finding], results: Results) -> str:
 def _figure(results: Results) -> Any:
     import plotly.graph_objects as go
 
-    from soffit.figures._style import GREY, colour, dress
+    from soffit.figures.style import GREY, colour, dress
 
     figure = grid(1, 2, ["cut of every graph", "accuracy, groups of both kinds"])
     exact = _column(results, "exact cut")

@@ -175,7 +175,7 @@ def _ideal_holds(findings: list[Finding]) -> bool:
 
 
 def _figure(results: Results) -> Any:
-    from soffit.figures._style import dress
+    from soffit.figures.style import dress
 
     noise = results.records[0].unit.settings["noise"]
     shown = [e for e in _SHOWN if e in noise]
@@ -205,7 +205,7 @@ def _add_sphere(figure: Any, place: tuple[int, int], record: Record, at: int) ->
     """An orthographic view along (1, 1, 1): the axes are 120 degrees apart."""
     import plotly.graph_objects as go
 
-    from soffit.figures._style import GREY, colour
+    from soffit.figures.style import GREY, colour
 
     row, column = place
     view = np.array([[-np.sqrt(0.5), np.sqrt(0.5), 0.0], [-1, -1, 2] / np.sqrt(6.0)])
@@ -246,7 +246,7 @@ def _add_sphere(figure: Any, place: tuple[int, int], record: Record, at: int) ->
 def _add_curves(figure: Any, results: Results) -> None:
     import plotly.graph_objects as go
 
-    from soffit.figures._style import colour
+    from soffit.figures.style import colour
 
     noise = results.records[0].unit.settings["noise"]
     curves = (

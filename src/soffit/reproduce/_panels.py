@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
-from soffit.figures._png import data_address
-from soffit.figures._style import colour
+from soffit.figures.segments import data_address
+from soffit.figures.style import colour
 from soffit.memberships import match_clusters
 
 Place = tuple[int, int]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from soffit.figures._style import DOUBT, colour, colour_bar, dress, scale
+from soffit.figures.style import DOUBT, colour, colour_bar, dress, scale
 from soffit.memberships import match_clusters
 from soffit.reproduce._experiment import Record
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from soffit.figures._style import ACCENT, GREY, PALETTE, dress
+from soffit.figures.style import ACCENT, GREY, PALETTE, dress
 from soffit.reproduce._sof_methods import METHODS
 from soffit.reproduce._sof_published import SETS, published
 

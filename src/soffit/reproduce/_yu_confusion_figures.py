@@ -13,7 +13,7 @@ from soffit.reproduce._panels import grid
 
 def confusion_figure(results: Results, name: str) -> Any:
     """The printed tables above ours."""
-    from soffit.figures._style import GREY, dress
+    from soffit.figures.style import GREY, dress
 
     methods = list(yu.METHODS)
     titles = [f"{yu.METHODS[m]}, printed" for m in methods]
@@ -37,7 +37,7 @@ def confusion_figure(results: Results, name: str) -> Any:
 def _add(figure: Any, place: tuple[int, int], name: str, table: Any) -> None:
     import plotly.graph_objects as go
 
-    from soffit.figures._style import SHARE, scale
+    from soffit.figures.style import SHARE, scale
 
     row, column = place
     counts = np.zeros((4, 4), dtype=int) if table is None else np.array(table)
@@ -81,7 +81,7 @@ def nmi_figure(results: Results, words: dict[str, str]) -> Any:
     """Bars of NMI, printed and ours, for each set."""
     import plotly.graph_objects as go
 
-    from soffit.figures._style import GREY, PALETTE, dress
+    from soffit.figures.style import GREY, PALETTE, dress
 
     shown = [name for name in yu.SETS if results.where(set=name)]
     figure = grid(1, len(shown), [yu.SETS[name] for name in shown], horizontal_spacing=0.09)

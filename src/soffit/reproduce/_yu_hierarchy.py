@@ -144,7 +144,7 @@ def _mosaic(images: FloatArray, tints: list[str], across: int) -> Pixels:
 
 
 def _figure(record: Record) -> Any:
-    from soffit.figures._style import colour, dress
+    from soffit.figures.style import colour, dress
 
     order, top = _order(record), _top(record)
     digit = record.arrays[f"digit_{_LEVELS[-1]}"]

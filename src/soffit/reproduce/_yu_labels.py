@@ -231,7 +231,7 @@ def _reading(results: Results) -> str:
 def _curves(results: Results) -> Any:
     import plotly.graph_objects as go
 
-    from soffit.figures._style import colour, dress
+    from soffit.figures.style import colour, dress
 
     names = [record.unit.settings["set"] for record in results]
     titles = [f"{yu.SETS[name]}, {on}" for name in names for on in ("points", "clusters")]
@@ -276,7 +276,7 @@ def _curves(results: Results) -> Any:
 def _time_figure(results: Results) -> Any:
     import plotly.graph_objects as go
 
-    from soffit.figures._style import colour, dress
+    from soffit.figures.style import colour, dress
 
     figure = grid(1, 2, ["accuracy, 5 labels a class", "time of one classification"])
     for number, record in enumerate(results):

@@ -181,7 +181,7 @@ def _nearly(results: Results) -> str:
 def _figure(results: Results) -> Any:
     import plotly.graph_objects as go
 
-    from soffit.figures._style import GREY, colour, new_figure
+    from soffit.figures.style import GREY, colour, new_figure
 
     figure = new_figure(
         "The number of clusters that beta = 0.7 leaves",

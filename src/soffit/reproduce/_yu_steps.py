@@ -125,7 +125,7 @@ def report(results: Results) -> Report:
 def _figure(results: Results) -> Any:
     import plotly.graph_objects as go
 
-    from soffit.figures._style import ACCENT, INK, SHARE, colour, dress, scale
+    from soffit.figures.style import ACCENT, INK, SHARE, colour, dress, scale
 
     arrays = results.records[0].arrays
     X, marked = arrays["X"], int(arrays["marked"])

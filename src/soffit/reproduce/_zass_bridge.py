@@ -104,7 +104,7 @@ def _finding(way: str, setting: str, records: Sequence[Record]) -> Finding:
 def _figure(results: Results) -> Any:
     import plotly.graph_objects as go
 
-    from soffit.figures._style import DOUBT, INK, colour, dress, scale
+    from soffit.figures.style import DOUBT, INK, colour, dress, scale
 
     records = results.where(way="as published") or list(results.records)
     X, left = records[0].arrays["X"], records[0].arrays["left"]

@@ -123,7 +123,7 @@ def _name(method: str) -> str:
 def _figure(results: Results) -> Any:
     import plotly.graph_objects as go
 
-    from soffit.figures._style import colour, dress
+    from soffit.figures.style import colour, dress
 
     titles = ["CP", "k-means", "all starts"]
     figure = grid(1, 3, titles, column_widths=[0.3, 0.3, 0.4], horizontal_spacing=0.12)

@@ -186,7 +186,7 @@ def _pictures(findings: list[Finding]) -> str:
 def _figure(results: Results) -> Any:
     import plotly.graph_objects as go
 
-    from soffit.figures._style import colour, dress
+    from soffit.figures.style import colour, dress
 
     panels = [
         ("(a) multiplicative", "donut", "ncut"),

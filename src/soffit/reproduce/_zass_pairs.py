@@ -170,7 +170,7 @@ def _curve(results: Results, width: str, method: str) -> tuple[list[float], Floa
 def _figure(results: Results) -> Any:
     import plotly.graph_objects as go
 
-    from soffit.figures._style import colour, dress
+    from soffit.figures.style import colour, dress
 
     records = results.where(share=_PUBLISHED, width="default")
     titles = ["CP, 10 % of the pairs", "normalized cut, same pairs", "more and fewer pairs"]

@@ -199,7 +199,7 @@ def _reading(findings: list[Finding], photographs: Record | None) -> str:
 
 
 def _dot_figure(results: Results) -> Any:
-    from soffit.figures._style import dress
+    from soffit.figures.style import dress
 
     names = [name for name in PATTERNS if results.where(pattern=name)]
     titles = []
@@ -220,7 +220,7 @@ def _dot_figure(results: Results) -> Any:
 
 
 def _photograph_figure(arrays: Any) -> Any:
-    from soffit.figures._style import dress
+    from soffit.figures.style import dress
 
     names = [name for name in _PHOTOGRAPHS if name in arrays]
     titles = [t for name in names for t in (name, "CP", "normalized cut")]

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from soffit._typing import FloatArray, IntArray
 from soffit.affinity import image_affinity
 from soffit.models import CompletelyPositive, segment
-from soffit.models._segment import scribble_pairs
+from soffit.models.segmentation import scribble_pairs
 from soffit.reproduce._claims import PICTURE, counted, held, spread
 from soffit.reproduce._experiment import Experiment, Measured, Record, Results, Setup, Unit
 from soffit.reproduce._panels import (
@@ -160,7 +160,7 @@ def _on_additive(record: Record) -> str:
 
 
 def _figure(record: Record) -> Any:
-    from soffit.figures._style import dress
+    from soffit.figures.style import dress
 
     height = record.unit.settings["heights"][-1]
     arrays = record.arrays
@@ -192,7 +192,7 @@ def _figure(record: Record) -> Any:
 
 
 def _with_strokes(image: FloatArray, marks: IntArray) -> Pixels:
-    from soffit.figures._style import PALETTE
+    from soffit.figures.style import PALETTE
 
     pixels = in_grey(image)
     for number, tint in ((1, PALETTE[1]), (2, PALETTE[0])):

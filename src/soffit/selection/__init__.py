@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from soffit.selection._choice import KChoice
-from soffit.selection._choose import choose_k, choose_k_of_graph
-from soffit.selection._questions import suggest_pairs
+from soffit.selection.choose_k import KChoice, choose_k, choose_k_of_graph
+from soffit.selection.suggest_pairs import suggest_pairs
 
 __all__ = [
     "KChoice",

@@ -1,0 +1,32 @@
+"""Compiled loops of the affinities."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def fill_pixel_rows(image, down, right, nearness, value_factor, least, indptr, indices, data):
+    """Fill a CSR matrix with the affinities of all pairs of pixels at the given offsets.
+
+    Offsets must be in row-major order, so that column indices come out sorted. An affinity is
+    `nearness` of the offset times exp(-value_factor * squared difference), at least `least`.
+    """
+    height, width, channels = image.shape
+    place = 0
+    for y in range(height):
+        for x in range(width):
+            indptr[y * width + x] = place
+            for o in range(len(down)):
+                v, u = y + down[o], x + right[o]
+                if v < 0 or v >= height or u < 0 or u >= width:
+                    continue
+                square = 0.0
+                for c in range(channels):
+                    difference = np.float64(image[y, x, c]) - np.float64(image[v, u, c])
+                    square += difference * difference
+                indices[place] = v * width + u
+                data[place] = max(nearness[o] * np.exp(-value_factor * square), least)
+                place += 1
+    indptr[height * width] = place

@@ -1,0 +1,250 @@
+"""The neighbour graph: who is near whom, how strongly, and links that keep it in one piece."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._memory import check_memory
+from soffit._threads import each, pieces
+from soffit._typing import FloatArray, IntArray
+from soffit.affinity.abstract import Affinity
+from soffit.affinity.connect import connecting_links
+from soffit.neighbors.search import ExactSearch, Metric, Search, make_search
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+# Zelnik-Manor & Perona's neighbour for the local scale.
+_SCALE_NEIGHBOR = 7
+_LINK_WEIGHT = 0.3
+# Lists while they are searched (twice), sorted lists, and the graph in both directions.
+_BYTES_PER_NEIGHBOR = 48
+# Objects, and edges, that one thread treats at a time.
+_OBJECTS = 2**14
+_EDGES = 2**17
+
+
+@dataclass
+class NeighborGraph(Affinity):
+    r"""Nearest-neighbour graph with local weights, sparse at any size.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Neighbours of each object.
+    metric : str or callable
+        Any metric that scikit-learn knows, or "precomputed" for distances.
+    keep : {"mutual", "union"}
+        Keep an edge when both ends list each other, or when one does.
+    weights : {"overlap", "local", "binary"}
+        Jaccard overlap of the two neighbour lists, :math:`|L_i \cap L_j| / |L_i \cup L_j|`;
+        :math:`\exp(-d_{ij}^2/\sigma_i\sigma_j)` with the distance to the 7th neighbour as scale;
+        or one.
+    connect : bool
+        Join separate components by their shortest links, which count like ordinary edges
+        (weight 0.3 at least), so that a stray object does not pass for a cluster.
+    n_jobs : int, optional
+        Threads of the search.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.affinity import NeighborGraph
+    >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
+    >>> graph = NeighborGraph(n_neighbors=2, weights="binary", connect=False).fit(X)
+    >>> graph.matrix_.toarray()[0]
+    array([0., 1., 1., 0., 0., 0.])
+    """
+
+    n_neighbors: int = 15
+    metric: Metric = "euclidean"
+    keep: Literal["mutual", "union"] = "mutual"
+    weights: Literal["overlap", "local", "binary"] = "overlap"
+    connect: bool = True
+    n_jobs: int | None = None
+
+    def fit(self, X: Any) -> Self:
+        """Search the neighbours of all objects and build the weighted graph."""
+        _check_choice("keep", self.keep, ("mutual", "union"))
+        _check_choice("weights", self.weights, ("overlap", "local", "binary"))
+        if self.metric == "precomputed":
+            from soffit.neighbors.distances import distances
+
+            X = distances(X, metric="precomputed")
+        n = X.shape[0]
+        length = min(self.n_neighbors, n - 1)
+        check_memory(
+            _BYTES_PER_NEIGHBOR * n * max(length, 1),
+            what=f"The neighbour graph of {n:,} objects with {length} neighbours each",
+            remedy="Use fewer neighbours (n_neighbors), or fit a sample and predict the others.",
+        )
+        self._search: Search = make_search(X, length, metric=self.metric, n_jobs=self.n_jobs)
+        lists: IntArray = np.zeros((1, 0), dtype=np.int64)
+        values: FloatArray = np.zeros((1, 0), dtype=X.dtype)
+        if n > 1:
+            lists, values = self._search.neighbors(length)
+        self.recall_ = self._search.recall
+        if self.metric == "precomputed":
+            # New objects bring their distances with them; those of the fitted ones may go.
+            self._search = ExactSearch(None, self.metric, self.n_jobs)
+        self._members = _sorted_members(lists)
+        self._radius = values[:, -1].copy() if length else np.full(n, np.inf, dtype=X.dtype)
+        self._local_scale = _local_scale(values)
+        self.matrix_ = self._build(X, lists, values)
+        return self
+
+    def cross(self, X: Any) -> sp.csr_array:
+        """Weights from new objects to the fitted ones they would be joined with.
+
+        A new object keeps the neighbours within whose own reach it lies (``keep="mutual"``), and
+        in any case the nearest one.
+        """
+        n = len(self._members)
+        if self.metric == "precomputed":
+            from soffit.neighbors.distances import distances
+
+            X = distances(X, np.empty((n, 0)), metric="precomputed")
+        length = max(self._members.shape[1], 1)
+        lists, values = self._search.query(X, length)
+        known = lists >= 0
+        reached = values <= self._radius[np.where(known, lists, 0)]
+        kept = known & (reached if self.keep == "mutual" else True)
+        kept[:, 0] = known[:, 0]
+        row, place = np.nonzero(kept)
+        column, distance = lists[row, place], values[row, place]
+        scale = _local_scale(values)
+        weight = self._weigh(_sorted_members(lists, first=n), scale, row, column, distance)
+        shape = (lists.shape[0], n)
+        return sp.csr_array((weight.astype(values.dtype), (row, column)), shape=shape)
+
+    def _build(self, X: Any, lists: IntArray, values: FloatArray) -> sp.csr_array:
+        n = len(lists)
+        first, place = self._edges(lists)
+        second, distance = lists[first, place], values[first, place]
+        if self.connect:
+            links = connecting_links(
+                X,
+                (first, second),
+                (lists, values),
+                self._radius,
+                metric=self.metric,
+                n_jobs=self.n_jobs,
+            )
+            first = np.concatenate([first, links[0]])
+            second = np.concatenate([second, links[1]])
+            distance = np.concatenate([distance, links[2]])
+        weight = self._weigh(self._members, self._local_scale, first, second, distance)
+        if self.connect:
+            joining = slice(len(first) - len(links[0]), None)
+            weight[joining] = np.maximum(weight[joining], _LINK_WEIGHT)
+        return _symmetric(n, first, second, weight.astype(values.dtype), self.n_jobs)
+
+    def _edges(self, lists: IntArray) -> tuple[IntArray, IntArray]:
+        """Each edge once: an object, and the place of the other end in its list."""
+        from soffit.neighbors.kernels import edges_of_lists
+
+        def search(part: range) -> tuple[IntArray, IntArray]:
+            found: tuple[IntArray, IntArray] = edges_of_lists(
+                lists, self._members, part.start, part.stop, self.keep == "mutual"
+            )
+            return found
+
+        parts = each(search, pieces(len(lists), _OBJECTS), self.n_jobs)
+        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+    def _weigh(
+        self,
+        members: IntArray,
+        scale: FloatArray,
+        row: IntArray,
+        column: IntArray,
+        distance: FloatArray,
+    ) -> FloatArray:
+        """Weights of edges from objects with these lists and scales to fitted objects."""
+        if self.weights == "overlap":
+            return _overlap(members, self._members, row, column, self.n_jobs)
+        if self.weights == "local":
+            return _locally_scaled(distance, scale[row], self._local_scale[column])
+        return np.ones(len(row))
+
+
+def _symmetric(
+    n: int, first: IntArray, second: IntArray, weight: FloatArray, n_jobs: int | None
+) -> sp.csr_array:
+    """The symmetric matrix of these edges, each of which is given once."""
+    from soffit.graph_kernels import both_ways, sort_rows
+
+    size = 2 * len(first)
+    # Short numbers where they suffice: half the memory to read in every product with the graph.
+    dtype = np.int32 if size < np.iinfo(np.int32).max else np.int64
+    indptr, indices = np.zeros(n + 1, dtype=dtype), np.empty(size, dtype=dtype)
+    data = np.empty(size, dtype=weight.dtype)
+    both_ways(first, second, weight, indptr, indices, data)
+    each(
+        lambda rows: sort_rows(indptr, indices, data, rows.start, rows.stop),
+        pieces(n, _OBJECTS),
+        n_jobs,
+    )
+    return sp.csr_array((data, indices, indptr), shape=(n, n))
+
+
+def _sorted_members(lists: IntArray, first: int = 0) -> IntArray:
+    """Lists in ascending order; unknown members get numbers that no other list has.
+
+    The objects are numbered from `first` on.
+    """
+    result = np.empty_like(lists)
+
+    def sort(part: range) -> None:
+        rows = slice(part.start, part.stop)
+        nobody = -1 - first - np.arange(part.start, part.stop, dtype=lists.dtype)[:, None]
+        result[rows] = np.sort(np.where(lists[rows] >= 0, lists[rows], nobody), axis=1)
+
+    each(sort, pieces(len(lists), _OBJECTS))
+    return result
+
+
+def _overlap(
+    own: IntArray, other: IntArray, row: IntArray, column: IntArray, n_jobs: int | None
+) -> FloatArray:
+    """Jaccard overlap of neighbour lists; none at all counts as half a member, to keep the edge."""
+    from soffit.neighbors.kernels import shared_neighbors
+
+    overlap = np.empty(len(row))
+
+    def compare(part: range) -> None:
+        edges = slice(part.start, part.stop)
+        shared = np.maximum(shared_neighbors(own, other, row[edges], column[edges]), 0.5)
+        overlap[edges] = shared / (own.shape[1] + other.shape[1] - shared)
+
+    each(compare, pieces(len(row), _EDGES), n_jobs)
+    return overlap
+
+
+def _local_scale(values: FloatArray) -> FloatArray:
+    """Distance to the 7th neighbour; the smallest positive one where copies make that zero."""
+    if values.shape[1] == 0:
+        return np.ones(len(values), dtype=values.dtype)
+    scale = values[:, min(_SCALE_NEIGHBOR, values.shape[1]) - 1].copy()
+    other = np.flatnonzero(~((scale > 0) & np.isfinite(scale)))
+    rest = values[other]
+    positive = np.where((rest > 0) & np.isfinite(rest), rest, np.inf).min(axis=1)
+    scale[other] = np.where(np.isfinite(positive), positive, 1.0)
+    return scale
+
+
+def _locally_scaled(distance: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
+    # In float64, and without the product of two scales, nothing under- or overflows.
+    distance = distance.astype(np.float64)
+    # The floor keeps an edge in the graph however long it is.
+    return np.maximum(np.exp(-(distance / a) * (distance / b)), 1e-6)
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")

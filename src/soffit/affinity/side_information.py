@@ -1,0 +1,261 @@
+"""Side information: pairs of objects known to belong together or apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from soffit._memory import check_allocation
+from soffit._typing import IntArray, Matrix, is_sparse
+
+_SHOWN = 5
+# Objects with fewer must-links than this are joined less firmly than by all their affinities.
+_MANY = 6
+
+
+@dataclass(frozen=True, eq=False)
+class SideInformation:
+    r"""Must-link and cannot-link pairs, each once and with the smaller number first.
+
+    They become the label consistency matrix :math:`R` with 1 for pairs known to be in one
+    cluster, -1 for pairs known to be in two, and 0 elsewhere.
+
+    Parameters
+    ----------
+    must : array of shape (p, 2)
+        Pairs in one cluster.
+    cannot : array of shape (q, 2)
+        Pairs in different clusters.
+    n_objects : int
+        Number of objects the pairs refer to.
+
+    Examples
+    --------
+    >>> from soffit.affinity import SideInformation
+    >>> side = SideInformation.of([(0, 1), (1, 2)], [(3, 2)], 4, transitive=True)
+    >>> side.relation().toarray()
+    array([[ 0.,  1.,  1., -1.],
+           [ 1.,  0.,  1., -1.],
+           [ 1.,  1.,  0., -1.],
+           [-1., -1., -1.,  0.]])
+
+    References
+    ----------
+    R. Zass, A. Shashua (2005). A unifying approach to hard and probabilistic clustering. ICCV.
+    Section 2.2.
+    """
+
+    must: IntArray
+    cannot: IntArray
+    n_objects: int
+
+    @classmethod
+    def of(
+        cls,
+        must_link: Any,
+        cannot_link: Any,
+        n_objects: int,
+        *,
+        transitive: bool = False,
+        names: NDArray[Any] | None = None,
+    ) -> SideInformation:
+        """Read pairs as users give them.
+
+        Parameters
+        ----------
+        must_link, cannot_link : array-like of shape (p, 2), or None
+            Numbers of objects; order and repetition do not matter.
+        n_objects : int
+            Number of objects.
+        transitive : bool, default False
+            Add what follows: if a goes with b and b with c, then a with c; and whoever must not
+            be with one of them must not be with any.
+        names : array of shape (n,), optional
+            What error messages call the objects; their numbers otherwise.
+
+        Raises
+        ------
+        ValueError
+            If pairs are malformed, or contradict each other (with `transitive`, also through
+            others).
+        """
+        must = _read_pairs(must_link, "must_link", n_objects)
+        cannot = _read_pairs(cannot_link, "cannot_link", n_objects)
+        if transitive:
+            group = _groups(must, n_objects)
+            _refuse(cannot[group[cannot[:, 0]] == group[cannot[:, 1]]], names, chained=True)
+            must, cannot = _closure(must, cannot, group)
+        else:
+            both = np.isin(_keys(cannot, n_objects), _keys(must, n_objects))
+            _refuse(cannot[both], names, chained=False)
+        return cls(must, cannot, n_objects)
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs of both kinds."""
+        return len(self.must) + len(self.cannot)
+
+    def among(self, objects: IntArray) -> SideInformation:
+        """The pairs inside a sorted selection of objects, numbered by their place in it."""
+
+        def inside(pairs: IntArray) -> IntArray:
+            kept = pairs[np.isin(pairs, objects).all(axis=1)]
+            return np.asarray(np.searchsorted(objects, kept))
+
+        return SideInformation(inside(self.must), inside(self.cannot), len(objects))
+
+    def joined(self, A: Matrix, weight: float) -> Matrix:
+        r"""A with an edge for every must-link, so that known company counts as closeness.
+
+        Pair (i, j) has weight :math:`\omega \sqrt{d_i d_j / r_i r_j}`, where d are the degrees
+        and r the numbers of must-links, at least six: many of them together weigh about omega
+        times as much as the object's affinities. An object without any affinity is treated as
+        one of mean degree.
+        """
+        R = SideInformation(self.must, self.cannot[:0], self.n_objects).relation(A.dtype)
+        degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+        degrees = np.where(degrees > 0, degrees, degrees.mean())
+        counts = np.maximum(np.diff(R.indptr), _MANY)
+        root = np.sqrt(weight * degrees / counts).astype(A.dtype)
+        edges = sp.diags_array(root) @ R @ sp.diags_array(root)
+        return sp.csr_array(A + edges) if is_sparse(A) else np.asarray(A + edges.toarray())
+
+    def relation(self, dtype: Any = np.float64) -> sp.csr_array:
+        """The sparse symmetric matrix R."""
+        pairs = np.concatenate([self.must, self.cannot])
+        signs = np.repeat([1.0, -1.0], [len(self.must), len(self.cannot)]).astype(dtype)
+        rows = np.concatenate([pairs[:, 0], pairs[:, 1]])
+        columns = np.concatenate([pairs[:, 1], pairs[:, 0]])
+        shape = (self.n_objects, self.n_objects)
+        R = sp.csr_array((np.concatenate([signs, signs]), (rows, columns)), shape=shape)
+        R.sort_indices()
+        return R
+
+
+def _read_pairs(given: Any, name: str, n: int) -> IntArray:
+    """Unique pairs, smaller number first."""
+    if given is None:
+        return np.empty((0, 2), dtype=np.int64)
+    pairs = np.asarray(given)
+    if pairs.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"{name} must be an array of pairs, shape (p, 2), got {pairs.shape}.")
+    if not np.issubdtype(pairs.dtype, np.integer):
+        raise TypeError(f"{name} must hold numbers of objects (integers), got {pairs.dtype}.")
+    outside = (pairs < 0) | (pairs >= n)
+    if outside.any():
+        raise ValueError(
+            f"{name} names object {pairs[outside][0]}, but objects are numbered 0 to {n - 1}."
+        )
+    alone = pairs[:, 0] == pairs[:, 1]
+    if alone.any():
+        raise ValueError(
+            f"{name} pairs object {pairs[alone][0, 0]} with itself. Remove such pairs."
+        )
+    return np.unique(np.sort(pairs.astype(np.int64), axis=1), axis=0)
+
+
+def _keys(pairs: IntArray, n: int) -> IntArray:
+    return pairs[:, 0] * np.int64(n) + pairs[:, 1]
+
+
+def _groups(must: IntArray, n: int) -> IntArray:
+    """Number of the must-link component of each object."""
+    graph = sp.csr_array((np.ones(len(must)), (must[:, 0], must[:, 1])), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1])
+
+
+def _closure(must: IntArray, cannot: IntArray, group: IntArray) -> tuple[IntArray, IntArray]:
+    """All pairs inside the components of must-links, and between those told apart."""
+    touched = np.unique(np.concatenate([must, cannot]))
+    order = touched[np.argsort(group[touched], kind="stable")]
+    numbers, first, size = np.unique(group[order], return_index=True, return_counts=True)
+    rivals = np.unique(np.sort(np.searchsorted(numbers, group[cannot]), axis=1), axis=0)
+    n_implied = int(np.sum(size.astype(np.int64) ** 2) + np.sum(size[rivals].prod(axis=1)))
+    check_allocation(
+        (n_implied, 2),
+        np.dtype(np.int64),
+        what="the pairs that follow from must_link and cannot_link",
+        remedy="Use transitive=False.",
+    )
+    members = [order[start : start + count] for start, count in zip(first, size, strict=True)]
+    together = [_all_pairs(m, m) for m in members if len(m) > 1]
+    apart = [_all_pairs(members[a], members[b]) for a, b in rivals]
+    return _distinct(together), _distinct(apart)
+
+
+def _all_pairs(a: IntArray, b: IntArray) -> IntArray:
+    return np.stack([np.repeat(a, len(b)), np.tile(b, len(a))], axis=1)
+
+
+def _distinct(parts: list[IntArray]) -> IntArray:
+    if not parts:
+        return np.empty((0, 2), dtype=np.int64)
+    pairs = np.concatenate(parts)
+    return np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+
+
+def _refuse(pairs: IntArray, names: NDArray[Any] | None, *, chained: bool) -> None:
+    """Raise if any pair is known to be both together and apart."""
+    if not len(pairs):
+        return
+    called = pairs if names is None else names[pairs]
+    shown = ", ".join(f"({a!r}, {b!r})" for a, b in called[:_SHOWN].tolist())
+    more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
+    how = "also joined by must_link, directly or through others" if chained else "also in must_link"
+    raise ValueError(
+        f"cannot_link contradicts must_link: {shown}{more} in cannot_link are {how}. Remove one "
+        "of the two statements."
+    )
+
+
+def with_side(A: Matrix, side: SideInformation | None, side_weight: float) -> Matrix:
+    """K' = K + alpha R, with alpha in units of the largest affinity; K itself without any pairs.
+
+    A sparse matrix stays sparse. Cannot-link pairs may become negative.
+    """
+    if side is None:
+        return A
+    R = side.relation(A.dtype)
+    largest = A.max() if A.shape[0] else 0.0
+    strength = A.dtype.type(side_weight * (float(largest) or 1.0))
+    if is_sparse(A):
+        joined = sp.csr_array(A + strength * R)
+        joined.eliminate_zeros()
+        joined.sort_indices()
+        return joined
+    joined = A.copy()
+    pairs = R.tocoo()
+    joined[pairs.row, pairs.col] += strength * pairs.data
+    return joined
+
+
+def with_known_pairs(pair_weight: Matrix | None, side: SideInformation | None) -> Matrix | None:
+    """Pair weights in which the pairs of the side information count as much as any other."""
+    if pair_weight is None or side is None:
+        return pair_weight
+    told = abs(side.relation(pair_weight.dtype)) * pair_weight.max()
+    if is_sparse(pair_weight):
+        return sp.csr_array(pair_weight.maximum(told))
+    weight = np.array(pair_weight)
+    pairs = told.tocoo()
+    weight[pairs.row, pairs.col] = pairs.data
+    return weight
+
+
+def without_negative(A: Matrix) -> Matrix:
+    """A with zero in place of negative entries; A itself if there are none."""
+    values = A.data if is_sparse(A) else A
+    if values.min(initial=0.0) >= 0:
+        return A
+    if not is_sparse(A):
+        return np.maximum(A, 0)
+    cut = sp.csr_array((np.maximum(A.data, 0), A.indices, A.indptr), shape=A.shape, copy=True)
+    cut.eliminate_zeros()
+    return cut

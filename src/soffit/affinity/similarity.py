@@ -1,0 +1,406 @@
+"""Dense affinities from distances: relative distance, Gaussian, Laplacian and cosine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._matrix_checks import mirror_upper
+from soffit._memory import check_allocation
+from soffit._threads import each, row_blocks
+from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit.affinity.abstract import Affinity
+from soffit.neighbors.distances import Metric, distances, objects_to_keep, unit_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+@dataclass
+class RelativeDistance(Affinity):
+    r"""Co-cluster probabilities from distances relative to each object's neighbourhood.
+
+    .. math:: P_{ij} = \exp\Bigl(-c \, \frac{L_{ij}}{\sqrt{s_i s_j}}\Bigr)
+
+    :math:`s_i` is the distance L from object i to its n-th neighbour, itself not counted.
+    Multiplying all distances by a constant leaves P as it is. Where repeated objects make
+    :math:`s_i` zero, the smallest positive distance of the object takes its place, or 1 if all
+    objects are equal to it.
+
+    A new object's scale comes from its distances to the fitted objects. A fitted object at
+    distance 0 counts once as the new object itself, so that submitting a fitted object again
+    gives its own row.
+
+    Parameters
+    ----------
+    metric : str or callable, default "euclidean"
+        The absolute distance L; "precomputed" takes distances instead of features. Sparse
+        precomputed distances give a CSR matrix on the pattern of the known distances.
+    c : float, default 1.0
+        Scale of the exponent.
+    neighbor : int, default 10
+        The n of the n-th neighbour, at most n_objects - 1 (or the number of known distances).
+    squared : bool, default False
+        Take L as the squared distance: exp(-c d^2 / (s_i s_j)), with s in units of d.
+    n_jobs : int, default None
+        Threads for the distances.
+
+    Attributes
+    ----------
+    matrix_ : ndarray or csr_array of shape (n, n)
+        The probabilities P, with unit diagonal.
+    scales_ : ndarray of shape (n,)
+        The neighbour distances s, floored as above.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.affinity import RelativeDistance
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> near = RelativeDistance(neighbor=1).fit(X)
+    >>> far = RelativeDistance(neighbor=1).fit(1000 * X)
+    >>> bool(np.allclose(near.matrix_, far.matrix_))
+    True
+
+    References
+    ----------
+    H. Zhao, P. Poupart, Y. Zhang, M. Lysy (2015). SoF: Soft-cluster matrix factorization for
+    probabilistic clustering. AAAI.
+    """
+
+    metric: Metric = "euclidean"
+    c: float = 1.0
+    neighbor: int = 10
+    squared: bool = False
+    n_jobs: int | None = None
+
+    def fit(self, X: Any) -> Self:
+        """Compute the probabilities of all pairs and keep the objects and their scales."""
+        check_positive(c=self.c)
+        check_neighbor(self.neighbor)
+        D = distances(X, metric=self.metric, n_jobs=self.n_jobs)
+        self.objects_ = objects_to_keep(X, self.metric)
+        self.scales_ = self._scales(D)
+        self.matrix_ = self._probabilities(D, self.scales_)
+        if not is_sparse(self.matrix_):
+            mirror_upper(self.matrix_)
+        return self
+
+    def cross(self, X: Any) -> Matrix:
+        """Probabilities of new objects with the fitted ones."""
+        D = distances(X, self.objects_, metric=self.metric, n_jobs=self.n_jobs)
+        return self._probabilities(D, self._scales(D))
+
+    def _scales(self, D: Matrix) -> FloatArray:
+        scales, smallest = neighbor_distances(D, self.neighbor)
+        floor = np.where(smallest > 0, smallest, 1)
+        return np.where(scales > 0, scales, floor)
+
+    def _probabilities(self, D: Matrix, row_scales: FloatArray) -> Matrix:
+        left, right = _inverse_root(row_scales), _inverse_root(self.scales_)
+        return exponential_decay(D, left, right, c=self.c, squared=self.squared)
+
+
+def neighbor_distances(D: Matrix, neighbor: int) -> tuple[FloatArray, FloatArray]:
+    """Each row's distance to its n-th neighbour, and its smallest positive distance (or 0).
+
+    A zero counts once as the object itself. A row with too few distances gives its largest one,
+    a row of a sparse matrix without any gives 0.
+    """
+    if is_sparse(D):
+        return _known_neighbor_distances(D, neighbor)
+    m, n = D.shape
+    rank = min(neighbor, n - 1)
+    scales, smallest = np.empty(m, dtype=D.dtype), np.empty(m, dtype=D.dtype)
+
+    def find(rows: slice) -> None:
+        block = D[rows]
+        itself = block.min(axis=1) == 0
+        without = max(rank - 1, 0)
+        ordered = np.partition(block, sorted({without, rank}), axis=1)
+        scales[rows] = np.where(itself, ordered[:, rank], ordered[:, without])
+        positive = np.min(block, axis=1, where=block > 0, initial=np.inf)
+        smallest[rows] = np.where(np.isfinite(positive), positive, 0)
+
+    each(find, row_blocks(D.shape))
+    return scales, smallest
+
+
+def exponential_decay(
+    D: Matrix, left: FloatArray, right: FloatArray, *, c: float, squared: bool
+) -> Matrix:
+    """exp(-c d_ij), or exp(-c d_ij^2), of d_ij = left_i D_ij right_j; overwrites D."""
+    if is_sparse(D):
+        rows = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
+        _decay_values(D.data, left[rows] * right[D.indices], c, squared)
+        D.eliminate_zeros()
+        D.sort_indices()
+        return D
+
+    def decay(rows: slice) -> None:
+        _decay_values(D[rows], left[rows, None] * right, c, squared)
+
+    each(decay, row_blocks(D.shape))
+    return D
+
+
+def check_neighbor(neighbor: Any) -> None:
+    """Refuse anything but a positive whole number."""
+    whole = isinstance(neighbor, Integral) and not isinstance(neighbor, bool)
+    if not whole or neighbor < 1:
+        raise ValueError(f"neighbor must be a whole number >= 1, not {neighbor!r}.")
+
+
+def check_positive(**values: Any) -> None:
+    """Refuse anything but positive finite numbers."""
+    for name, value in values.items():
+        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+            raise ValueError(f"{name} must be a positive finite number, not {value!r}.")
+
+
+def _decay_values(values: FloatArray, factors: FloatArray, c: float, squared: bool) -> None:
+    # Far pairs may leave the range of floats; their affinity is 0 all the same.
+    with np.errstate(over="ignore", under="ignore"):
+        values *= factors
+        if squared:
+            values *= values
+        values *= -float(c)
+        np.exp(values, out=values)
+
+
+def _inverse_root(scales: FloatArray) -> FloatArray:
+    """1 / sqrt(s) in float64, finite even in products with each other."""
+    wide = scales.astype(np.float64)
+    return np.asarray(1 / np.sqrt(np.maximum(wide, np.finfo(np.float64).tiny)))
+
+
+def _known_neighbor_distances(D: sp.csr_array, neighbor: int) -> tuple[FloatArray, FloatArray]:
+    counts = np.diff(D.indptr)
+    rows = np.repeat(np.arange(D.shape[0]), counts)
+    ordered = D.data[np.lexsort((D.data, rows))]
+    zeros = np.bincount(rows[D.data == 0], minlength=D.shape[0])
+    rank = np.minimum(np.where(zeros > 0, neighbor, neighbor - 1), counts - 1)
+    scales, smallest = (np.zeros(D.shape[0], dtype=D.dtype) for _ in range(2))
+    known, positive = counts > 0, counts > zeros
+    scales[known] = ordered[(D.indptr[:-1] + rank)[known]]
+    smallest[positive] = ordered[(D.indptr[:-1] + zeros)[positive]]
+    return scales, smallest
+
+
+# Above this share of stored entries CSR is slower than an array and hardly smaller.
+_SPARSE_DENSITY = 0.25
+
+
+@dataclass
+class _Kernel(Affinity):
+    """exp(-c (d / h)^p) with h given or taken from the neighbour distances."""
+
+    metric: Metric = "euclidean"
+    bandwidth: float | None = None
+    neighbor: int = 10
+    n_jobs: int | None = None
+
+    _c: ClassVar[float]
+    _squared: ClassVar[bool]
+
+    def fit(self, X: Any) -> Self:
+        """Compute the affinities of all pairs and keep the objects and the bandwidth."""
+        check_neighbor(self.neighbor)
+        if self.bandwidth is not None:
+            check_positive(bandwidth=self.bandwidth)
+        D = distances(X, metric=self.metric, n_jobs=self.n_jobs)
+        self.objects_ = objects_to_keep(X, self.metric)
+        if self.bandwidth is None:
+            self.bandwidth_ = typical_distance(D, self.neighbor)
+        else:
+            self.bandwidth_ = float(self.bandwidth)
+        self.matrix_ = self._decay(D)
+        if not is_sparse(self.matrix_):
+            mirror_upper(self.matrix_)
+        return self
+
+    def cross(self, X: Any) -> Matrix:
+        """Affinities of new objects to the fitted ones, with the fitted bandwidth."""
+        return self._decay(distances(X, self.objects_, metric=self.metric, n_jobs=self.n_jobs))
+
+    def _decay(self, D: Matrix) -> Matrix:
+        left, right = np.full(D.shape[0], 1 / self.bandwidth_), np.ones(D.shape[1])
+        return exponential_decay(D, left, right, c=self._c, squared=self._squared)
+
+
+class Gaussian(_Kernel):
+    r"""Gaussian kernel :math:`\exp(-d_{ij}^2 / (2 h^2))`.
+
+    Parameters
+    ----------
+    metric : str or callable, default "euclidean"
+        The distance d; "precomputed" takes distances instead of features. Sparse precomputed
+        distances give a CSR matrix on the pattern of the known distances.
+    bandwidth : float, default None
+        The width h. None takes the median over the objects of the distance to the
+        `neighbor`-th neighbour (of the positive ones; 1 if all distances are 0).
+    neighbor : int, default 10
+        The neighbour whose distance sets the bandwidth, itself not counted.
+    n_jobs : int, default None
+        Threads for the distances.
+
+    Attributes
+    ----------
+    matrix_ : ndarray or csr_array of shape (n, n)
+        The affinities, with unit diagonal.
+    bandwidth_ : float
+        The width h in use, also for new objects.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.affinity import Gaussian
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> Gaussian(bandwidth=1.0).fit(X).matrix_.round(2)
+    array([[1.  , 0.61, 0.14],
+           [0.61, 1.  , 0.61],
+           [0.14, 0.61, 1.  ]])
+    >>> Gaussian(neighbor=1).fit(X).bandwidth_
+    1.0
+    """
+
+    _c = 0.5
+    _squared = True
+
+
+class Laplacian(_Kernel):
+    r"""Laplacian kernel :math:`\exp(-d_{ij} / h)`.
+
+    Parameters
+    ----------
+    metric, bandwidth, neighbor, n_jobs
+        As in `Gaussian`.
+
+    Attributes
+    ----------
+    matrix_ : ndarray or csr_array of shape (n, n)
+        The affinities, with unit diagonal.
+    bandwidth_ : float
+        The width h in use, also for new objects.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.affinity import Laplacian
+    >>> Laplacian(bandwidth=2.0).fit(np.array([[0.0], [2.0]])).matrix_.round(2)
+    array([[1.  , 0.37],
+           [0.37, 1.  ]])
+    """
+
+    _c = 1.0
+    _squared = False
+
+
+@dataclass
+class Cosine(Affinity):
+    r"""Cosine of the angle between objects, :math:`\max(0, \cos(x_i, x_j))`.
+
+    A zero row has similarity 0 to every object but 1 to itself; as a new object it has
+    similarity 0 to all. Sparse features give a CSR matrix if fewer than a quarter of the pairs
+    are similar, else an array.
+
+    Attributes
+    ----------
+    matrix_ : ndarray or csr_array of shape (n, n)
+        The similarities, with unit diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.affinity import Cosine
+    >>> Cosine().fit(np.array([[3.0, 0.0], [1.0, 0.0], [0.0, 0.0]])).matrix_
+    array([[1., 1., 0.],
+           [1., 1., 0.],
+           [0., 0., 1.]])
+    """
+
+    def fit(self, X: Any) -> Self:
+        """Compute the similarities of all pairs and keep the unit rows."""
+        self.units_ = _units(X)
+        similarity = _positive_products(self.units_, self.units_)
+        self.matrix_ = _with_unit_diagonal(similarity)
+        return self
+
+    def cross(self, X: Any) -> Matrix:
+        """Similarities of new objects to the fitted ones."""
+        if X.shape[1] != self.units_.shape[1]:
+            fitted = self.units_.shape[1]
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the model was fitted with {fitted}."
+            )
+        return _positive_products(_units(X), self.units_)
+
+
+def typical_distance(D: Matrix, neighbor: int) -> float:
+    """Median distance to the n-th neighbour, repeated objects left out; 1 if all are equal."""
+    scales, smallest = neighbor_distances(D, neighbor)
+    for candidates in (scales, smallest):
+        positive = candidates[candidates > 0]
+        if positive.size:
+            return float(np.median(positive))
+    return 1.0
+
+
+def _units(X: Any) -> Any:
+    units, _ = unit_rows(X)
+    units = units.astype(np.float32 if X.dtype == np.float32 else np.float64)
+    if is_sparse(units):
+        # Sorted indices make both sums of a pair run in the same order, hence exactly symmetric.
+        units = sp.csr_array(units)
+        units.sum_duplicates()
+    return units
+
+
+def _positive_products(U: Any, V: Any) -> Matrix:
+    """Inner products between 0 and 1, as an array or in CSR form."""
+    if not is_sparse(U) and not is_sparse(V):
+        return _dense_products(U, V)
+    blocks, stored, limit = [], 0, _SPARSE_DENSITY * U.shape[0] * V.shape[0]
+    for rows in row_blocks((U.shape[0], V.shape[0])):
+        block = sp.csr_array(U[rows] @ V.T)
+        np.clip(block.data, 0, 1, out=block.data)
+        block.eliminate_zeros()
+        stored += block.nnz
+        if stored > limit:
+            return _dense_products(U, V)
+        blocks.append(block)
+    products = sp.csr_array(sp.vstack(blocks, format="csr"))
+    products.sort_indices()
+    return products
+
+
+def _dense_products(U: Any, V: Any) -> FloatArray:
+    shape = (U.shape[0], V.shape[0])
+    remedy = "Use affinity='nearest_neighbors' with metric='cosine'."
+    check_allocation(shape, U.dtype, what="the cosine similarity", remedy=remedy)
+    out: FloatArray = np.empty(shape, dtype=U.dtype)
+    for rows in row_blocks(shape):
+        product = U[rows] @ V.T
+        out[rows] = product.toarray() if is_sparse(product) else product
+        np.clip(out[rows], 0, 1, out=out[rows])
+    return out
+
+
+def _with_unit_diagonal(A: Matrix) -> Matrix:
+    n = A.shape[0]
+    if not is_sparse(A):
+        mirror_upper(A)
+        np.fill_diagonal(A, 1)
+        return A
+    entries = A.tocoo()
+    off = entries.row != entries.col
+    rows = np.concatenate([entries.row[off], np.arange(n)])
+    columns = np.concatenate([entries.col[off], np.arange(n)])
+    values = np.concatenate([entries.data[off], np.ones(n, dtype=A.dtype)])
+    matrix = sp.csr_array((values, (rows, columns)), shape=A.shape)
+    matrix.sort_indices()
+    return matrix

@@ -1,0 +1,88 @@
+"""The application: the table of commands, the version, and the entry point."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from soffit._version import __version__
+from soffit.cli._reproduce import REPRODUCE
+from soffit.cli.compare_command import COMPARE
+from soffit.cli.demo_command import DEMO
+from soffit.cli.error_messages import guarded
+from soffit.cli.fit_command import FIT
+from soffit.cli.graph_command import GRAPH
+from soffit.cli.hierarchy_command import HIERARCHY
+from soffit.cli.info_command import INFO
+from soffit.cli.predict_command import PREDICT
+from soffit.cli.report_command import REPORT
+from soffit.cli.segment_command import SEGMENT
+
+# A new command is a module with a `Command`, and a name in this table.
+COMMANDS = (FIT, GRAPH, HIERARCHY, SEGMENT, COMPARE, PREDICT, REPORT, INFO, DEMO, REPRODUCE)
+
+_HELP = (
+    "Soft clusters of a table, a distance matrix, a graph or an image.\n\n"
+    "For every object soffit finds the probability of belonging to each cluster, and says how far "
+    "it can be trusted."
+)
+_EPILOG = (
+    "Start here:\n\n"
+    "  soffit demo\n\n"
+    "  soffit fit flowers.csv -k 3 -o clusters.csv --report report.html\n\n"
+    "Each command explains itself: soffit fit --help"
+)
+
+
+def make_app() -> typer.Typer:
+    """The application with all commands of the table."""
+    app = typer.Typer(
+        name="soffit",
+        help=_HELP,
+        epilog=_EPILOG,
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_common)
+    for command in COMMANDS:
+        app.command(
+            command.name,
+            help=command.help,
+            epilog=command.epilog,
+            rich_help_panel=command.panel,
+            no_args_is_help=command.name not in ("demo", "reproduce"),
+        )(guarded(command.run))
+    return app
+
+
+def main() -> None:
+    """Run the command with the arguments of the process."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that lacks a character shows another one, rather than an error.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    make_app()(prog_name="soffit")
+
+
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            metavar="",
+            help="Print the version and stop.",
+            is_eager=True,
+            callback=lambda wanted: _print_version() if wanted else None,
+        ),
+    ] = False,
+) -> None:
+    """Options that stand before any command."""
+
+
+def _print_version() -> None:
+    typer.echo(f"soffit {__version__}")
+    raise typer.Exit

@@ -1,0 +1,389 @@
+"""`soffit compare`: several methods on the same data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from soffit.cli._scores import NAMES, score
+from soffit.cli.command import CLUSTERING, Command
+from soffit.cli.console import Talk
+from soffit.cli.error_messages import in_words_of_the_command, usage_error
+from soffit.cli.methods import METHODS, MethodName, Settings, make_model, matrix_parameters
+from soffit.cli.options import (
+    MODEL,
+    ClustersOption,
+    ColumnsOption,
+    DropOption,
+    IdOption,
+    ImputeOption,
+    InputFile,
+    JobsOption,
+    JsonOption,
+    Kind,
+    KindOption,
+    LabelOption,
+    NeighborsOption,
+    QuietOption,
+    SeedOption,
+    TextColumns,
+    TextOption,
+    names_of,
+)
+from soffit.cli.steps import Reading, read_source, with_remarks
+
+if TYPE_CHECKING:
+    from soffit._typing import FloatArray, IntArray
+
+
+OURS = "soffit"
+THEIRS = "scikit-learn"
+# Methods that need the distances of all pairs are not tried on more objects than this.
+_MOST_PAIRED = 20_000
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A method: its name, where it comes from, and how its memberships are found."""
+
+    key: str
+    name: str
+    library: str
+    run: Callable[[], FloatArray]
+
+
+class NotApplicableError(ValueError):
+    """Says why a method cannot take part."""
+
+
+def contestants(source: Any, settings: Settings) -> list[Contestant]:
+    """All methods, ours first; those that do not apply say so when they are run."""
+    ours = [
+        Contestant(name.value, method.model, OURS, _our_run(name, source, settings))
+        for name, method in METHODS.items()
+    ]
+    theirs = [
+        Contestant(f"sklearn-{key}", name, THEIRS, _their_run(run, source, settings))
+        for key, (name, run) in _THEIRS.items()
+    ]
+    return ours + theirs
+
+
+def warm_up(source: Any, settings: Settings, keys: set[str]) -> None:
+    """Let the methods load and compile their code, so that the time of a fit is the fit's alone."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(60, 2)) + 8.0 * (np.arange(60) % 2)[:, None]
+    data = points
+    if source.kind != "table":
+        distances = np.linalg.norm(points[:, None] - points, axis=2)
+        data = distances if source.kind == "distances" else np.exp(-(distances**2))
+    data = data if not _is_sparse(source.data) else type(source.data)(data)
+    small = SimpleNamespace(kind=source.kind, data=data.astype(source.data.dtype))
+    for contestant in contestants(small, replace(settings, clusters=2, neighbors=None)):
+        # Whatever is wrong will be wrong again, and then be reported.
+        with suppress(Exception):
+            if contestant.key in keys:
+                contestant.run()
+
+
+def _our_run(name: MethodName, source: Any, settings: Settings) -> Callable[[], FloatArray]:
+    def run() -> FloatArray:
+        if METHODS[name].tables_only and (source.kind != "table" or _is_sparse(source.data)):
+            raise NotApplicableError("needs a table of numbers")
+        model = make_model(name, settings, source.kind)
+        memberships: FloatArray = model.fit(source.data).memberships_
+        return memberships
+
+    return run
+
+
+def _their_run(
+    run: Callable[[Any, str, Settings], FloatArray], source: Any, settings: Settings
+) -> Callable[[], FloatArray]:
+    return lambda: run(source.data, source.kind, settings)
+
+
+def _spectral(data: Any, kind: str, settings: Settings) -> FloatArray:
+    from sklearn.cluster import SpectralClustering
+
+    affinity = {
+        "table": "nearest_neighbors",
+        "distances": "precomputed_nearest_neighbors",
+    }.get(kind, "precomputed")
+    model = SpectralClustering(
+        settings.clusters,
+        affinity=affinity,
+        n_neighbors=min(settings.neighbors or 10, data.shape[0] - 1),
+        random_state=settings.seed,
+        n_jobs=settings.jobs,
+    )
+    return _certain(model.fit_predict(data))
+
+
+def _mixture(data: Any, kind: str, settings: Settings) -> FloatArray:
+    from sklearn.mixture import GaussianMixture
+
+    _need(kind == "table" and not _is_sparse(data), "needs a table of numbers")
+    model = GaussianMixture(settings.clusters, random_state=settings.seed).fit(data)
+    memberships: FloatArray = model.predict_proba(data)
+    return memberships
+
+
+def _kmeans(data: Any, kind: str, settings: Settings) -> FloatArray:
+    from sklearn.cluster import KMeans
+
+    _need(kind == "table", "needs a table of numbers")
+    model = KMeans(settings.clusters, n_init=10, random_state=settings.seed)
+    return _certain(model.fit_predict(data))
+
+
+def _agglomerative(data: Any, kind: str, settings: Settings) -> FloatArray:
+    from sklearn.cluster import AgglomerativeClustering
+
+    _need(kind in ("table", "distances"), "needs a table or distances")
+    _need(not _is_sparse(data), "needs a full table")
+    _need(data.shape[0] <= _MOST_PAIRED, f"needs all pairs of {data.shape[0]} objects")
+    how = {} if kind == "table" else {"metric": "precomputed", "linkage": "average"}
+    return _certain(AgglomerativeClustering(settings.clusters, **how).fit_predict(data))
+
+
+def _hdbscan(data: Any, kind: str, settings: Settings) -> FloatArray:
+    from sklearn.cluster import HDBSCAN
+
+    _need(kind in ("table", "distances"), "needs a table or distances")
+    _need(not _is_sparse(data), "needs a full table")
+    metric = "euclidean" if kind == "table" else "precomputed"
+    model = HDBSCAN(metric=metric, n_jobs=settings.jobs, copy=True)
+    return _certain(model.fit_predict(data))
+
+
+_THEIRS: dict[str, tuple[str, Callable[[Any, str, Settings], FloatArray]]] = {
+    "spectral": ("SpectralClustering", _spectral),
+    "mixture": ("GaussianMixture", _mixture),
+    "kmeans": ("KMeans", _kmeans),
+    "agglomerative": ("AgglomerativeClustering", _agglomerative),
+    "hdbscan": ("HDBSCAN", _hdbscan),
+}
+KEYS = [*(name.value for name in MethodName), *(f"sklearn-{key}" for key in _THEIRS)]
+
+
+def _is_sparse(data: Any) -> bool:
+    return not isinstance(data, np.ndarray)
+
+
+def _need(fine: bool, reason: str) -> None:
+    if not fine:
+        raise NotApplicableError(reason)
+
+
+def _certain(labels: IntArray) -> FloatArray:
+    """Hard labels as memberships of 0 and 1; what HDBSCAN calls noise is a cluster of its own."""
+    values, position = np.unique(labels, return_inverse=True)
+    return np.asarray(np.eye(len(values))[position])
+
+
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only",
+        metavar="A,B,C",
+        show_default=False,
+        rich_help_panel=MODEL,
+        help=f"Compare these methods only. They are called {', '.join(KEYS)}.",
+    ),
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a method found, or why it found nothing."""
+
+    contestant: Contestant
+    seconds: float = 0.0
+    memberships: FloatArray | None = None
+    reason: str = ""
+
+
+def compare(
+    file: InputFile,
+    *,
+    clusters: ClustersOption = None,
+    only: OnlyOption = None,
+    neighbors: NeighborsOption = None,
+    seed: SeedOption = 0,
+    jobs: JobsOption = None,
+    kind: KindOption = Kind.auto,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
+    id_column: IdOption = None,
+    label: LabelOption = None,
+    impute: ImputeOption = None,
+    text: TextOption = TextColumns.auto,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Try all models of soffit and five of scikit-learn on one file, and compare them.
+
+    With --label the table shows how right each one is (accuracy, ARI, NMI), how honest its
+    memberships are (Brier, ECE) and how long it took, best first. Without labels it shows how far
+    the methods agree with one another. Each has its usual settings.
+    """
+    wanted = _wanted(only)
+    talk = Talk(quiet=quiet, as_json=as_json)
+    reading = Reading(kind, names_of(columns), names_of(drop), id_column, label, impute, text)
+    source = read_source(talk, file, reading)
+    settings = Settings(clusters, neighbors, 0, seed, jobs)
+    if clusters is None:
+        settings = replace(settings, clusters=_choose(talk, source, settings))
+    elif clusters > source.data.shape[0]:
+        raise ValueError(
+            f"-k {clusters} asks for more clusters than there are objects, {source.data.shape[0]}."
+        )
+    with talk.working("Warming up"):
+        with_remarks(lambda: warm_up(source, settings, wanted))
+    taking_part = [c for c in contestants(source, settings) if c.key in wanted]
+    outcomes = [_try(talk, c, n, len(taking_part)) for n, c in enumerate(taking_part, start=1)]
+    rows = _scored(outcomes, source.truth)
+    _show(talk, rows, [o for o in outcomes if o.memberships is None], label)
+    talk.emit(
+        {
+            "command": "compare",
+            "input": str(file),
+            "n_objects": source.data.shape[0],
+            "n_clusters": settings.clusters,
+            "methods": rows,
+            "left_out": {_name(o.contestant): o.reason for o in outcomes if o.reason},
+            "notes": source.notes,
+        }
+    )
+
+
+def _wanted(only: list[str] | None) -> set[str]:
+    names = names_of(only) or KEYS
+    unknown = [name for name in names if name not in KEYS]
+    if unknown:
+        raise usage_error(f"{unknown[0]!r} is no method. Choose among {', '.join(KEYS)}.", "--only")
+    return set(names)
+
+
+def _choose(talk: Talk, source: Any, settings: Settings) -> int:
+    from soffit.selection import choose_k
+
+    given: dict[str, Any] = dict(matrix_parameters(source.kind))
+    if settings.neighbors is not None:
+        given["n_neighbors"] = settings.neighbors
+    with talk.working("Choosing the number of clusters"):
+        choice, _ = with_remarks(lambda: choose_k(source.data, n_jobs=settings.jobs, **given))
+    talk.note(
+        f"Every method looks for {choice.n_clusters} clusters, chosen with confidence "
+        f"{choice.confidence:.2f}; -k sets the number."
+    )
+    return int(choice.n_clusters)
+
+
+def _try(talk: Talk, contestant: Contestant, number: int, count: int) -> Outcome:
+    """Run a method; whatever stops it is its reason for taking no part."""
+    begin = time.perf_counter()
+    try:
+        with talk.working(f"{_name(contestant)} ({number} of {count})"):
+            memberships, _ = with_remarks(contestant.run)
+    except MemoryError as error:
+        return Outcome(contestant, reason=_first_sentence(str(error) or "too little memory"))
+    except (ValueError, TypeError, ArithmeticError) as error:
+        return Outcome(contestant, reason=_first_sentence(str(error)))
+    return Outcome(contestant, time.perf_counter() - begin, memberships)
+
+
+def _scored(outcomes: list[Outcome], truth: Any) -> list[dict[str, Any]]:
+    """One row a method, best first."""
+    done = [outcome for outcome in outcomes if outcome.memberships is not None]
+    found = [outcome.memberships for outcome in done if outcome.memberships is not None]
+    agreement = _agreement([memberships.argmax(axis=1) for memberships in found])
+    rows = []
+    for place, (outcome, memberships) in enumerate(zip(done, found, strict=True)):
+        sizes = np.bincount(memberships.argmax(axis=1), minlength=memberships.shape[1])
+        row: dict[str, Any] = {
+            "method": outcome.contestant.name,
+            "library": outcome.contestant.library,
+        }
+        row |= score(truth, memberships) or {}
+        row |= {
+            "n_clusters": int(np.count_nonzero(sizes)),
+            "largest": int(sizes.max()),
+            "smallest": int(sizes[sizes > 0].min()),
+            "certainty": float(memberships.max(axis=1).mean()),
+            "agreement": agreement[place],
+            "seconds": round(outcome.seconds, 3),
+        }
+        rows.append(row)
+    return sorted(rows, key=lambda row: -row.get("adjusted_rand", row["agreement"]))
+
+
+def _agreement(labels: list[Any]) -> list[float]:
+    """Mean adjusted Rand index of each partition with the others."""
+    from soffit.metrics import adjusted_rand
+
+    n = len(labels)
+    table = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i):
+            table[i, j] = table[j, i] = adjusted_rand(labels[i], labels[j])
+    return [float(mean) for mean in table.sum(axis=1) / max(n - 1, 1)]
+
+
+def _show(
+    talk: Talk, rows: list[dict[str, Any]], missing: list[Outcome], label: str | None
+) -> None:
+    scored = any("accuracy" in row for row in rows)
+    shown = [*NAMES] if scored else ["agreement", "certainty", "largest", "smallest"]
+    heads = [NAMES.get(name, name) for name in shown]
+    cells = [
+        [_cell(row[name]) for name in shown]
+        + [str(row["n_clusters"]), f"{row['seconds']:.2f}", f"{row['library']} {row['method']}"]
+        for row in rows
+    ]
+    talk.table([*heads, "clusters", "seconds", "method"], cells)
+    for outcome in missing:
+        talk.say(f"{_name(outcome.contestant)} did not take part: {outcome.reason}.")
+    talk.say()
+    if scored:
+        talk.say(
+            f"The column {label!r} was used for the scores only. Accuracy, ARI and NMI are best at "
+            "1, Brier and ECE at 0. A method without probabilities counts as certain of its labels."
+        )
+    else:
+        talk.say(
+            "Agreement is the mean adjusted Rand index with the other methods: 1 if all find the "
+            "same clusters, 0 if they have nothing in common. It is no proof of being right."
+        )
+
+
+def _cell(value: Any) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.3f}"
+
+
+def _name(contestant: Contestant) -> str:
+    return f"{contestant.library} {contestant.name}"
+
+
+def _first_sentence(text: str) -> str:
+    line = " ".join(in_words_of_the_command(text).split())
+    return line.partition(". ")[0].rstrip(".") or "it failed"
+
+
+COMPARE = Command(
+    "compare",
+    compare,
+    (
+        "soffit compare flowers.csv -k 3 --label species",
+        "soffit compare distances.csv --kind distances --only soft,sklearn-spectral",
+    ),
+    CLUSTERING,
+)

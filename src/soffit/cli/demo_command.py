@@ -1,0 +1,89 @@
+"""`soffit demo`: a first look, without any file of one's own."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from soffit.cli.command import LEARNING, Command
+from soffit.cli.console import Talk
+from soffit.cli.error_messages import usage_error
+from soffit.cli.fit_command import present
+from soffit.cli.methods import METHODS, MethodName, Settings, make_model
+from soffit.cli.options import JsonOption, QuietOption
+from soffit.cli.steps import Outputs, Reading, fit_model, read_source
+
+
+class Example(str, Enum):
+    """Data that come with scikit-learn."""
+
+    digits = "digits"
+    iris = "iris"
+    wine = "wine"
+
+
+FolderOption = Annotated[
+    Path,
+    typer.Option(
+        "-o", "--output", metavar="FOLDER", help="Where to write the files.", show_default=False
+    ),
+]
+ExampleOption = Annotated[
+    Example,
+    typer.Option("--data", help="Handwritten digits, iris flowers, or wines by their chemistry."),
+]
+
+
+def demo(
+    folder: FolderOption = Path(),
+    data: ExampleOption = Example.digits,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Cluster data that come with soffit, and write a report to look at.
+
+    Nothing is downloaded. Three files are written to the current folder, or to the one given by
+    -o: the data as soffit_demo_data.csv, the memberships as soffit_demo.csv, and the report as
+    soffit_demo.html.
+    """
+    if not folder.is_dir():
+        raise usage_error(f"There is no folder {folder}. Create it first.", "--output")
+    talk = Talk(quiet=quiet, as_json=as_json)
+    table = folder / "soffit_demo_data.csv"
+    label, n_clusters = _write_data(data, table)
+    outputs = Outputs(folder / "soffit_demo.csv", folder / "soffit_demo.html")
+    source = read_source(talk, table, Reading(label=label))
+    model = make_model(MethodName.soft, Settings(n_clusters), source.kind)
+    done = fit_model(talk, model, source)
+    answer = {
+        "command": "demo",
+        "method": MethodName.soft.value,
+        "model": METHODS[MethodName.soft].model,
+    }
+    present(talk, done, outputs, answer, label=label, hints=False)
+    talk.say(
+        f"Open {outputs.report} in a browser. The same by hand: soffit fit {table} "
+        f"-k {n_clusters} --label {label} --report report.html"
+    )
+
+
+def _write_data(example: Example, path: Path) -> tuple[str, int]:
+    """Write the data as a table; returns the column of true groups and their number."""
+    from sklearn import datasets
+
+    loaded = getattr(datasets, f"load_{example.value}")()
+    label = {"digits": "digit", "iris": "species", "wine": "cultivar"}[example.value]
+    names = [str(name).removesuffix(" (cm)").replace(" ", "_") for name in loaded.feature_names]
+    groups = [str(name) for name in np.asarray(loaded.target_names)[loaded.target]]
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(",".join([*names, label]) + "\n")
+        for row, group in zip(loaded.data, groups, strict=True):
+            file.write(",".join([*(f"{value:g}" for value in row), group]) + "\n")
+    return label, len(loaded.target_names)
+
+
+DEMO = Command("demo", demo, ("soffit demo", "soffit demo --data iris -o results"), LEARNING)

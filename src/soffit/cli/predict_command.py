@@ -1,0 +1,184 @@
+"""`soffit predict`: memberships of new objects from a saved model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from soffit.cli._clusters import as_dicts, count_uncertain, describe_clusters, show_clusters
+from soffit.cli._scores import score, show_scores
+from soffit.cli.command import AFTERWARDS, Command
+from soffit.cli.console import Talk
+from soffit.cli.error_messages import existing
+from soffit.cli.methods import takes_matrix
+from soffit.cli.options import (
+    IdOption,
+    ImputeOption,
+    JsonOption,
+    Kind,
+    LabelOption,
+    OutputOption,
+    QuietOption,
+    TextColumns,
+)
+from soffit.cli.steps import (
+    RESULT_ENDINGS,
+    Reading,
+    check_output,
+    read_source,
+    show_files,
+    with_remarks,
+)
+
+_MAX_NAMED = 5
+
+
+def columns_to_read(path: Path, names: list[str]) -> list[str] | None:
+    """The columns of a file from which the model's columns are made; None if it names none.
+
+    A model's column is one of the file, or stands for one value of a text column: `colour=red`.
+    Other columns need not even be readable.
+    """
+    from soffit import io
+
+    present = [column["name"] for column in io.describe(str(path)).as_dict().get("columns", [])]
+    if not present:
+        return None
+    missing = [name for name in names if not any(_makes(column, name) for column in present)]
+    if missing:
+        listed = ", ".join(repr(name) for name in missing[:_MAX_NAMED])
+        more = f" and {len(missing) - _MAX_NAMED} more" if len(missing) > _MAX_NAMED else ""
+        raise ValueError(
+            f"{path} lacks columns that the model was fitted to: {listed}{more}. Add them, or fit "
+            "a model without them (soffit fit --drop)."
+        )
+    return [column for column in present if any(_makes(column, name) for name in names)]
+
+
+def _makes(column: str, name: str) -> bool:
+    return name == column or name.startswith(f"{column}=")
+
+
+ModelFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        show_default=False,
+        help="A model kept by `soffit fit --save`, ending in .soffit.",
+    ),
+]
+NewFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="INPUT",
+        show_default=False,
+        help="The new objects, with the columns that the model was fitted to, in any order; other "
+        "columns are ignored. For a model of a matrix or graph: one row a new object, one column "
+        "a fitted one.",
+    ),
+]
+
+
+def predict(
+    model_file: ModelFile,
+    file: NewFile,
+    *,
+    output: OutputOption = None,
+    id_column: IdOption = None,
+    label: LabelOption = None,
+    impute: ImputeOption = None,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Place new objects among the clusters of a saved model.
+
+    Each new object gets a probability for every cluster of the model; the clusters themselves do
+    not change.
+    """
+    from soffit import load
+
+    check_output(output, "--output", RESULT_ENDINGS, (model_file, file))
+    talk = Talk(quiet=quiet, as_json=as_json)
+    with talk.working(f"Loading {model_file}"):
+        model = load(str(existing(model_file)))
+    reading = Reading(Kind.table, id=id_column, label=label, impute=impute)
+    source = _read(talk, model, existing(file), reading)
+    with talk.working(f"Placing {source.data.shape[0]} objects"):
+        memberships, remarks = with_remarks(lambda: model.predict_proba(source.data))
+    for remark in remarks:
+        talk.warn(remark)
+    certainty = memberships.max(axis=1)
+    files = {}
+    if output is not None:
+        _write(memberships, source, output)
+        files["output"] = str(output)
+    clusters = describe_clusters(memberships)
+    scores = score(source.truth, memberships)
+    name = type(model).__name__
+    talk.say(f"{len(certainty)} new objects among {len(clusters)} clusters of {name}.", "bold")
+    talk.say()
+    show_clusters(talk, clusters, certainty)
+    if scores is not None:
+        show_scores(talk, scores, label or "label")
+    show_files(talk, files)
+    if output is None:
+        talk.say("Next: add -o new.csv to keep the memberships.", style="dim")
+    talk.emit(
+        {
+            "command": "predict",
+            "model": name,
+            "input": str(file),
+            "n_objects": len(certainty),
+            "n_clusters": len(clusters),
+            "clusters": as_dicts(clusters),
+            "mean_certainty": certainty.mean(),
+            "n_uncertain": count_uncertain(certainty),
+            "scores": scores,
+            "notes": source.notes,
+            "warnings": remarks,
+            "files": files,
+        }
+    )
+
+
+def _read(talk: Talk, model: Any, path: Path, reading: Reading) -> Any:
+    """The new objects with the model's columns, in the model's order."""
+    names = [] if takes_matrix(model) else list(getattr(model, "feature_names_in_", []))
+    columns = columns_to_read(path, names) if names else None
+    if columns is not None:
+        reading = replace(reading, columns=columns, text=TextColumns.onehot)
+    source = read_source(talk, path, reading)
+    if columns is not None:
+        ordered = source.with_columns(names)
+        for note in ordered.notes[len(source.notes) :]:
+            talk.note(note)
+        return ordered
+    n_given = source.data.shape[1]
+    n_expected = getattr(model, "n_features_in_", n_given)
+    if n_given != n_expected:
+        what = "columns, one for each fitted object" if takes_matrix(model) else "columns"
+        raise ValueError(f"The model needs {n_expected} {what}, but the file has {n_given}.")
+    return source
+
+
+def _write(memberships: Any, source: Any, output: Path) -> None:
+    from soffit import io
+
+    result = io.Result.from_memberships(
+        memberships, ids=source.ids, id_name=source.id_name, truth=source.truth
+    )
+    io.write_result(result, str(output), source=source)
+
+
+PREDICT = Command(
+    "predict",
+    predict,
+    (
+        "soffit predict model.soffit new.csv -o new_clusters.csv",
+        "soffit predict model.soffit new.csv --impute median -o new.parquet",
+    ),
+    AFTERWARDS,
+)

@@ -1,0 +1,1 @@
+"""Divergence with columns on the simplex: expectation-maximisation over the edges."""

@@ -1,0 +1,237 @@
+"""Expectation-maximisation for relations: H Lambda H' with the least divergence from a graph.
+
+With B = H Lambda one line does both published updates (Yu, Yu & Tresp, eq. 3 and 4):
+B <- B * ((W / BH') H), Lambda its column sums. It needs the stored pairs only, nnz(W) m
+multiplications, keeps the row sums of B at the degrees of W, and never raises the divergence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from soffit._threads import row_blocks
+from soffit._typing import FloatArray
+from soffit.factorize.descent import Callback, Descent
+from soffit.factorize.divergence.relations import Edges, Relations, is_large, read_relations
+from soffit.factorize.problem import Factorization, Problem
+from soffit.factorize.starts import make_rows_sum_to_one
+from soffit.factorize.support import check_support, copy_start
+
+# Steps are lengthened to at most this power of their ratios, while the divergence falls.
+_MOST_POWER = 5
+# Shares of an object below this one are zero.
+_NEGLIGIBLE = 1e-18
+
+
+def solve_em(
+    problem: Problem,
+    start: FloatArray,
+    *,
+    max_iter: int = 500,
+    tol: float = 1e-6,
+    callback: Callback | None = None,
+) -> Factorization:
+    r"""Minimise the divergence of the matrix from :math:`H \Lambda H^\top`, from given memberships.
+
+    The steps are those of Yu, Yu & Tresp (2005), as expectation-maximisation for the distribution
+    :math:`p(i, j) \propto \sum_p \lambda_p h_{ip} h_{jp}` of pairs. A step may be lengthened,
+    :math:`B \leftarrow B \cdot r^w` for its ratios r, and is kept only if the divergence falls.
+    With `problem.sparsity` or `problem.pruning` the loss has a penalty, clusters may vanish, and
+    the history begins after the last share or cluster that did: see `solve_with_priors`.
+
+    Parameters
+    ----------
+    problem : Problem
+        With ``loss="kl"``, ``constraint="columns"``, ``scale="cluster"`` and ``diagonal=True``.
+    start : array of shape (n, k)
+        Probability of each cluster given the object; rows on the simplex. It is not changed.
+    max_iter : int
+        Largest number of iterations.
+    tol : float
+        Decrease relative to the divergence below which the search ends.
+    callback : callable, optional
+        Called as ``callback(iteration, loss)`` after every iteration; if it returns True, the
+        search ends.
+
+    Returns
+    -------
+    Factorization
+        H as the factor (columns sum to one), the diagonal of Lambda as the scale. With a penalty
+        it may have fewer columns than asked for.
+    """
+    check_support("em", problem)
+    rows = make_rows_sum_to_one(copy_start(problem, start))
+    has_priors = problem.sparsity > 0 or problem.pruning > 0
+    if is_large(problem.matrix) and not has_priors:
+        from soffit.factorize.divergence.sparse_rows import solve_on_support, stored_rows
+
+        return solve_on_support(
+            problem, stored_rows(rows), max_iter=max_iter, tol=tol, callback=callback
+        )
+    relations = read_relations(problem.matrix)
+    if relations.total <= 0:
+        return nothing_to_fit(rows.shape, rows.dtype)
+    B = rows * relations.degrees[:, None].astype(rows.dtype)
+    if has_priors:
+        from soffit.factorize.divergence.priors import solve_with_priors
+
+        return solve_with_priors(
+            problem, relations, B, max_iter=max_iter, tol=tol, callback=callback
+        )
+    return descend(
+        relations,
+        evaluate(relations, B),
+        lambda state, power: _moved(relations, state, power),
+        max_iter=max_iter,
+        tol=tol,
+        callback=callback,
+    )
+
+
+class _Point(Protocol):
+    """A point of the search: what it costs, and what is reported of it."""
+
+    @property
+    def divergence(self) -> float: ...
+
+    @property
+    def H(self) -> Any: ...
+
+    @property
+    def weights(self) -> FloatArray: ...
+
+
+AnyPoint = TypeVar("AnyPoint", bound=_Point)
+
+
+def descend(
+    relations: Relations,
+    state: AnyPoint,
+    move: Callable[[AnyPoint, int], AnyPoint],
+    *,
+    max_iter: int,
+    tol: float,
+    callback: Callback | None,
+    widen: Callable[[AnyPoint, Descent], AnyPoint | None] | None = None,
+) -> Factorization:
+    """Steps ``move(state, power)``, ever longer ones while the divergence falls.
+
+    After each step ``widen`` may put another point in place of the present one, at which the
+    divergence is no higher; then the search goes on.
+    """
+    unit = relations.unit
+    descent = Descent(
+        unit * state.divergence,
+        state.H,
+        unit * state.weights,
+        norm=unit * relations.total,
+        callback=callback,
+    )
+    power = 1
+    with descent:
+        while descent.goes_on(max_iter):
+            moved = move(state, power)
+            if power > 1 and moved.divergence > state.divergence:
+                # Too far: the plain step cannot fail.
+                moved, power = move(state, 1), 0
+            power = min(power + 1, _MOST_POWER)
+            state = moved
+            descent.record(unit * state.divergence, state.H, unit * state.weights)
+            wider = None if widen is None else widen(state, descent)
+            if wider is None:
+                descent.settle(tol)
+            else:
+                state, power = wider, 1
+    return descent.result()
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Bipartite weights B, H = B over its column sums, and the step that comes next."""
+
+    B: FloatArray
+    H: FloatArray
+    weights: FloatArray
+    ratios: FloatArray
+    divergence: float
+
+
+def evaluate(relations: Relations, B: FloatArray) -> State:
+    """What an E step at B says."""
+    weights = B.sum(axis=0, dtype=np.float64)
+    inverse = np.divide(1.0, weights, out=np.zeros_like(weights), where=weights > 0)
+    H = B * inverse.astype(B.dtype)
+    ratios, likelihood = relations.step(B, H)
+    divergence = relations.entropy - likelihood - relations.total + float(weights.sum())
+    return State(B, H, weights, ratios, divergence)
+
+
+def log_likelihood(problem: Problem, found: Factorization) -> float:
+    r"""Log-likelihood of the weights as counts of pairs, :math:`\sum_{ij} w_{ij} \log p(i, j)`.
+
+    :math:`p(i, j) = (H \Lambda H^\top)_{ij} / \sum_p \lambda_p` sums to one over all pairs (eq. 7).
+    """
+    relations = read_relations(problem.matrix)
+    if relations.total <= 0:
+        return 0.0
+    weights = found.scale / relations.unit
+    if isinstance(relations, Edges) and is_large(problem.matrix):
+        from soffit.factorize.divergence.sparse_rows import support_likelihood
+
+        likelihood = support_likelihood(relations, found.factor, weights)
+    else:
+        B = found.factor * weights.astype(found.factor.dtype)
+        _, likelihood = relations.step(B, found.factor)
+    return float(relations.unit * (likelihood - relations.total * np.log(weights.sum())))
+
+
+def bipartite_rows(found: Factorization) -> FloatArray:
+    """Probability of each cluster given the object, b_ip / d_i; the prior for a zero row."""
+    return warm_rows(found.factor, found.scale)
+
+
+def warm_rows(factor: FloatArray, scale: FloatArray) -> FloatArray:
+    """The same from H and the diagonal of Lambda."""
+    return rows_or(factor * scale.astype(factor.dtype), cluster_prior(scale))
+
+
+def cluster_prior(weights: FloatArray) -> FloatArray:
+    """Weights of clusters as probabilities; even ones if all are zero."""
+    total = float(weights.sum())
+    return weights / total if total > 0 else np.full(len(weights), 1.0 / len(weights))
+
+
+def rows_or(B: FloatArray, prior: FloatArray) -> FloatArray:
+    """Rows divided by their sums; the prior in place of zero rows."""
+    rows = np.empty_like(B)
+    for block in row_blocks(B.shape):
+        sums = B[block].sum(axis=1, keepdims=True)
+        shares = np.where(sums > 0, B[block] / np.where(sums > 0, sums, 1), prior)
+        rows[block] = make_rows_sum_to_one(shares)
+    return rows
+
+
+def _moved(relations: Relations, state: State, power: int) -> State:
+    from soffit.factorize.divergence.kernels import move_rows
+
+    B = np.empty_like(state.B)
+    move_rows(state.B, state.ratios, power, _NEGLIGIBLE, B)
+    return evaluate(relations, B)
+
+
+def nothing_to_fit(shape: tuple[int, int], dtype: DTypeLike) -> Factorization:
+    """A matrix without any weight: no cluster has any, and any H will do."""
+    n, m = shape
+    return Factorization(
+        factor=np.full((n, m), 1.0 / n, dtype=dtype),
+        scale=np.zeros(m),
+        objective=0.0,
+        history=np.zeros(2),
+        n_iter=1,
+        stopped="converged",
+    )

@@ -1,0 +1,134 @@
+"""Expectation-maximisation from many starts: a short run of each, then the best ones to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from soffit._threads import each
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.factorize.descent import Callback, lowest
+from soffit.factorize.divergence.em import bipartite_rows, solve_em
+from soffit.factorize.divergence.large import solve_large
+from soffit.factorize.divergence.relations import is_large
+from soffit.factorize.problem import Factorization, Problem
+from soffit.factorize.starts import diffused_start, labels_start
+from soffit.partition.choose import partitions_of_tied, spectral_partitions
+
+# A start from labels leaves this much for all clusters together: .8 on the label and .2 / m.
+_SPREAD = 0.2
+# Single runs of k-means end in different optima; for many clusters QR alone is quick enough.
+_KMEANS_STARTS = 3
+_MOST_KMEANS_CLUSTERS = 32
+# Iterations of the short runs, how many of them are continued, and how far behind the best one
+# may be: what is left to gain after them is less than that.
+_SHORT = 15
+_CONTINUED = 3
+_MARGIN = 0.02
+# Diffused starts where a step is cheap, the multiplications up to which it is, and the least
+# number where it is not.
+_DRAWS = 12
+_CHEAP = 10**6
+_LEAST_DRAWS = 2
+_SEEDS = np.iinfo(np.int32).max
+
+
+def usual_number_of_draws(A: Matrix, n_clusters: int) -> int:
+    """Diffused starts that a graph of this size can afford."""
+    cost = (A.nnz if is_sparse(A) else A.size) * n_clusters
+    return int(np.clip(_DRAWS * _CHEAP // max(cost, 1), _LEAST_DRAWS, _DRAWS))
+
+
+def solve_em_from_starts(
+    problem: Problem,
+    random_state: np.random.RandomState,
+    *,
+    n_draws: int,
+    max_iter: int,
+    tol: float,
+    callback: Callback | None = None,
+    phase: Callable[..., object] | None = None,
+) -> Factorization:
+    """The highest likelihood over spectral and `n_draws` diffused starts, without any penalty.
+
+    Neither kind of start is the better one everywhere. The order after a few iterations is nearly
+    the final one, so only the leaders are continued. The short runs and those of the leaders are
+    announced as ``phase(what, parts=runs, max_iter=iterations)``. A large graph has
+    starts from a coarser graph instead.
+    """
+    problem = replace(problem, sparsity=0.0, pruning=0.0)
+    A, k = problem.matrix, problem.n_clusters
+    if k == 1:
+        # There is only one answer.
+        only = np.ones((A.shape[0], 1))
+        return solve_em(problem, only, max_iter=max_iter, tol=tol, callback=callback)
+    if is_large(A):
+        return solve_large(problem, max_iter=max_iter, tol=tol, callback=callback, phase=phase)
+    # One seed a draw, so that threads may share them out.
+    seeds = random_state.randint(_SEEDS, size=n_draws)
+    diffused = each(lambda seed: diffused_start(A, k, np.random.RandomState(seed)), seeds)
+    starts = [*spectral_starts(A, k), *diffused]
+    first = min(_SHORT, max_iter)
+    if phase is not None:
+        phase("starts", parts=len(starts), max_iter=first)
+    short: list[Factorization] = []
+    for start in starts:
+        short.append(solve_em(problem, start, max_iter=first, tol=tol, callback=callback))
+        if short[-1].cut_short:
+            return lowest(short)
+    short.sort(key=lambda found: found.objective)
+    limit = short[0].objective + _MARGIN * abs(short[0].objective)
+    leaders = [found for found in short[:_CONTINUED] if found.objective <= limit]
+    if phase is not None:
+        phase("best starts", parts=len(leaders), max_iter=max_iter)
+    return lowest(
+        continue_em(problem, found, max_iter=max_iter, tol=tol, callback=callback)
+        for found in leaders
+    )
+
+
+def continue_em(
+    problem: Problem,
+    found: Factorization,
+    *,
+    max_iter: int,
+    tol: float,
+    callback: Callback | None = None,
+) -> Factorization:
+    """Go on from what a short run found, unless it has ended already; one history for both."""
+    left = max_iter - found.n_iter
+    if found.converged or left <= 0:
+        return found
+
+    def note(number: int, loss: float) -> object:
+        return None if callback is None else callback(found.n_iter + number, loss)
+
+    more = solve_em(problem, bipartite_rows(found), max_iter=left, tol=tol, callback=note)
+    # Rounding may make the first value of the second run differ from the last of the first.
+    history = np.concatenate([found.history, more.history[1:]])
+    return replace(more, history=history, n_iter=found.n_iter + more.n_iter)
+
+
+def spectral_starts(A: Matrix, n_clusters: int) -> list[FloatArray]:
+    """Rows close to labels from the leading eigenvectors, rounded by QR and by k-means.
+
+    Objects without any tie are dealt out evenly.
+    """
+
+    def find(inner: Matrix) -> list[IntArray]:
+        runs = _KMEANS_STARTS if n_clusters <= _MOST_KMEANS_CLUSTERS else 0
+        return _distinct(spectral_partitions(inner, n_clusters, n_kmeans=runs))
+
+    found = partitions_of_tied(A, n_clusters, find)
+    return [labels_start(labels, n_clusters, spread=_SPREAD) for labels in found]
+
+
+def _distinct(partitions: list[IntArray]) -> list[IntArray]:
+    """Each partition once, whatever numbers its clusters have."""
+    seen: dict[bytes, IntArray] = {}
+    for labels in partitions:
+        _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+        seen.setdefault(np.argsort(np.argsort(first))[inverse].tobytes(), labels)
+    return list(seen.values())

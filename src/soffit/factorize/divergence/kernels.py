@@ -1,0 +1,255 @@
+"""Compiled loops of expectation-maximisation, for full rows and for sparse ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# Sums over clusters may be taken in any order, which lets them run several at a time. The order
+# is fixed when the code is compiled: it depends neither on the data nor on the number of threads.
+_ANY_ORDER = {"reassoc", "contract"}
+
+
+@njit(cache=True, nogil=True, fastmath=_ANY_ORDER)
+def edge_ratios(indptr, indices, data, B, H, first, last, unexplained, ratios, terms):
+    """Ratios of one step for the rows from `first` to `last`, and their part of the likelihood.
+
+    ratios_ip = sum_j (w_ij / q_ij) h_jp, so that B * ratios is the next B; terms_i is the sum of
+    w_ij log q_ij over j <= i, pairs below the diagonal counted twice. A pair that is fitted at
+    less than `unexplained` times its weight has no ratio and counts as fitted at that value.
+    """
+    m = B.shape[1]
+    sums = np.empty(m)
+    for i in range(first, last):
+        sums[:] = 0.0
+        term = 0.0
+        for place in range(indptr[i], indptr[i + 1]):
+            j = indices[place]
+            weight = np.float64(data[place])
+            if weight <= 0.0:
+                continue
+            q = 0.0
+            for p in range(m):
+                q += np.float64(B[i, p]) * np.float64(H[j, p])
+            if q > unexplained * weight:
+                share = weight / q
+                for p in range(m):
+                    sums[p] += share * np.float64(H[j, p])
+            else:
+                q = max(unexplained * weight, 1e-300)
+            # q is symmetric: the logarithm, the dearest part, is needed once a pair.
+            if j < i:
+                term += 2.0 * weight * np.log(q)
+            elif j == i:
+                term += weight * np.log(q)
+        for p in range(m):
+            ratios[i, p] = sums[p]
+        terms[i] = term
+
+
+@njit(cache=True, nogil=True)
+def dense_shares(W, first, unexplained, Q, terms):
+    """Turn the products Q of a block of dense rows into shares w / q, and add up w log q.
+
+    The block begins at row `first` of the matrix; pairs and `terms` as in `edge_ratios`.
+    """
+    rows, n = W.shape
+    for r in range(rows):
+        i = first + r
+        term = 0.0
+        for j in range(n):
+            weight = np.float64(W[r, j])
+            if weight <= 0.0:
+                Q[r, j] = 0.0
+                continue
+            q = np.float64(Q[r, j])
+            if q > unexplained * weight:
+                Q[r, j] = weight / q
+            else:
+                Q[r, j] = 0.0
+                q = max(unexplained * weight, 1e-300)
+            if j < i:
+                term += 2.0 * weight * np.log(q)
+            elif j == i:
+                term += weight * np.log(q)
+        terms[i] = term
+
+
+@njit(cache=True, nogil=True)
+def move_rows(B, ratios, power, negligible, moved):
+    """Rows of B * ratios ** power, with the sums that they have for power 1; tiny shares vanish."""
+    n, m = B.shape
+    row = np.empty(m)
+    for i in range(n):
+        plain = 0.0
+        total = 0.0
+        for p in range(m):
+            ratio = np.float64(ratios[i, p])
+            value = np.float64(B[i, p]) * ratio
+            plain += value
+            for _ in range(power - 1):
+                value *= ratio
+            row[p] = value
+            total += value
+        scale = plain / total if total > 0.0 else 0.0
+        least = negligible * plain
+        for p in range(m):
+            value = row[p] * scale
+            # Without this, shares on their way to zero end as subnormal numbers, which are slow.
+            moved[i, p] = value if value > least else 0.0
+
+
+@njit(cache=True, nogil=True, fastmath=_ANY_ORDER)
+def mixture_weights(indptr, indices, data, H, prior, max_iter, gap, weights):
+    """For each row b: maximise sum_j b_j log sum_p x_p h_jp over x on the simplex, from the prior.
+
+    Steps of EM for the weights of a mixture with known components. The problem is concave, and
+    max_p g_p - 1 bounds what is left to gain, where x_p g_p is the next x_p. A row without any
+    explained pair keeps the prior.
+    """
+    m = H.shape[1]
+    x = np.empty(m)
+    growth = np.empty(m)
+    for i in range(weights.shape[0]):
+        for p in range(m):
+            x[p] = prior[p]
+        for _ in range(max_iter):
+            growth[:] = 0.0
+            explained = 0.0
+            for place in range(indptr[i], indptr[i + 1]):
+                j = indices[place]
+                q = 0.0
+                for p in range(m):
+                    q += x[p] * np.float64(H[j, p])
+                if q > 0.0 and data[place] > 0.0:
+                    explained += data[place]
+                    share = data[place] / q
+                    for p in range(m):
+                        growth[p] += share * np.float64(H[j, p])
+            if explained == 0.0:
+                break
+            total = 0.0
+            largest = 0.0
+            for p in range(m):
+                growth[p] /= explained
+                largest = max(largest, growth[p])
+                x[p] *= growth[p]
+                total += x[p]
+            for p in range(m):
+                x[p] /= total
+            if largest - 1.0 <= gap:
+                break
+        for p in range(m):
+            weights[i, p] = x[p]
+
+
+@njit(cache=True, nogil=True)
+def support_ratios(
+    indptr, indices, data, begin, cluster, b, h, m, first, last, unexplained, ratios, terms
+):
+    """What `edge_ratios` does, for the stored entries of B only."""
+    own = np.zeros(m)
+    sums = np.zeros(m)
+    for i in range(first, last):
+        for t in range(begin[i], begin[i + 1]):
+            own[cluster[t]] = b[t]
+            sums[cluster[t]] = 0.0
+        term = 0.0
+        for place in range(indptr[i], indptr[i + 1]):
+            # Unsigned, because numba tests signed numbers for places counted from the end.
+            j = np.uint32(indices[place])
+            weight = np.float64(data[place])
+            if weight <= 0.0:
+                continue
+            opening, end = np.uint64(begin[j]), np.uint64(begin[j + 1])
+            q = 0.0
+            for t in range(opening, end):
+                q += own[np.uint32(cluster[t])] * np.float64(h[t])
+            if q > unexplained * weight:
+                share = weight / q
+                # Sums of clusters that row i does not have are never read.
+                for t in range(opening, end):
+                    sums[np.uint32(cluster[t])] += share * np.float64(h[t])
+            else:
+                q = max(unexplained * weight, 1e-300)
+            if j < i:
+                term += 2.0 * weight * np.log(q)
+            elif j == i:
+                term += weight * np.log(q)
+        for t in range(begin[i], begin[i + 1]):
+            ratios[t] = sums[cluster[t]]
+            own[cluster[t]] = 0.0
+        terms[i] = term
+
+
+@njit(cache=True, nogil=True)
+def missing_entries(
+    indptr, indices, data, begin, cluster, b, h, m, first, last, unexplained, least
+):
+    """Clusters that a row does not have, but would gain from: their ratios exceed `least`.
+
+    Returns how many clusters each row lacks, and these clusters.
+    """
+    own = np.zeros(m)
+    sums = np.zeros(m)
+    lengths = np.zeros(last - first, dtype=np.int64)
+    found = np.empty(last - first, dtype=np.int32)
+    size = 0
+    for i in range(first, last):
+        for t in range(begin[i], begin[i + 1]):
+            own[cluster[t]] = b[t]
+        for place in range(indptr[i], indptr[i + 1]):
+            j = indices[place]
+            weight = np.float64(data[place])
+            q = 0.0
+            for t in range(begin[j], begin[j + 1]):
+                q += own[cluster[t]] * np.float64(h[t])
+            # A pair that has no cluster in common gains most from one.
+            share = weight / max(q, unexplained * weight, 1e-300)
+            for t in range(begin[j], begin[j + 1]):
+                sums[cluster[t]] += share * np.float64(h[t])
+        for place in range(indptr[i], indptr[i + 1]):
+            j = indices[place]
+            for t in range(begin[j], begin[j + 1]):
+                c = cluster[t]
+                if own[c] == 0.0 and sums[c] > least:
+                    if size == len(found):
+                        found = np.append(found, np.empty_like(found))
+                    found[size] = c
+                    size += 1
+                    lengths[i - first] += 1
+                sums[c] = 0.0
+        for t in range(begin[i], begin[i + 1]):
+            own[cluster[t]] = 0.0
+    return lengths, found[:size]
+
+
+@njit(cache=True, nogil=True)
+def move_support(begin, b, ratios, power, negligible, first, last, moved):
+    """What `move_rows` does, for the stored entries of B only; those that vanish become zero."""
+    for i in range(first, last):
+        plain = 0.0
+        total = 0.0
+        for t in range(begin[i], begin[i + 1]):
+            ratio = np.float64(ratios[t])
+            value = np.float64(b[t]) * ratio
+            plain += value
+            total += value * ratio ** (power - 1)
+        scale = plain / total if total > 0.0 else 0.0
+        least = negligible * plain
+        for t in range(begin[i], begin[i + 1]):
+            ratio = np.float64(ratios[t])
+            value = np.float64(b[t]) * ratio * ratio ** (power - 1) * scale
+            moved[t] = value if value > least else 0.0
+
+
+@njit(cache=True, nogil=True)
+def main_cluster(begin, cluster, b, first, last, main):
+    """The cluster of the largest entry of each row; 0 for a row without any."""
+    for i in range(first, last):
+        main[i] = 0
+        largest = 0.0
+        for t in range(begin[i], begin[i + 1]):
+            if b[t] > largest:
+                largest = b[t]
+                main[i] = cluster[t]

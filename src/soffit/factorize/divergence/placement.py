@@ -1,0 +1,77 @@
+"""Memberships from a factor whose columns are distributions over the objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._typing import FloatArray, Matrix
+from soffit.factorize.divergence.em import bipartite_rows, cluster_prior
+from soffit.factorize.problem import Factorization, Problem
+from soffit.factorize.simplex.placement import linkage
+
+# A new object's problem is solved when this much of its likelihood, per unit of weight, is left.
+_GAP = 1e-6
+_MOST_STEPS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnRows:
+    r"""Clusters as distributions over objects, :math:`h_{jp} = p(j | p)`, seen from the objects.
+
+    A fitted object belongs to cluster p with probability :math:`b_{ip} / d_i`, where
+    :math:`B = H \Lambda`; one without any tie has the prior :math:`\lambda_p / \sum_q \lambda_q`.
+    A new object with affinities :math:`b_j` to the fitted ones maximises the likelihood of these,
+
+    .. math:: \max_{x \in \Delta} \sum_j b_j \log \sum_p x_p h_{jp},
+
+    a concave problem that every fitted object has solved too when the fit has converged.
+    """
+
+    factor: FloatArray
+    prior: FloatArray
+    memberships: FloatArray
+
+    @classmethod
+    def of(cls, problem: Problem, found: Factorization) -> ColumnRows:
+        """Keep what the problem of a new object needs."""
+        isolated = linkage(problem) <= 0
+        # If no object is tied to another one, not even the weights of clusters mean anything.
+        weights = np.zeros_like(found.scale) if isolated.all() else found.scale
+        prior = cluster_prior(weights)
+        memberships = bipartite_rows(found)
+        memberships[isolated] = prior
+        return cls(factor=found.factor, prior=prior, memberships=memberships)
+
+    def fitted(self) -> FloatArray:
+        """Memberships of the fitted objects."""
+        return self.memberships
+
+    def place(self, block: Matrix, degrees: FloatArray) -> FloatArray:
+        """Memberships of new objects.
+
+        Parameters
+        ----------
+        block : array or CSR of shape (m, n)
+            Affinities of the new objects to the fitted ones.
+        degrees : array of shape (m,)
+            Sums of their affinities; not needed here.
+        """
+        from soffit.factorize.divergence.kernels import mixture_weights
+
+        edges = sp.csr_array(block)
+        start = np.asarray(np.maximum(self.prior, 1e-12), dtype=np.float64)
+        weights = np.empty((edges.shape[0], len(start)))
+        mixture_weights(
+            edges.indptr,
+            edges.indices,
+            np.asarray(edges.data, dtype=np.float64),
+            self.factor,
+            start / start.sum(),
+            _MOST_STEPS,
+            _GAP,
+            weights,
+        )
+        return weights.astype(self.factor.dtype)

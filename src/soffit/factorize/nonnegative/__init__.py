@@ -1,0 +1,1 @@
+"""Squared error with a nonnegative factor: coordinate descent and multiplicative sweeps."""

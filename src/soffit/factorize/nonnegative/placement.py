@@ -1,0 +1,74 @@
+"""Memberships from a factor that is only nonnegative: rows divided by their sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from soffit._typing import FloatArray, Matrix
+from soffit.factorize.problem import Factorization, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class NonnegativeRows:
+    r"""The fitted factor, its rows as probabilities, and its extension to new objects.
+
+    A fitted object has the memberships :math:`G_{ir} / \sum_s G_{is}`. A new object with
+    normalized affinities :math:`b_j` to the fitted ones gets the row that fits them best,
+
+    .. math:: \min_{g \ge 0} \sum_j \big(b_j - \textstyle\sum_r g_r G_{jr}\big)^2,
+
+    divided by its sum. An object whose row is zero, or that has no affinity to any other, gets
+    the mean membership of the others.
+    """
+
+    factor: FloatArray
+    memberships: FloatArray
+
+    @classmethod
+    def of(cls, problem: Problem, found: Factorization) -> NonnegativeRows:
+        """Keep the factor and turn its rows into probabilities."""
+        G = found.factor
+        tied = G.sum(axis=1) > 0
+        k = G.shape[1]
+        prior = _shares(G[tied]).mean(axis=0) if tied.any() else np.full(k, 1.0 / k)
+        return cls(factor=G, memberships=_with_prior(G, tied, prior))
+
+    def fitted(self) -> FloatArray:
+        """Memberships of the fitted objects."""
+        return self.memberships
+
+    def place(self, block: Matrix, degrees: FloatArray) -> FloatArray:
+        """Memberships of new objects.
+
+        Parameters
+        ----------
+        block : array or CSR of shape (m, n)
+            Normalized affinities of the new objects to the fitted ones.
+        degrees : array of shape (m,)
+            Sums of their affinities before normalization.
+        """
+        from soffit.factorize.nonnegative.kernels import solve_new_rows
+
+        G = np.asarray(self.factor, dtype=np.float64)
+        linear = np.ascontiguousarray(block @ self.factor, dtype=np.float64)
+        rows = np.zeros(linear.shape)
+        solve_new_rows(G.T @ G, linear, rows)
+        tied = (degrees > 0) & (rows.sum(axis=1) > 0)
+        placed = _with_prior(rows, tied, self.memberships.mean(axis=0, dtype=np.float64))
+        return placed.astype(self.factor.dtype, copy=False)
+
+
+def _with_prior(G: FloatArray, tied: np.typing.NDArray[np.bool_], prior: FloatArray) -> FloatArray:
+    """Rows as probabilities; those of objects tied to no other are the prior."""
+    result = np.empty_like(G)
+    result[tied] = _shares(G[tied])
+    result[~tied] = prior
+    return result
+
+
+def _shares(G: FloatArray) -> FloatArray:
+    """Positive rows divided by their sums; the largest entry first, so that none underflows."""
+    relative = G / G.max(axis=1, keepdims=True, initial=0.0)
+    return np.asarray(relative / relative.sum(axis=1, keepdims=True))

@@ -1,0 +1,342 @@
+"""Sweeps over the entries of a nonnegative factor: coordinate descent and ratio steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from soffit._threads import each, row_blocks
+from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit.factorize.descent import Callback, Descent
+from soffit.factorize.problem import Factorization, Problem
+from soffit.factorize.quadratic import association, exact_gram, pair_gram, squared_norm
+from soffit.factorize.simplex.rows import KnownPairs, known_pairs
+from soffit.factorize.support import check_support, copy_start
+
+# Rows whose products are formed at once, and the pieces in which threads form them.
+_BLOCK = 128
+_PIECE = 64
+_SMALL = 2**18
+# A column that shrinks to this share in one sweep has vanished; what is left is rounding.
+_ROUNDING = 1e-14
+
+# Moves G in place and returns the loss at its new value.
+Sweep = Callable[[FloatArray], float]
+
+
+def descend(
+    problem: Problem,
+    start: FloatArray,
+    *,
+    exact: bool,
+    limit: float,
+    max_iter: int,
+    tol: float,
+    callback: Callback | None,
+) -> Factorization:
+    """Sweep entry by entry, row by row: exact steps that end at the limit, or the ratio."""
+    G = copy_start(problem, start)
+    if problem.pair_weight is not None:
+        pairs = known_pairs(problem)
+        norm, measure = weighted_norm(pairs), partial(weighted_loss, pairs)
+        sweep = _weighted_sweep(pairs, exact, limit)
+    else:
+        F = problem.matrix
+        norm = squared_norm(F, diagonal=False)
+        measure = partial(_measured_loss, F, norm)
+        make = _sparse_sweep if problem.is_sparse else _dense_sweep
+        sweep = make(F, norm, exact, limit)
+    ones = np.ones(problem.n_clusters)
+    descent = Descent(measure(G), G, ones, norm=norm, callback=callback)
+    with descent:
+        while descent.goes_on(max_iter):
+            descent.record(sweep(G), G, ones)
+            descent.settle(tol)
+    if descent.interrupted:
+        # Rows are moved one by one: a sweep that ended early is a shorter one.
+        descent.amend(measure(G), G, ones)
+    return descent.result()
+
+
+# --- loss -----------------------------------------------------------------------------------------
+
+
+def full_loss(norm: float, agreement: float, G: FloatArray) -> float:
+    """Sum of squared misfits over all i != j; agreement is the sum of F_ij (GG')_ij over them."""
+    H = pair_gram(G, exact_gram(G), diagonal=False)
+    return max(norm - 2.0 * agreement + float(H.sum()), 0.0)
+
+
+def _measured_loss(F: Matrix, norm: float, G: FloatArray) -> float:
+    return full_loss(norm, float(association(F, G, diagonal=False).sum()), G)
+
+
+def weighted_norm(pairs: KnownPairs) -> float:
+    """Weighted sum of the squared known values."""
+    return float(np.einsum("p,p,p->", pairs.weights, pairs.values, pairs.values, dtype=np.float64))
+
+
+def weighted_loss(pairs: KnownPairs, G: FloatArray) -> float:
+    """Weighted sum of squared misfits over the known pairs."""
+    from soffit.factorize.nonnegative.kernels import weighted_terms
+
+    return float(weighted_terms(*pairs, G, np.empty(G.shape), np.empty(G.shape)))
+
+
+def pair_range(problem: Problem) -> tuple[float, float]:
+    """The smallest and the largest value of the pairs that count, and zero."""
+    if problem.pair_weight is not None:
+        pieces = iter([known_pairs(problem).values])
+    else:
+        pieces = _pieces_without_diagonal(problem.matrix)
+    ranges = [(float(p.min(initial=0.0)), float(p.max(initial=0.0))) for p in pieces]
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def _pieces_without_diagonal(F: Matrix) -> Iterator[FloatArray]:
+    for rows in row_blocks(F.shape):
+        piece = F[rows].copy()
+        if is_sparse(piece):
+            own = np.repeat(np.arange(rows.start, rows.stop), np.diff(piece.indptr))
+            yield piece.data[piece.indices != own]
+        else:
+            np.fill_diagonal(piece[:, rows], 0.0)
+            yield piece
+
+
+def check_targets(solver: str, problem: Problem) -> None:
+    """Ratios keep G nonnegative only if no pair that counts has a negative value."""
+    smallest, _ = pair_range(problem)
+    if smallest < 0:
+        raise ValueError(
+            f"Solver {solver!r} needs a matrix >= 0, but its smallest entry is {smallest:.3g}. "
+            "Use normalization='additive', which shifts all entries above zero, or "
+            "solver='coordinate', which accepts negative ones."
+        )
+
+
+def fit_size(problem: Problem, rows: FloatArray) -> FloatArray:
+    """The rows times the one factor with which they fit the positive values best.
+
+    A start of the wrong size costs many sweeps: where rows of F sum to 1, entries of G are small.
+    Negative values are taken as zero, because a start that follows them may be zero itself, and
+    no solver leaves that.
+    """
+    G = copy_start(problem, rows)
+    if problem.pair_weight is not None:
+        from soffit.factorize.simplex.kernels import pair_statistics
+
+        pairs = known_pairs(problem)
+        b, H = pair_statistics(*pairs._replace(values=np.maximum(pairs.values, 0)), G)
+    else:
+        b = association(_positive_part(problem.matrix), G, diagonal=False)
+        H = pair_gram(G, exact_gram(G), diagonal=False)
+    agreement, size = float(b.sum()), float(H.sum())
+    share = agreement / size if agreement > 0 and size > 0 else 0.0
+    return np.asarray(G * G.dtype.type(np.sqrt(share)))
+
+
+def _positive_part(F: Matrix) -> Matrix:
+    values = F.data if is_sparse(F) else F
+    if values.min(initial=0.0) >= 0:
+        return F
+    return F.maximum(0) if is_sparse(F) else np.maximum(F, 0)
+
+
+# --- sweeps ---------------------------------------------------------------------------------------
+
+
+def _sparse_sweep(F: Matrix, norm: float, exact: bool, limit: float) -> Sweep:
+    from soffit.factorize.nonnegative.kernels import sweep_sparse
+
+    assert is_sparse(F)
+
+    def sweep(G: FloatArray) -> float:
+        # The Gram matrix is made afresh, so that rounding does not add up over the sweeps.
+        gram = exact_gram(G)
+        least = _ROUNDING * np.diag(gram)
+        b = sweep_sparse(F.indptr, F.indices, F.data, G, gram, least, exact, limit)
+        return full_loss(norm, float(b.sum()), G)
+
+    return sweep
+
+
+def _dense_sweep(F: Matrix, norm: float, exact: bool, limit: float) -> Sweep:
+    """Products by BLAS for a block of rows; those inside the block follow its moves."""
+    from soffit.factorize.nonnegative.kernels import sweep_block
+
+    rows = np.ascontiguousarray(F)
+
+    def sweep(G: FloatArray) -> float:
+        gram = exact_gram(G)
+        least = _ROUNDING * np.diag(gram)
+        earlier, later = np.empty((2, _BLOCK, G.shape[1]), dtype=G.dtype)
+        agreement = 0.0
+        for first in range(0, len(rows), _BLOCK):
+            block = rows[first : first + _BLOCK]
+            _products(block, G, first, earlier, later)
+            b = sweep_block(first, block, earlier, later, G, gram, least, exact, limit)
+            agreement += float(b.sum())
+        return full_loss(norm, agreement, G)
+
+    return sweep
+
+
+def _products(
+    block: FloatArray, G: FloatArray, first: int, earlier: FloatArray, later: FloatArray
+) -> None:
+    """Products of a block of rows with the objects before it and with those after it."""
+    last = first + len(block)
+
+    def multiply(piece: int) -> None:
+        part = slice(piece, min(piece + _PIECE, len(block)))
+        np.matmul(block[part, :first], G[:first], out=earlier[part])
+        np.matmul(block[part, last:], G[last:], out=later[part])
+
+    # Small products are done before a second thread has begun.
+    each(multiply, range(0, len(block), _PIECE), 1 if block.size < _SMALL else None)
+
+
+def _weighted_sweep(pairs: KnownPairs, exact: bool, limit: float) -> Sweep:
+    from soffit.factorize.nonnegative.kernels import sweep_weighted
+
+    def sweep(G: FloatArray) -> float:
+        return float(sweep_weighted(*pairs, G, exact, limit))
+
+    return sweep
+
+
+# The largest entry of G, in units of the root of the largest similarity; clusters stay near 1.
+_LARGEST = 3.0
+
+
+def solve_coordinate(
+    problem: Problem,
+    start: FloatArray,
+    *,
+    max_iter: int = 1000,
+    tol: float = 1e-5,
+    callback: Callback | None = None,
+) -> Factorization:
+    r"""Minimise the problem by exact steps over the entries of G, row by row.
+
+    .. math:: G_{ir} \leftarrow \min\Big(L, \max\Big(0, \frac{\sum_{j \ne i} m_{ij} G_{jr}
+              \big(F_{ij} - \sum_{s \ne r} G_{is} G_{js}\big)}{\sum_{j \ne i} m_{ij} G_{jr}^2}
+              \Big)\Big)
+
+    Without the diagonal, a column held by one object and traces of others fits that object's
+    similarities ever better as its entry grows and the traces shrink: the problem has no minimum.
+    Entries are therefore kept at most :math:`L = 3 \sqrt{\max_{i \ne j} F_{ij}}` (those of a
+    cluster are near a third of this), or where they started, if higher. The loss never rises.
+    Zeros are left again where that pays, and negative entries of F are allowed.
+
+    Stops as converged when a sweep lowers the loss by at most `tol` times its own value.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to fit: constraint "nonnegative", scale "none".
+    start : array of shape (n, k)
+        Nonnegative; it is not changed.
+    max_iter : int
+        Largest number of sweeps.
+    tol : float
+        Relative decrease below which the search ends.
+    callback : callable, optional
+        Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the
+        search ends.
+
+    Returns
+    -------
+    Factorization
+        Factor, scale (ones), loss, history and the reason for stopping.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import Problem, solve_coordinate
+    >>> F = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> start = np.random.default_rng(5).random((6, 2))
+    >>> found = solve_coordinate(Problem(F, 2, constraint="nonnegative"), start)
+    >>> bool(np.allclose(found.factor @ found.factor.T, F, atol=1e-2))
+    True
+    """
+    check_support("coordinate", problem)
+    return descend(
+        problem,
+        start,
+        exact=True,
+        limit=largest_entry(problem),
+        max_iter=max_iter,
+        tol=tol,
+        callback=callback,
+    )
+
+
+def largest_entry(problem: Problem) -> float:
+    """L, from the largest similarity of two objects."""
+    return _LARGEST * float(np.sqrt(pair_range(problem)[1]))
+
+
+def solve_multiplicative(
+    problem: Problem,
+    start: FloatArray,
+    *,
+    max_iter: int = 1000,
+    tol: float = 1e-5,
+    callback: Callback | None = None,
+) -> Factorization:
+    r"""Minimise the problem by the published multiplicative update, entry by entry.
+
+    .. math:: G_{ir} \leftarrow G_{ir} \frac{\sum_{j \ne i} m_{ij} F_{ij} G_{jr}}
+              {\sum_{j \ne i} m_{ij} (G G^\top)_{ij} G_{jr}}
+
+    in the order of the rows (eq. 6; with pair weights eq. 7). The loss never rises. The paper
+    says that this ends at a local minimum, but an entry that is zero stays zero, so a start should
+    be positive throughout; and eq. 7 is monotone only if the diagonal has no weight, which is
+    therefore left out always. Where the ratio is 0/0, because no other object shares the column,
+    the entry has no part in the loss and becomes zero.
+
+    Stops as converged when a sweep lowers the loss by at most `tol` times its own value.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to fit: constraint "nonnegative", scale "none", no negative entries.
+    start : array of shape (n, k)
+        Positive; it is not changed.
+    max_iter : int
+        Largest number of sweeps.
+    tol : float
+        Relative decrease below which the search ends.
+    callback : callable, optional
+        Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the
+        search ends.
+
+    Returns
+    -------
+    Factorization
+        Factor, scale (ones), loss, history and the reason for stopping.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import Problem, solve_multiplicative
+    >>> F = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> start = np.random.default_rng(5).random((6, 2))
+    >>> found = solve_multiplicative(Problem(F, 2, constraint="nonnegative"), start)
+    >>> labels = found.factor.argmax(axis=1)
+    >>> bool(labels[0] == labels[2] != labels[3] == labels[5])
+    True
+
+    References
+    ----------
+    R. Zass, A. Shashua (2005). A unifying approach to hard and probabilistic clustering. ICCV.
+    """
+    check_support("multiplicative", problem)
+    check_targets("multiplicative", problem)
+    return descend(
+        problem, start, exact=False, limit=np.inf, max_iter=max_iter, tol=tol, callback=callback
+    )

@@ -1,0 +1,35 @@
+"""Memberships of fitted and of new objects, by the kind of factorization."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from soffit._typing import FloatArray, Matrix
+from soffit.factorize.divergence.placement import ColumnRows
+from soffit.factorize.nonnegative.placement import NonnegativeRows
+from soffit.factorize.problem import Factorization, Problem
+from soffit.factorize.simplex.placement import FittedRows
+
+
+class Extension(Protocol):
+    """Turns a factor into memberships, for the fitted objects and for new ones."""
+
+    def fitted(self) -> FloatArray:
+        """Rows on the simplex; an object tied to no other gets the mean of the rest."""
+        ...
+
+    def place(self, block: Matrix, degrees: FloatArray) -> FloatArray:
+        """Rows on the simplex from normalized affinities and raw degrees of new objects."""
+        ...
+
+
+def extension(problem: Problem, found: Factorization) -> Extension:
+    """The extension that belongs to the problem's loss and constraint."""
+    return _EXTENSIONS[problem.family].of(problem, found)
+
+
+_EXTENSIONS: dict[tuple[str, str], type[FittedRows] | type[NonnegativeRows] | type[ColumnRows]] = {
+    ("l2", "simplex"): FittedRows,
+    ("l2", "nonnegative"): NonnegativeRows,
+    ("kl", "columns"): ColumnRows,
+}

@@ -1,0 +1,1 @@
+"""Squared error with rows on the simplex: row blocks, gradient, penalty and growth."""

@@ -1,0 +1,306 @@
+"""Projected gradient steps with momentum for rows on the simplex."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from math import sqrt
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from soffit._typing import FloatArray, Matrix
+from soffit.factorize.descent import Callback, Descent
+from soffit.factorize.problem import Factorization, Problem
+from soffit.factorize.quadratic import (
+    best_scale,
+    exact_gram,
+    loss,
+    misfit,
+    pair_gram,
+    scale_limit,
+    squared_norm,
+)
+from soffit.factorize.starts import project_rows
+from soffit.factorize.support import check_support, copy_start
+
+Found = TypeVar("Found")
+# Yields U, is sent the matrix times U, and in the end returns what it has found.
+Asking = Generator[FloatArray, FloatArray, Found]
+
+
+def answered(matrix: Matrix, searches: Sequence[Asking[Factorization]]) -> list[Factorization]:
+    """What the searches find, in their order.
+
+    Ctrl-C is passed on to all of them, so that each ends with what it has reached. A second one is
+    not caught.
+    """
+    found: dict[int, Factorization] = {}
+    answers: dict[int, FloatArray] = {}
+    interrupted = False
+    while len(found) < len(searches):
+        try:
+            questions = {}
+            for number, search in enumerate(searches):
+                if number in found:
+                    continue
+                try:
+                    if interrupted:
+                        questions[number] = search.throw(KeyboardInterrupt())
+                    elif number in answers:
+                        questions[number] = search.send(answers[number])
+                    else:
+                        questions[number] = next(search)
+                except StopIteration as end:
+                    found[number] = end.value
+                    interrupted = interrupted or end.value.stopped == "interrupted"
+            answers = _products(matrix, questions)
+        except KeyboardInterrupt:
+            if interrupted:
+                raise
+            interrupted = True
+    return [found[number] for number in range(len(searches))]
+
+
+def _products(matrix: Matrix, questions: Mapping[int, FloatArray]) -> dict[int, FloatArray]:
+    """The matrix times each of the arrays."""
+    if len(questions) < 2:
+        return {number: matrix @ U for number, U in questions.items()}
+    widths = [U.shape[1] for U in questions.values()]
+    products = np.hsplit(matrix @ np.hstack(list(questions.values())), np.cumsum(widths)[:-1])
+    return {
+        number: np.ascontiguousarray(product)
+        for number, product in zip(questions, products, strict=True)
+    }
+
+
+# Iterations over which the gain is averaged: single steps with momentum can gain little.
+_WINDOW = 10
+# The curvature is doubled until the step is safe, and relaxed a little after every step.
+_RELAX = 0.8
+
+
+class Point(NamedTuple):
+    """U = theta * W and its product with A."""
+
+    U: FloatArray
+    product: FloatArray
+
+
+class Objective:
+    """Loss and gradient of a problem in U for given scales, and the projection that goes with it.
+
+    Working in U rather than W gives every object the step its degree calls for.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.norm = squared_norm(problem.matrix, diagonal=problem.diagonal)
+        self.limit = scale_limit(problem)
+        self.theta = problem.row_factors()[:, None]
+        self.entries = np.asarray(problem.matrix.diagonal())[:, None]
+
+    def at(self, W: FloatArray) -> Asking[Point]:
+        """The point of a factor."""
+        U = self.theta * W
+        return Point(U, (yield U))
+
+    def statistics(self, point: Point) -> tuple[FloatArray, FloatArray]:
+        """The b and H of which the loss is a quadratic in the scales."""
+        U, product = point
+        diagonal = self.problem.diagonal
+        counted = product if diagonal else product - self.entries * U
+        b = np.einsum("ic,ic->c", U, counted, dtype=np.float64)
+        return b, pair_gram(U, exact_gram(U), diagonal=diagonal)
+
+    def value(self, point: Point, s: FloatArray) -> float:
+        """The loss for given scales; not clipped at zero, as differences of it matter."""
+        return misfit(self.norm, *self.statistics(point), s)
+
+    def gradient(self, point: Point, s: FloatArray) -> FloatArray:
+        """4 (U S U' - A) U S, with the residuals of the pairs (i, i) taken out if need be."""
+        U, product = point
+        s = s.astype(U.dtype)
+        residual = product - U @ (s[:, None] * (U.T @ U))
+        if not self.problem.diagonal:
+            residual -= (self.entries - (U * U) @ s[:, None]) * U
+        return np.asarray(-4.0 * residual * s)
+
+    def project(self, U: FloatArray, W: FloatArray) -> FloatArray:
+        """The factor nearest to U; rows that do not matter (theta = 0) are those of W."""
+        matters = self.theta > 0
+        shares = np.divide(U, self.theta, out=W.copy(), where=matters)
+        return np.where(matters, project_rows(shares), W)
+
+
+def solve_gradient(
+    problem: Problem,
+    start: FloatArray,
+    *,
+    max_iter: int = 5000,
+    tol: float = 1e-6,
+    callback: Callback | None = None,
+) -> Factorization:
+    """Minimise the problem by projected gradient steps with Nesterov's momentum.
+
+    The step length is found by backtracking on the local curvature. A step that would raise the
+    loss is replaced by one without momentum, so the loss never rises. Stops as converged when the
+    last ten iterations lowered the loss by at most `tol` times its own value each.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to fit; every scale, with or without diagonal and degrees, no pair weights.
+    start : array of shape (n, k)
+        Rows on the simplex; it is not changed.
+    max_iter : int
+        Largest number of iterations.
+    tol : float
+        Relative decrease per iteration below which the search ends.
+    callback : callable, optional
+        Called as ``callback(iteration, loss)`` after every iteration; if it returns True, the
+        search ends.
+
+    Returns
+    -------
+    Factorization
+        Factor, scale, loss, history and the reason for stopping.
+
+    References
+    ----------
+    Nesterov, A method for solving the convex programming problem with convergence rate O(1/k^2),
+    1983. O'Donoghue and Candes, Adaptive restart for accelerated gradient schemes, 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import Problem, solve_gradient
+    >>> A = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> start = np.random.default_rng(5).dirichlet(np.ones(2), size=6)
+    >>> found = solve_gradient(Problem(A, 2, diagonal=True), start)
+    >>> labels = found.factor.argmax(axis=1)
+    >>> bool(labels[0] == labels[2] != labels[3] == labels[5])
+    True
+    """
+    search = _search(problem, start, max_iter=max_iter, tol=tol, callback=callback)
+    return answered(problem.matrix, [search])[0]
+
+
+def solve_gradients(
+    problem: Problem, starts: Sequence[FloatArray], *, max_iter: int = 5000, tol: float = 1e-6
+) -> list[Factorization]:
+    """Minimise the problem from several starts, side by side.
+
+    The searches are those of `solve_gradient`, but every pass over the matrix serves all of them,
+    which takes less time than one search after the other, as large dense matrices are multiplied
+    more quickly than they are read. Results agree with those of single searches up to rounding.
+
+    Parameters
+    ----------
+    problem : Problem
+        As for `solve_gradient`.
+    starts : sequence of arrays of shape (n, k)
+        Rows on the simplex; they are not changed.
+    max_iter : int
+        Largest number of iterations of a search.
+    tol : float
+        Relative decrease per iteration below which a search ends.
+
+    Returns
+    -------
+    list of Factorization
+        One result for each start.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import Problem, solve_gradients
+    >>> A = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> starts = np.random.default_rng(5).dirichlet(np.ones(2), size=(4, 6))
+    >>> found = solve_gradients(Problem(A, 2, diagonal=True), starts)
+    >>> [result.converged for result in found]
+    [True, True, True, True]
+    """
+    searches = [_search(problem, start, max_iter=max_iter, tol=tol) for start in starts]
+    return answered(problem.matrix, searches)
+
+
+def _search(
+    problem: Problem,
+    start: FloatArray,
+    *,
+    max_iter: int,
+    tol: float,
+    callback: Callback | None = None,
+) -> Asking[Factorization]:
+    check_support("gradient", problem)
+    W = copy_start(problem, start)
+    objective = Objective(problem)
+    here = yield from objective.at(W)
+    b, H = objective.statistics(here)
+    s = best_scale(problem, b, H, limit=objective.limit)
+    descent = Descent(loss(objective.norm, b, H, s), W, s, norm=objective.norm, callback=callback)
+    stepper = _Stepper(objective, W, here, s)
+    with descent:
+        while descent.goes_on(max_iter):
+            stuck = not (yield from stepper.step(s))
+            b, H = objective.statistics(stepper.here)
+            s = best_scale(problem, b, H, limit=objective.limit, previous=s)
+            descent.record(loss(objective.norm, b, H, s), stepper.W, s)
+            descent.settle_if(stuck or descent.settled(tol, over=_WINDOW))
+    return descent.result()
+
+
+class _Stepper:
+    """Where the search stands: the last two points, the momentum and the curvature."""
+
+    def __init__(self, objective: Objective, W: FloatArray, here: Point, s: FloatArray) -> None:
+        self.objective = objective
+        self.W = W
+        self.here = here
+        self.before = here
+        self.inertia = 1.0
+        # Three times the largest curvature of the model, S^1/2 U'U S^1/2: a cautious first step.
+        spread = np.sqrt(s)[:, None] * exact_gram(here.U) * np.sqrt(s)
+        largest = float(np.linalg.norm(spread, 2)) * float(s.max(initial=0.0))
+        self.curvature = max(12.0 * largest, 1e-12 * sqrt(objective.norm), 1e-30)
+        self.curvature_range = (1e-6 * self.curvature, 1e9 * self.curvature)
+        # Rounding of the loss, which is a difference of squares as large as these.
+        size = objective.norm + max(objective.value(here, s), 0.0)
+        self.slack = 4.0 * float(np.finfo(W.dtype).eps) * size
+
+    def step(self, s: FloatArray) -> Asking[bool]:
+        """Move downhill; False when rounding hides any further gain."""
+        now = self.objective.value(self.here, s)
+        inertia = 0.5 + 0.5 * sqrt(1.0 + 4.0 * self.inertia**2)
+        momentum = (self.inertia - 1.0) / inertia
+        W, there, value = yield from self._descend(self._extrapolate(momentum), s)
+        if value > now:
+            inertia = 1.0
+            W, there, value = yield from self._descend(self.here, s)
+        if value > now:
+            return False
+        self.W, self.here, self.before, self.inertia = W, there, self.here, inertia
+        return True
+
+    def _extrapolate(self, momentum: float) -> Point:
+        (U, product), (U_old, product_old) = self.here, self.before
+        if momentum == 0.0:
+            return self.here
+        return Point(U + momentum * (U - U_old), product + momentum * (product - product_old))
+
+    def _descend(self, origin: Point, s: FloatArray) -> Asking[tuple[FloatArray, Point, float]]:
+        """One projected gradient step whose length the local curvature allows."""
+        gradient = self.objective.gradient(origin, s)
+        value = self.objective.value(origin, s)
+        smallest, largest = self.curvature_range
+        self.curvature = max(_RELAX * self.curvature, smallest)
+        while True:
+            W = self.objective.project(origin.U - gradient / self.curvature, self.W)
+            there = yield from self.objective.at(W)
+            new = self.objective.value(there, s)
+            move = (there.U - origin.U).astype(np.float64, copy=False)
+            slope = float(np.vdot(gradient, move))
+            bound = value + slope + 0.5 * self.curvature * float(np.vdot(move, move))
+            if new <= bound + self.slack or self.curvature >= largest:
+                return W, there, new
+            self.curvature *= 2.0

@@ -1,0 +1,98 @@
+"""Memberships of new objects: each solves its own row of the fitted problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from soffit._threads import each, pieces
+from soffit._typing import FloatArray, Matrix
+from soffit.factorize.problem import Factorization, Problem
+
+# Objects that one thread places at a time.
+_ROWS = 2**13
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRows:
+    r"""The fitted factor as new objects see it.
+
+    A new object with affinities :math:`b_j` to the fitted ones gets the row that minimises the
+    same loss with everything else held fixed,
+
+    .. math:: \min_{w \in \Delta} \sum_j \big(b_j - \theta\theta_j \textstyle\sum_c s_c w_c
+              W_{jc}\big)^2,
+
+    a convex problem in k unknowns. An object without any affinity gets the mean membership.
+    """
+
+    rows: FloatArray
+    scale: FloatArray
+    mean_degree: float | None
+    memberships: FloatArray
+
+    @classmethod
+    def of(cls, problem: Problem, found: Factorization) -> FittedRows:
+        """Keep what the problem of a new row needs."""
+        degrees = problem.degrees
+        return cls(
+            rows=problem.row_factors()[:, None] * found.factor,
+            scale=found.scale,
+            mean_degree=None if degrees is None else float(np.mean(degrees)),
+            memberships=with_prior(found.factor, linkage(problem)),
+        )
+
+    def fitted(self) -> FloatArray:
+        """Memberships of the fitted objects."""
+        return self.memberships
+
+    def place(self, block: Matrix, degrees: FloatArray) -> FloatArray:
+        """Memberships of new objects.
+
+        Parameters
+        ----------
+        block : array or CSR of shape (m, n)
+            Normalized affinities of the new objects to the fitted ones.
+        degrees : array of shape (m,)
+            Sums of their affinities before normalization.
+        """
+        from soffit.factorize.simplex.kernels import solve_new_rows
+
+        connected = degrees > 0
+        theta = np.ones(len(degrees))
+        if self.mean_degree:
+            theta[connected] = np.sqrt(degrees[connected] / self.mean_degree)
+        gram = np.asarray(self.rows.T @ self.rows, dtype=np.float64)
+        linear = np.asarray(block @ self.rows, dtype=np.float64)
+        linear = np.ascontiguousarray(linear * (self.scale / theta[:, None]))
+        prior = self.memberships.mean(axis=0)
+        placed = np.tile(np.asarray(prior, dtype=np.float64), (len(degrees), 1))
+        Q = np.outer(self.scale, self.scale) * gram
+
+        def solve(part: range) -> None:
+            rows = slice(part.start, part.stop)
+            solve_new_rows(Q, linear[rows], placed[rows])
+
+        each(solve, pieces(len(placed), _ROWS))
+        placed[~connected] = prior
+        return placed.astype(self.rows.dtype)
+
+
+def linkage(problem: Problem) -> FloatArray:
+    """How strongly each object is tied to others, as far as the problem knows."""
+    ties = 0.0 if problem.side is None else np.asarray(abs(problem.side).sum(axis=1)).ravel()
+    if problem.degrees is not None:
+        return problem.degrees + ties
+    A = problem.matrix
+    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel() - np.asarray(A.diagonal()) + ties
+
+
+def with_prior(rows: FloatArray, degrees: FloatArray) -> FloatArray:
+    """Objects tied to no other get the mean membership: nothing is known about them."""
+    isolated = degrees <= 0
+    if not isolated.any():
+        return rows
+    rows = rows.copy()
+    rows[isolated] = rows[~isolated].mean(axis=0) if not isolated.all() else 1.0 / rows.shape[1]
+    return rows

@@ -1,0 +1,412 @@
+"""Row blocks: each row of the factor is solved exactly while all others are held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._threads import each, pieces
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.factorize.descent import Callback, Descent
+from soffit.factorize.problem import Factorization, Problem
+from soffit.factorize.quadratic import (
+    association,
+    best_scale,
+    exact_gram,
+    loss,
+    pair_gram,
+    scale_limit,
+    squared_norm,
+)
+from soffit.factorize.support import check_support, copy_start
+from soffit.graph import Locality
+
+
+class KnownPairs(NamedTuple):
+    """CSR arrays of the pairs i != j with positive weight: A's values and the weights."""
+
+    indptr: IntArray
+    indices: IntArray
+    values: FloatArray
+    weights: FloatArray
+
+
+def solve_weighted_rows(
+    problem: Problem,
+    start: FloatArray,
+    *,
+    max_iter: int = 200,
+    tol: float = 1e-5,
+    callback: Callback | None = None,
+) -> Factorization:
+    """Minimise the weighted problem by row blocks; what `solve_rows` does with pair weights.
+
+    The loss never rises. A row without any known pair keeps its start. Stops as converged when a
+    sweep lowers the loss by at most `tol` times its own value.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to fit, with pair weights; its diagonal is left out, degrees are not supported.
+    start : array of shape (n, k)
+        Rows on the simplex; it is not changed.
+    max_iter : int
+        Largest number of sweeps.
+    tol : float
+        Relative decrease below which the search ends.
+    callback : callable, optional
+        Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the
+        search ends.
+
+    Returns
+    -------
+    Factorization
+        Factor, scale, loss, history and the reason for stopping.
+    """
+    check_support("rows", problem)
+    from soffit.factorize.simplex.kernels import pair_statistics, sweep_weighted
+
+    W = copy_start(problem, start)
+    pairs = known_pairs(problem)
+    norm = float(np.einsum("p,p,p->", pairs.weights, pairs.values, pairs.values, dtype=np.float64))
+    limit = scale_limit(problem)
+    b, H = pair_statistics(*pairs, W)
+    s = best_scale(problem, b, H, limit=limit)
+    descent = Descent(loss(norm, b, H, s), W, s, norm=norm, callback=callback)
+    with descent:
+        while descent.goes_on(max_iter):
+            sweep_weighted(*pairs, W, s)
+            b, H = pair_statistics(*pairs, W)
+            s = best_scale(problem, b, H, limit=limit, previous=s)
+            descent.record(loss(norm, b, H, s), W, s)
+            descent.settle(tol)
+    if descent.interrupted:
+        b, H = pair_statistics(*pairs, W)
+        descent.amend(loss(norm, b, H, s), W, s)
+    return descent.result()
+
+
+def known_pairs(problem: Problem) -> KnownPairs:
+    """The pairs that count, with A's values looked up on them; the weights are made symmetric."""
+    if problem.pair_weight is None:
+        raise ValueError("The problem has no pair_weight; use solve_rows.")
+    weight = sp.coo_array(problem.pair_weight, dtype=problem.matrix.dtype)
+    if not (weight.data.min(initial=0.0) >= 0.0 and np.isfinite(weight.data).all()):
+        raise ValueError("pair_weight must be nonnegative and finite; use zero for unknown pairs.")
+    rows, columns = weight.coords
+    counts = (rows != columns) & (weight.data > 0)
+    places = (rows[counts], columns[counts])
+    # The average of m_ij and m_ji gives the same loss, as A is symmetric.
+    half = sp.csr_array((0.5 * weight.data[counts], places), shape=weight.shape)
+    pairs = sp.csr_array(half + half.T)
+    pairs.sort_indices()
+    return KnownPairs(pairs.indptr, pairs.indices, _lookup(problem.matrix, pairs), pairs.data)
+
+
+def _lookup(A: Matrix, pattern: sp.csr_array) -> FloatArray:
+    """A's values at the stored places of the pattern, in their order."""
+    n = A.shape[0]
+    rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(pattern.indptr))
+    if not isinstance(A, sp.csr_array):
+        return np.asarray(A[rows, pattern.indices])
+    A = A.copy()
+    A.sum_duplicates()
+    stored = np.repeat(np.arange(n, dtype=np.int64), np.diff(A.indptr)) * n + A.indices
+    wanted = rows * n + pattern.indices
+    place = np.minimum(np.searchsorted(stored, wanted), max(len(stored) - 1, 0))
+    values = np.zeros(len(wanted), dtype=A.dtype)
+    if len(stored):
+        found = stored[place] == wanted
+        values[found] = A.data[place[found]]
+    return values
+
+
+# Rows whose products are formed at once, and the pieces in which threads form them.
+_BLOCK = 128
+_PIECE = 64
+_SMALL = 2**18
+
+
+# Rows of one range of a large sparse matrix, and ranges that are moved at the same time. If all
+# were, each would answer to what the others are about to change, and the loss might rise.
+_RANGE = 2**14
+_AT_ONCE = 16
+_MOST_HALVINGS = 2
+# With more clusters than these a row's problem is solved on the clusters that its neighbours use.
+_FEW_CLUSTERS = 32
+
+
+class _Sweep(Protocol):
+    """Moves all rows once, changing W, U and gram; returns u_c'A u_c without the diagonal."""
+
+    def __call__(
+        self, W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray
+    ) -> FloatArray: ...
+
+    def halve(self, W: FloatArray, U: FloatArray) -> bool:
+        """Take half of the last move back, if it may have raised the loss."""
+        ...
+
+    def undo(self, W: FloatArray, U: FloatArray) -> bool:
+        """Take the last sweep back, if there is a way of sweeping that cannot raise the loss."""
+        ...
+
+
+def solve_rows(
+    problem: Problem,
+    start: FloatArray,
+    *,
+    max_iter: int = 200,
+    tol: float = 1e-5,
+    callback: Callback | None = None,
+    scale: FloatArray | None = None,
+) -> Factorization:
+    """Minimise the problem by row blocks from a start with rows on the simplex.
+
+    Stops as converged when a sweep lowers the loss by less than `tol` times its own value.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to fit; its diagonal is left out.
+    start : array of shape (n, k)
+        Rows on the simplex; it is not changed.
+    max_iter : int
+        Largest number of sweeps.
+    tol : float
+        Relative decrease below which the search ends.
+    callback : callable, optional
+        Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the search
+        ends.
+    scale : array of shape (k,), optional
+        Scales to begin with, such as those of an earlier run; by default the start's best ones.
+
+    Returns
+    -------
+    Factorization
+        Factor, scale, loss, history and the reason for stopping.
+    """
+    check_support("rows", problem)
+    if problem.pair_weight is not None:
+        return solve_weighted_rows(problem, start, max_iter=max_iter, tol=tol, callback=callback)
+    theta = problem.row_factors()
+    W = copy_start(problem, start)
+    del start  # as large as W, and often in nobody else's hands
+    U = theta[:, None] * W
+    gram = exact_gram(U)
+    norm = squared_norm(problem.matrix, diagonal=False)
+    limit = scale_limit(problem)
+    b = association(problem.matrix, U, diagonal=False)
+    H = pair_gram(U, gram, diagonal=False)
+    s = best_scale(problem, b, H, limit=limit, previous=scale)
+    side = _Side(problem)
+    descent = Descent(loss(norm, b, H, s) + side.loss(W), W, s, norm=norm, callback=callback)
+    sweep: _Sweep = (_SparseSweep if problem.is_sparse else _DenseSweep)(problem, theta, side)
+
+    def weigh(b: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        gram = exact_gram(U)  # afresh, so that rounding does not add up over the sweeps
+        H = pair_gram(U, gram, diagonal=False)
+        new_s = best_scale(problem, b, H, limit=limit, previous=s)
+        return gram, new_s, loss(norm, b, H, new_s) + side.loss(W)
+
+    with descent:
+        while descent.goes_on(max_iter):
+            gram, new_s, value = weigh(sweep(W, U, s, gram))
+            for _ in range(_MOST_HALVINGS):
+                if value <= descent.history[-1] or not sweep.halve(W, U):
+                    break
+                gram, new_s, value = weigh(association(problem.matrix, U, diagonal=False))
+            if value > descent.history[-1] and sweep.undo(W, U):
+                gram = exact_gram(U)
+                continue
+            s = new_s
+            descent.record(value, W, s)
+            descent.settle(tol)
+    if descent.interrupted:
+        # Rows are moved one by one: a sweep that ended early is a shorter one.
+        U = theta[:, None] * W
+        b = association(problem.matrix, U, diagonal=False)
+        H = pair_gram(U, exact_gram(U), diagonal=False)
+        descent.amend(loss(norm, b, H, s) + side.loss(W), W, s)
+    return descent.result()
+
+
+class _Side:
+    """Side information as the sweeps read it, and its part of the loss."""
+
+    def __init__(self, problem: Problem) -> None:
+        S = problem.side
+        n = problem.n_objects
+        self._matrix = sp.csr_array((n, n), dtype=problem.matrix.dtype) if S is None else S
+        self._most = float(np.maximum(self._matrix.data, 0.0).sum(dtype=np.float64))
+        self.is_given = self._matrix.nnz > 0
+        self.arrays = (self._matrix.indptr, self._matrix.indices, self._matrix.data)
+
+    def loss(self, W: FloatArray) -> float:
+        """What pairs lose by being apart (must-link) or together (cannot-link)."""
+        if self._matrix.nnz == 0:
+            return 0.0
+        together = np.einsum("ic,ic->", W, self._matrix @ W, dtype=np.float64)
+        return self._most - float(together)
+
+
+class _SparseSweep:
+    """Groups of ranges of rows: ranges side by side, row after row inside each.
+
+    Rows of other ranges of the group are read as they were before it, so that threads do not
+    matter. That can raise the loss, in principle: the rows then go back half of their way, and half
+    of that. Where this does not help, the sweep is undone, and from there on the ranges are swept
+    one after the other, which cannot raise it. A matrix of one range always is.
+    """
+
+    def __init__(self, problem: Problem, theta: FloatArray, side: _Side) -> None:
+        A = problem.matrix
+        assert isinstance(A, sp.csr_array)
+        self._A, self._theta, self._side = A, theta, side
+        n = problem.n_objects
+        # Pairs of the side information may lie in two ranges: they are read as they have become.
+        self._ranges = pieces(n, n if side.is_given else _RANGE)
+        self._at_once = len(self._ranges) > 1
+        self._before = np.empty((0, 0), dtype=A.dtype)
+        self._few = problem.n_clusters <= _FEW_CLUSTERS
+
+    def __call__(self, W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
+        if self._at_once:
+            # The same memory in every sweep: new pages take as long as the copy itself.
+            if self._before.shape != U.shape:
+                self._before = np.empty_like(U)
+            np.copyto(self._before, U)
+            for first in range(0, len(self._ranges), _AT_ONCE):
+                self._move_group(self._ranges[first : first + _AT_ONCE], W, U, s, gram)
+        else:
+            for rows in self._ranges:
+                total = self._move(rows, W, U, s, gram, group=(U, 0))
+        # The sweep over a single range has met every pair; several ranges, or rows that know only
+        # some clusters, leave the sum to one more product.
+        met_all = len(self._ranges) == 1 and self._few
+        return total if met_all else association(self._A, U, diagonal=False)
+
+    def _move_group(
+        self, ranges: list[range], W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray
+    ) -> None:
+        first, last = ranges[0].start, ranges[-1].stop
+        before = self._before[first:last]
+
+        def move(rows: range) -> FloatArray:
+            own_gram = gram.copy()
+            self._move(rows, W, U, s, own_gram, group=(before, first))
+            return own_gram
+
+        before_all = gram.copy()
+        for own_gram in each(move, ranges):
+            gram += own_gram - before_all
+
+    def _move(
+        self,
+        rows: range,
+        W: FloatArray,
+        U: FloatArray,
+        s: FloatArray,
+        gram: FloatArray,
+        *,
+        group: tuple[FloatArray, int],
+    ) -> FloatArray:
+        from soffit.factorize.simplex import kernels as _kernels
+
+        A = self._A
+        kernel = _kernels.sweep_sparse if self._few else _kernels.sweep_supported
+        return np.asarray(
+            kernel(
+                A.indptr, A.indices, A.data, *self._side.arrays,
+                W, U, *group, self._theta, s, gram, rows.start, rows.stop,
+            )
+        )  # fmt: skip
+
+    def halve(self, W: FloatArray, U: FloatArray) -> bool:
+        if self._at_once:
+            U += self._before
+            U *= 0.5
+            self._restore(W, U)
+        return self._at_once
+
+    def undo(self, W: FloatArray, U: FloatArray) -> bool:
+        if not self._at_once:
+            return False
+        U[:] = self._before
+        self._restore(W, U)
+        self._at_once = False
+        return True
+
+    def _restore(self, W: FloatArray, U: FloatArray) -> None:
+        """W of U; rows without any tie have never moved."""
+        theta = self._theta[:, None]
+        np.divide(U, theta, out=W, where=theta > 0)
+
+
+class _DenseSweep:
+    """Products by BLAS for a block of rows, corrected inside for the rows already moved."""
+
+    def __init__(self, problem: Problem, theta: FloatArray, side: _Side) -> None:
+        self._A = np.ascontiguousarray(problem.matrix)
+        self._theta, self._side = theta, side
+        shape = (_BLOCK, problem.n_clusters)
+        self._products = np.empty(shape, self._A.dtype), np.empty(shape, self._A.dtype)
+
+    def __call__(self, W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
+        from soffit.factorize.simplex.kernels import sweep_block
+
+        total = np.zeros(W.shape[1])
+        for first in range(0, len(W), _BLOCK):
+            rows = self._A[first : first + _BLOCK]
+            _products(rows, U, first, *self._products)
+            old = U[first : first + _BLOCK].copy()
+            total += sweep_block(
+                first, rows, *self._products, *self._side.arrays, W, U, old, self._theta, s, gram
+            )
+        return total
+
+    def halve(self, W: FloatArray, U: FloatArray) -> bool:
+        return False
+
+    def undo(self, W: FloatArray, U: FloatArray) -> bool:
+        return False
+
+
+def _products(
+    rows: FloatArray, U: FloatArray, first: int, earlier: FloatArray, later: FloatArray
+) -> None:
+    """Products of a block of rows with the objects before it, and with itself and those after."""
+
+    def multiply(piece: int) -> None:
+        part = slice(piece, min(piece + _PIECE, len(rows)))
+        np.matmul(rows[part, :first], U[:first], out=earlier[part])
+        np.matmul(rows[part, first:], U[first:], out=later[part])
+
+    # Small products are done before a second thread has begun.
+    each(multiply, range(0, len(rows), _PIECE), 1 if rows.size < _SMALL else None)
+
+
+def solve_locally(
+    solver: Callable[..., Factorization],
+    problem: Problem,
+    start: FloatArray,
+    locality: Locality | None,
+    **options: Any,
+) -> Factorization:
+    """What the solver finds; the objects' own order comes back. None leaves everything as it is."""
+    if locality is None:
+        return solver(problem, start, **options)
+    assert isinstance(problem.matrix, sp.csr_array)
+    local = replace(
+        problem,
+        matrix=locality.matrix(problem.matrix),
+        degrees=None if problem.degrees is None else locality.rows(problem.degrees),
+        side=None if problem.side is None else locality.matrix(problem.side),
+    )
+    start = locality.rows(start)
+    found = solver(local, start, **options)
+    return replace(found, factor=locality.back(found.factor))

@@ -1,0 +1,92 @@
+"""Starting points: rows on the simplex from chance, labels, eigenvectors or walks."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.partition.candidates import cluster_kmeans, cluster_qr
+from soffit.partition.eigenvectors import leading_eigenvectors
+
+
+def project_rows(V: FloatArray) -> FloatArray:
+    """The nearest matrix whose rows are nonnegative and sum to one."""
+    k = V.shape[1]
+    ordered = -np.sort(-V, axis=1)
+    excess = np.cumsum(ordered, axis=1) - 1.0
+    positive = ordered * np.arange(1, k + 1, dtype=V.dtype) > excess
+    last = k - 1 - np.argmax(positive[:, ::-1], axis=1)
+    shift = excess[np.arange(len(V)), last] / (last + 1).astype(V.dtype)
+    return make_rows_sum_to_one(np.maximum(V - shift[:, None], 0.0))
+
+
+def make_rows_sum_to_one(W: FloatArray) -> FloatArray:
+    """Divide nonnegative rows by their sums; an all-zero row becomes uniform."""
+    sums = W.sum(axis=1, keepdims=True)
+    safe = np.where(sums > 0, sums, 1.0)
+    uniform = np.asarray(1.0 / W.shape[1], dtype=W.dtype)
+    return np.asarray(np.where(sums > 0, W / safe, uniform), dtype=W.dtype)
+
+
+# A start from labels leaves this much for all clusters together, so that no zero is locked in.
+_SPREAD = 0.1
+# With more clusters than these every share would be tiny and cost as much as a large one.
+_MOST_SPREAD_OVER = 150
+
+
+def random_start(
+    n_objects: int, n_clusters: int, random_state: np.random.RandomState
+) -> FloatArray:
+    """Rows drawn uniformly from the simplex (a flat Dirichlet distribution)."""
+    return make_rows_sum_to_one(random_state.standard_exponential((n_objects, n_clusters)))
+
+
+def labels_start(
+    labels: IntArray,
+    n_clusters: int,
+    *,
+    spread: float | None = None,
+    dtype: DTypeLike = np.float64,
+) -> FloatArray:
+    """Rows close to the given labels: 1 - spread on the label, the rest spread evenly."""
+    if spread is None:
+        spread = _SPREAD if n_clusters <= _MOST_SPREAD_OVER else 0.0
+    W = np.full((len(labels), n_clusters), spread / n_clusters, dtype=dtype)
+    W[np.arange(len(labels)), labels] += 1.0 - spread
+    return W
+
+
+def spectral_start(
+    N: Matrix,
+    n_clusters: int,
+    *,
+    rounding: Literal["qr", "kmeans"] = "qr",
+    random_state: int = 0,
+) -> FloatArray:
+    """Rows close to the labels that the leading eigenvectors of a normalized matrix give."""
+    _, V = leading_eigenvectors(N, n_clusters, random_state=random_state)
+    labels = cluster_qr(V) if rounding == "qr" else cluster_kmeans(V, random_state=random_state)
+    return labels_start(labels, n_clusters)
+
+
+def diffused_start(
+    A: Matrix, n_clusters: int, random_state: np.random.RandomState, *, steps: int = 100
+) -> FloatArray:
+    """Random rows made smooth by a lazy random walk, then told apart again.
+
+    After many steps only slow modes of the graph are left; standardised and exponentiated they
+    give soft regions without any eigenvector. Objects without any tie get uniform rows.
+    """
+    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+    inverse = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)
+    W = random_start(A.shape[0], n_clusters, random_state)
+    for _ in range(steps):
+        W = 0.5 * (W + inverse[:, None] * (A @ W))
+    tied = degrees > 0
+    spread = W[tied].std(axis=0) if tied.any() else np.zeros(n_clusters)
+    center = W[tied].mean(axis=0) if tied.any() else np.zeros(n_clusters)
+    Z = np.where(tied[:, None], (W - center) / np.where(spread > 0, spread, 1.0), 0.0)
+    return make_rows_sum_to_one(np.exp(Z - Z.max(axis=1, keepdims=True)))

@@ -1,0 +1,1 @@
+"""Squared error on sampled tuples with a nonnegative factor."""

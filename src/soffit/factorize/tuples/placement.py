@@ -1,0 +1,98 @@
+"""Memberships of new points that complete tuples of fitted ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from soffit._typing import FloatArray, IntArray
+from soffit.affinity.tuples import TupleMeasure, TupleSample
+from soffit.factorize.nonnegative.placement import NonnegativeRows
+
+# Bases that new points complete, and tuples that are measured at once.
+_BASES = 256
+_BLOCK_TUPLES = 2**18
+# Affinities below this share of the largest fitted one say nothing; shares of them would.
+_NEGLIGIBLE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class TupleRows:
+    r"""Fitted points that new ones complete to tuples.
+
+    A new point whose tuples with the bases b have affinities :math:`K_b` gets the row
+
+    .. math:: \min_{g \ge 0} \sum_b \Big(K_b - \sum_r g_r \prod_{j \in b} G_{jr}\Big)^2,
+
+    divided by its sum. A point that completes no base gets the mean membership.
+
+    Parameters
+    ----------
+    measure : TupleMeasure
+        What is measured of a tuple.
+    width : float or None
+        Width of its affinity.
+    points : array of shape (p, d)
+        Fitted points that occur in bases.
+    bases : int array of shape (b, order - 1)
+        Rows of `points`.
+    least : float
+        Affinities below it count as zero.
+    rows : NonnegativeRows
+        The bases' products as factor, and the memberships of the fitted objects.
+    """
+
+    measure: TupleMeasure
+    width: float | None
+    points: FloatArray
+    bases: IntArray
+    least: float
+    rows: NonnegativeRows
+
+    @classmethod
+    def of(
+        cls,
+        sample: TupleSample,
+        measure: TupleMeasure,
+        X: FloatArray,
+        factor: FloatArray,
+        memberships: FloatArray,
+    ) -> TupleRows:
+        """Keep for every cluster the bases that most surely belong to it and tell most."""
+        k = factor.shape[1]
+        surely = np.prod(memberships[sample.bases], axis=1) * sample.contrast[:, None]
+        # At most the better half: bases of close points fit nearly everything.
+        count = ceil(min(_BASES, len(sample.bases) / 2) / k)
+        chosen = np.unique(np.argsort(-surely, axis=0, kind="stable")[:count])
+        bases = sample.bases[chosen]
+        occurring, place = np.unique(bases, return_inverse=True)
+        products = np.prod(factor[bases], axis=1, dtype=np.float64)
+        return cls(
+            measure=measure,
+            width=sample.width,
+            points=X[occurring],
+            bases=place.reshape(bases.shape),
+            least=_NEGLIGIBLE * float(sample.values.max()),
+            rows=NonnegativeRows(factor=products, memberships=memberships),
+        )
+
+    def place(self, X: FloatArray) -> FloatArray:
+        """Memberships of new points."""
+        result = np.empty((len(X), self.rows.factor.shape[1]), dtype=self.rows.memberships.dtype)
+        step = max(_BLOCK_TUPLES // len(self.bases), 1)
+        for first in range(0, len(X), step):
+            values = self._values(X[first : first + step])
+            result[first : first + step] = self.rows.place(values, values.sum(axis=1))
+        return result
+
+    def _values(self, X: FloatArray) -> FloatArray:
+        """Affinities of the tuples of all bases with all new points."""
+        n, m = len(self.points), len(X)
+        fitted = np.tile(self.bases, (m, 1))
+        new = np.repeat(np.arange(n, n + m), len(self.bases))
+        tuples = np.concatenate([fitted, new[:, None]], axis=1)
+        measures = self.measure.of_tuples(np.concatenate([self.points, X]), tuples)
+        values = self.measure.affinity(measures, self.width)
+        return np.where(values >= self.least, values, 0.0).reshape(m, len(self.bases))

@@ -1,0 +1,334 @@
+"""Where objects are drawn: principal components, graph layouts or memberships."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
+from threadpoolctl import threadpool_limits
+
+from soffit._threads import row_blocks
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.factorize import leading_eigenvectors
+from soffit.figures._model import read_shown
+from soffit.graph import without_diagonal
+from soffit.inputs import read_input
+from soffit.normalize import normalize
+
+# Up to this many columns the covariances are computed; beyond, only products with vectors.
+_FEW_COLUMNS = 400
+
+
+def principal_components(table: Matrix) -> FloatArray:
+    """Coordinates of the rows on the first two principal axes, (n, 2), centred.
+
+    A table of lower rank has zeros in the second column. Signs are fixed: the first of a
+    direction's large components is positive.
+    """
+    n, p = table.shape
+    with threadpool_limits(limits=1):
+        center = np.asarray(table.mean(axis=0), dtype=np.float64).ravel()
+        axes = _with_sign(_axes(table, center) if min(n, p) > 1 else np.eye(p)[:, :2])
+        points = np.zeros((n, 2))
+        points[:, : axes.shape[1]] = np.asarray(table @ axes) - center @ axes
+    # What rounding leaves of a direction without any variance is no direction.
+    spread = np.abs(points).max(axis=0)
+    points[:, spread <= 1e-9 * spread.max()] = 0.0
+    return points
+
+
+def _with_sign(axes: FloatArray) -> FloatArray:
+    size = np.abs(axes)
+    # Half of the largest: rounding decides among equal ones, but not about this.
+    first = (size > 0.5 * size.max(axis=0)).argmax(axis=0)
+    signs = np.sign(axes[first, np.arange(axes.shape[1])])
+    return np.asarray(axes * np.where(signs == 0, 1.0, signs))
+
+
+def _axes(table: Matrix, center: FloatArray) -> FloatArray:
+    p = table.shape[1]
+    if p <= _FEW_COLUMNS:
+        vectors = eigh(_scatter(table, center), subset_by_index=[p - 2, p - 1])[1]
+        return np.asarray(vectors[:, ::-1])
+
+    def multiply(v: FloatArray) -> FloatArray:
+        v = np.ravel(v)
+        u = np.asarray(table @ v).ravel() - center @ v
+        return np.asarray(table.T @ u).ravel() - center * u.sum()
+
+    operator = LinearOperator((p, p), matvec=multiply, dtype=np.float64)
+    start = np.random.default_rng(5).uniform(0.5, 1.0, p)
+    values, vectors = eigsh(operator, 2, v0=start, which="LA", tol=1e-4)
+    return np.asarray(vectors[:, np.argsort(-values)])
+
+
+def _scatter(table: Matrix, center: FloatArray) -> FloatArray:
+    """Sums of products of the centred columns, in blocks of rows."""
+    p = table.shape[1]
+    total = np.zeros((p, p))
+    for rows in row_blocks(table.shape):
+        piece = table[rows]
+        block = (piece.toarray() if is_sparse(piece) else piece) - center
+        total += block.T @ block
+    return total
+
+
+# Radius of the disc over which objects with the same memberships are spread, in distances of
+# neighbouring clusters.
+_DISC = 0.28
+_GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
+
+
+def membership_map(memberships: FloatArray) -> FloatArray:
+    """Points of the objects, (n, 2): means of the clusters' places, weighted by memberships.
+
+    Clusters that share objects are neighbours on the circle. Objects of one cluster would lie on
+    one another; they are spread over a disc, like the seeds of a sunflower, the most certain ones
+    at its centre.
+    """
+    n, k = memberships.shape
+    anchors, disc = cluster_places(memberships)
+    labels, certainty = memberships.argmax(axis=1), memberships.max(axis=1)
+    order = np.lexsort((-certainty, labels))
+    sizes = np.bincount(labels, minlength=k)
+    rank = np.empty(n)
+    rank[order] = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    radius = disc * np.sqrt((rank + 0.5) / sizes.max())
+    turn = rank * _GOLDEN_ANGLE
+    seeds = radius[:, None] * np.column_stack([np.cos(turn), np.sin(turn)])
+    return np.asarray(memberships @ anchors + seeds, dtype=np.float64)
+
+
+def cluster_places(memberships: FloatArray) -> tuple[FloatArray, float]:
+    """Places of the clusters on a circle of radius 1, (k, 2), and the radius of a disc for each."""
+    k = memberships.shape[1]
+    anchors = np.zeros((k, 2))
+    if k == 1:
+        return anchors, _DISC
+    angles = 2 * np.pi * np.arange(k) / k + np.pi / 2
+    anchors[_round_trip(memberships)] = np.column_stack([np.cos(angles), np.sin(angles)])
+    return anchors, _DISC * 2 * np.sin(np.pi / k)
+
+
+def _round_trip(memberships: FloatArray) -> IntArray:
+    """Clusters in an order in which each is followed by the one it shares most with."""
+    shared = np.asarray(memberships.T @ memberships, dtype=np.float64)
+    np.fill_diagonal(shared, -1.0)
+    trip = [int(shared.max(axis=1).argmax())]
+    left = set(range(len(shared))) - set(trip)
+    while left:
+        following = max(sorted(left), key=lambda c: shared[trip[-1], c])
+        trip.append(following)
+        left.remove(following)
+    return np.array(trip)
+
+
+# Steps of small and of large graphs, which take longer.
+_STEPS, _FEWER_STEPS, _LARGE = 200, 80, 4000
+_SEED = 20150125
+# Others that each object keeps away from in a step.
+_OTHERS = 5
+# Radius of the circle on which the clusters begin; a link's usual length is one.
+_RADIUS = 8.0
+# No force moves an object farther than this in a step.
+_FARTHEST = 4.0
+# Links of an object that count in a dense matrix.
+_MOST_LINKS = 15
+# Eigenvectors beyond the number of clusters, which describe what lies inside of them.
+_INNER_VECTORS = 6
+
+
+def graph_map(A: Matrix, memberships: FloatArray) -> FloatArray:
+    """Points of the objects, (n, 2), from their links.
+
+    Clusters begin on a circle, their objects where eigenvectors of the graph put them. Then each
+    object moves in small steps towards those it is linked to, and away from a few others drawn at
+    random, with forces that fade with the distance (those of L. McInnes et al., 2018, UMAP, with
+    a = b = 1).
+    """
+    n = len(memberships)
+    ties = _links(A)
+    if n < 3 or ties.nnz == 0:
+        return membership_map(memberships)
+    points = _RADIUS * _start(ties, memberships)
+    P = _shares(ties)
+    rows = np.repeat(np.arange(n), np.diff(P.indptr))
+    rng = np.random.default_rng(_SEED)
+    n_steps = _STEPS if n <= _LARGE else _FEWER_STEPS
+    for step in range(n_steps):
+        apart = points[P.indices] - points[rows]
+        weight = 2.0 * P.data / (1.0 + np.einsum("ij,ij->i", apart, apart))
+        force = np.zeros((n, 2))
+        for axis in (0, 1):
+            force[:, axis] = np.bincount(rows, weight * apart[:, axis], n)
+        for other in rng.integers(n, size=(_OTHERS, n)):
+            force += _push(points - points[other])
+        points += (1.0 - step / n_steps) * np.clip(force, -_FARTHEST, _FARTHEST)
+    return np.asarray(points - points.mean(axis=0))
+
+
+def _push(away: FloatArray) -> FloatArray:
+    square = np.einsum("ij,ij->i", away, away)
+    strength = 2.0 / ((0.01 + square) * (1.0 + square))
+    return np.clip(strength[:, None] * away, -_FARTHEST, _FARTHEST)
+
+
+def _start(ties: sp.csr_array, memberships: FloatArray) -> FloatArray:
+    """The clusters' places and, around them, their objects as the graph's eigenvectors see them."""
+    n, k = memberships.shape
+    with threadpool_limits(limits=1):
+        wanted = min(k + _INNER_VECTORS, n - 1)
+        _, V = leading_eigenvectors(normalize(ties, "degree").matrix, wanted)
+    degrees = np.asarray(ties.sum(axis=1)).ravel()
+    root = np.sqrt(np.where(degrees > 0, degrees, 1.0))
+    walk = np.asarray(V, dtype=np.float64) / root[:, None]
+    anchors, radius = cluster_places(memberships)
+    labels = memberships.argmax(axis=1)
+    points = np.asarray(memberships @ anchors, dtype=np.float64)
+    for cluster in np.unique(labels):
+        members = np.flatnonzero(labels == cluster)
+        inside = principal_components(walk[members])
+        # Ranks keep a few outliers from pressing all others together.
+        for axis in range(2 if len(members) > 1 else 0):
+            rank = np.argsort(np.argsort(inside[:, axis], kind="stable"), kind="stable")
+            share = np.sqrt(len(members) * k / n)
+            points[members, axis] += radius * share * (2.0 * rank / (len(members) - 1) - 1.0)
+    return points
+
+
+def _links(A: Matrix) -> sp.csr_array:
+    """Strengths of links; of a dense matrix the strongest ones of each object."""
+    ties = without_diagonal(A)
+    if not sp.issparse(ties):
+        ties = _strongest(ties)
+    ties = sp.csr_array(abs(ties), dtype=np.float64)
+    ties.eliminate_zeros()
+    return ties
+
+
+def _shares(ties: sp.csr_array) -> sp.csr_array:
+    """Links as shares of each object's."""
+    sums = np.asarray(ties.sum(axis=1)).ravel()
+    share = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
+    return sp.csr_array(sp.diags_array(share) @ ties)
+
+
+def _strongest(A: FloatArray) -> sp.csr_array:
+    n = len(A)
+    count = min(_MOST_LINKS, n)
+    columns = np.argpartition(-A, count - 1, axis=1)[:, :count]
+    values = np.maximum(np.take_along_axis(A, columns, axis=1), 0.0)
+    rows = np.repeat(np.arange(n), count)
+    half = sp.csr_array((values.ravel(), (rows, columns.ravel())), shape=(n, n))
+    return sp.csr_array(half.maximum(half.T))
+
+
+# The links of more objects than this take too long for a picture; their memberships do not.
+_LARGEST_GRAPH = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Points of the objects and the names of the two axes, None where they mean nothing."""
+
+    points: FloatArray
+    axes: tuple[str, str] | None
+    note: str
+
+
+def embedding(model: Any, X: Any = None) -> FloatArray:
+    """Place the objects on a map of two dimensions.
+
+    A table of two columns is its own map. Of a table with more columns, the two directions of
+    largest variance are taken, after the same standardization as the model's. Without a table,
+    the objects are placed by the links of the model's graph, linked ones near each other; and
+    where there is none, as for stored results, or more than 20,000 objects, by their memberships:
+    clusters on a circle, objects between the clusters they share in.
+
+    Parameters
+    ----------
+    model : fitted model, result or array of shape (n, k)
+        Memberships of the objects.
+    X : table of shape (n, p), optional
+        Features of the objects. Not needed for graphs and precomputed matrices.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        Float64. The same for every call.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.figures import embedding
+    >>> memberships = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
+    >>> table = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]])
+    >>> embedding(memberships, table).round(2).tolist()
+    [[-3.74, 0.0], [0.0, 0.0], [3.74, 0.0]]
+    """
+    return place(model, X).points
+
+
+def place(model: Any, X: Any = None) -> Placement:
+    """Points, axes and how they came about."""
+    shown = read_shown(model)
+    table, columns = _table_of(model, X)
+    if table is not None:
+        if table.shape[0] != shown.n_objects:
+            raise ValueError(
+                f"X has {table.shape[0]} rows but the model has {shown.n_objects} objects; pass "
+                "the table that the model was fitted to."
+            )
+        return _place_table(model, table, columns)
+    A = getattr(model, "affinity_matrix_", None)
+    if A is not None and A.shape[0] <= _LARGEST_GRAPH:
+        return Placement(graph_map(A, shown.memberships), None, "placed by links")
+    return Placement(membership_map(shown.memberships), None, "placed by memberships")
+
+
+def _table_of(model: Any, X: Any) -> tuple[Matrix | None, list[str] | None]:
+    """The features in X, if X holds any, and the names of its columns, if these have any."""
+    if X is None:
+        return None, None
+    given = read_input(X)
+    square = (
+        len(getattr(given.data, "shape", ())) == 2 and given.data.shape[0] == given.data.shape[1]
+    )
+    precomputed = "precomputed" in (
+        getattr(model, "affinity", None),
+        getattr(model, "metric", None),
+    )
+    if given.kind == "graph" or (precomputed and square):
+        return None, None
+    columns = getattr(X, "columns", None)
+    table = given.data if is_sparse(given.data) else np.asarray(given.data)
+    if table.ndim != 2:
+        raise ValueError(f"X must be a table with one row an object, got shape {table.shape}.")
+    if not is_sparse(table):
+        table = np.asarray(table, dtype=np.float64)
+    if not np.isfinite(table.data if is_sparse(table) else table).all():
+        raise ValueError("X has missing or infinite values; fill them as for the fit.")
+    return table, None if columns is None else [str(name) for name in columns]
+
+
+def _place_table(model: Any, table: Matrix, columns: list[str] | None) -> Placement:
+    width = table.shape[1]
+    names = columns if columns is not None else [f"column {i}" for i in range(width)]
+    if width == 2:
+        dense = table.toarray() if is_sparse(table) else table
+        return Placement(np.array(dense, dtype=np.float64), (names[0], names[1]), "")
+    if width == 1:
+        # Points of one line are spread out evenly across it; the second axis has no meaning.
+        dense = table.toarray() if is_sparse(table) else table
+        spread = (np.arange(len(dense)) * 0.6180339887498949) % 1.0
+        return Placement(np.column_stack([dense[:, 0], spread]), (names[0], "spread"), "")
+    standardizer = getattr(model, "_standardizer", None)
+    if standardizer is not None and len(np.atleast_1d(standardizer.center)) == width:
+        table = standardizer.apply(table)
+    points = principal_components(table)
+    axes = ("first principal component", "second principal component")
+    return Placement(points, axes, f"placed by {width:,} columns")

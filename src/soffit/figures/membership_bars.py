@@ -1,0 +1,130 @@
+"""Memberships of a few objects as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from soffit._typing import IntArray
+from soffit.figures._model import Shown, read_shown
+from soffit.figures.style import colour, new_figure, pattern, text_on
+from soffit.figures.text import part_shown
+
+# More bars than this are no longer read one by one.
+_MOST = 100
+# A part of a bar carries the name of its cluster if it is at least this wide.
+_WIDE = 0.07
+
+
+def membership_bars(
+    model: Any, objects: Iterable[Any], *, ids: Any = None, title: str | None = None
+) -> Any:
+    """Show the memberships of selected objects, one bar an object.
+
+    Parameters
+    ----------
+    model : fitted model, result or array of shape (n, k)
+        Memberships of the objects.
+    objects : sequence of int or str
+        The objects, by number, or by name where they have names. The first 100 are shown.
+    ids : array of shape (n,), optional
+        Names of all objects. By default those the model or the result knows.
+    title : str, optional
+        Another title.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One trace a cluster.
+
+    Examples
+    --------
+    >>> from soffit.figures import membership_bars
+    >>> figure = membership_bars([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], ["b", "c"], ids=list("abc"))
+    >>> [trace.x.tolist() for trace in figure.data]
+    [[0.6, 0.2], [0.4, 0.8]]
+    """
+    shown = read_shown(model, ids)
+    asked = _numbers(shown, list(objects))
+    chosen = asked[:_MOST]
+    figure = new_figure(
+        title or "Memberships of selected objects",
+        part_shown(len(chosen), len(asked), "selected objects"),
+        height=150 + 30 * max(len(chosen), 3),
+        barmode="stack",
+        bargap=0.25,
+        legend_title_text="cluster",
+        legend_traceorder="normal",
+    )
+    rows = shown.memberships[chosen]
+    for cluster in np.flatnonzero(rows.max(axis=0) > 0).tolist():
+        figure.add_trace(_bars(shown, cluster, rows[:, cluster], chosen))
+    # Positions, not names: two objects may have the same one.
+    figure.update_yaxes(
+        tickvals=list(range(len(chosen))),
+        ticktext=[shown.name_of(obj) for obj in chosen.tolist()],
+        autorange="reversed",
+        showgrid=False,
+        tickcolor="#ffffff",
+    )
+    figure.update_xaxes(range=[0, 1], title_text="membership")
+    return figure
+
+
+def _bars(shown: Shown, cluster: int, shares: Any, chosen: IntArray) -> Any:
+    import plotly.graph_objects as go
+
+    name = shown.cluster_names[cluster]
+    return go.Bar(
+        x=shares,
+        y=np.arange(len(chosen)),
+        orientation="h",
+        name=name,
+        marker={
+            "color": colour(cluster),
+            "pattern": {"shape": pattern(cluster), "fillmode": "overlay", "fgcolor": "#ffffff"},
+            "line": {"color": "#ffffff", "width": 1},
+        },
+        text=[name if share >= _WIDE else "" for share in shares],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        textfont={"color": text_on(cluster), "size": 12},
+        hovertext=[_hover(shown, obj, name) for obj in chosen.tolist()],
+        hovertemplate="%{hovertext}<br>membership %{x:.3f}<extra></extra>",
+    )
+
+
+def _hover(shown: Shown, obj: int, name: str) -> str:
+    certainty, entropy = shown.certainty[obj], shown.entropy[obj]
+    head = f"<b>{shown.name_of(obj)}</b><br>certainty {certainty:.2f}, entropy {entropy:.2f} nats"
+    return f"{head}<br>cluster {name}"
+
+
+def _numbers(shown: Shown, objects: list[Any]) -> IntArray:
+    """Numbers of the objects asked for, by number or by name."""
+    if not objects:
+        raise ValueError("objects is empty; name at least one object.")
+    place: dict[str, int] = {}
+    if shown.ids is not None and not all(isinstance(obj, Integral) for obj in objects):
+        # Of several objects with one name the first is meant.
+        for number, name in reversed(list(enumerate(shown.ids.tolist()))):
+            place[str(name)] = number
+    return np.array([_number(shown, obj, place) for obj in objects], dtype=np.int64)
+
+
+def _number(shown: Shown, obj: Any, place: dict[str, int]) -> int:
+    if isinstance(obj, Integral) and not isinstance(obj, bool):
+        number = int(obj)
+        if not 0 <= number < shown.n_objects:
+            raise ValueError(f"objects must be from 0 to {shown.n_objects - 1}, got {obj!r}.")
+        return number
+    if str(obj) not in place:
+        raise ValueError(
+            f"objects holds {obj!r}, which is neither a number nor the name of an object. Pass "
+            "object numbers from 0, or names that are in ids."
+        )
+    return place[str(obj)]

@@ -1,0 +1,185 @@
+"""The look of all figures: colours, symbols, fonts and the room around the data."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from soffit.figures.text import escaped
+
+# Ten colours that stay apart for colour-blind readers (M. Petroff, 2021, arXiv:2107.02270).
+PALETTE = (
+    "#3f90da",
+    "#ffa90e",
+    "#bd1f01",
+    "#94a4a2",
+    "#832db6",
+    "#a96b59",
+    "#e76300",
+    "#b9ac70",
+    "#717581",
+    "#92dadd",
+)
+# The second ten clusters have these colours darker, the third ten lighter. Each turn has its own
+# symbol; from the fourth turn on colours repeat, and bars have patterns.
+_SHADES = ((0.0, 0.0), (0.0, 0.42), (0.5, 0.0))
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "x", "star", "hexagon", "cross")
+PATTERNS = ("", "/", "x", ".", "\\", "-", "|", "+")
+INK = "#222222"
+GREY = "#6b7280"
+FAINT = "#e5e7eb"
+ACCENT = "#bd1f01"
+# From no to most doubt: lightness falls steadily, so that it reads without any hue, too.
+DOUBT = ((0.0, "#dfe5ec"), (0.35, "#8fbbe3"), (0.65, "#6a51a3"), (1.0, "#2d0b4e"))
+SHARE = ((0.0, "#f7f9fb"), (0.5, "#7fb2e2"), (1.0, "#0b3c6f"))
+DIFFERENCE = (
+    (0.0, "#8c3b00"),
+    (0.25, "#f0a35e"),
+    (0.5, "#f8f8f8"),
+    (0.75, "#6fa8dc"),
+    (1.0, "#0b3c6f"),
+)
+_FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+
+
+def colour(cluster: int) -> str:
+    """Colour of a cluster; thirty of them differ."""
+    turn, place = divmod(cluster, len(PALETTE))
+    white, black = _SHADES[turn % len(_SHADES)]
+    parts = [(part + white * (255 - part)) * (1 - black) for part in _parts(PALETTE[place])]
+    return "#{:02x}{:02x}{:02x}".format(*(round(part) for part in parts))
+
+
+def symbol(cluster: int) -> str:
+    """Symbol of a cluster's points: another one for each turn through the colours."""
+    return SYMBOLS[cluster // len(PALETTE) % len(SYMBOLS)]
+
+
+def pattern(cluster: int) -> str:
+    """Pattern of a cluster's bars: another one for each turn through all shades of the colours."""
+    return PATTERNS[cluster // (len(PALETTE) * len(_SHADES)) % len(PATTERNS)]
+
+
+def text_on(cluster: int) -> str:
+    """Colour of text that is readable on a cluster's colour."""
+    red, green, blue = _parts(colour(cluster))
+    return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 150 else "#ffffff"
+
+
+def faded(cluster: int, share: float) -> str:
+    """Colour of a cluster mixed with white: 1 is the colour itself, 0 is white."""
+    return blend(colour(cluster), share)
+
+
+def blend(hexadecimal: str, share: float) -> str:
+    """A colour mixed with white."""
+    strength = min(max(share, 0.0), 1.0)
+    mixed = (round(255 + strength * (part - 255)) for part in _parts(hexadecimal))
+    return "rgb({},{},{})".format(*mixed)
+
+
+def see_through(hexadecimal: str, opacity: float) -> str:
+    """A colour that lets what is below it shine through."""
+    red, green, blue = _parts(hexadecimal)
+    return f"rgba({red},{green},{blue},{opacity:.2f})"
+
+
+def _parts(hexadecimal: str) -> tuple[int, int, int]:
+    red, green, blue = (int(hexadecimal[i : i + 2], 16) for i in (1, 3, 5))
+    return red, green, blue
+
+
+def scale(stops: tuple[tuple[float, str], ...]) -> list[list[Any]]:
+    """A colour scale as Plotly takes it."""
+    return [list(stop) for stop in stops]
+
+
+@cache
+def template() -> Any:
+    """The template of all figures."""
+    import plotly.graph_objects as go
+
+    axis = {
+        "gridcolor": "#edeff2",
+        "linecolor": "#c3c8d0",
+        "showline": True,
+        "zeroline": False,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": "#c3c8d0",
+        "title": {"font": {"size": 13, "color": INK}, "standoff": 10},
+        "tickfont": {"size": 12, "color": GREY},
+        "automargin": True,
+    }
+    layout = go.Layout(
+        font={"family": _FONT, "size": 13, "color": INK},
+        title={
+            "x": 0.0,
+            "xref": "paper",
+            "xanchor": "left",
+            "yref": "container",
+            "yanchor": "top",
+            "font": {"size": 18, "color": INK, "weight": 600},
+            "subtitle": {"font": {"size": 13, "color": GREY, "weight": 400}},
+        },
+        paper_bgcolor="#ffffff",
+        plot_bgcolor="#ffffff",
+        colorway=list(PALETTE),
+        margin={"l": 64, "r": 24, "t": 84, "b": 56},
+        xaxis=axis,
+        yaxis=axis,
+        hovermode="closest",
+        hoverlabel={
+            "bgcolor": "#ffffff",
+            "bordercolor": "#c3c8d0",
+            "font": {"family": _FONT, "size": 12, "color": INK},
+            "align": "left",
+        },
+        legend={
+            "x": 1.02,
+            "xanchor": "left",
+            "y": 1.0,
+            "yanchor": "top",
+            "bgcolor": "rgba(255,255,255,0)",
+            "itemsizing": "constant",
+            "font": {"size": 12},
+            "title": {"font": {"size": 12, "color": GREY}},
+        },
+        coloraxis={"colorbar": colour_bar()},
+        modebar={"bgcolor": "rgba(255,255,255,0)", "color": "#b8bec8", "activecolor": GREY},
+    )
+    return go.layout.Template(layout=layout)
+
+
+def colour_bar(title: str = "") -> dict[str, Any]:
+    """A slim colour bar with a title above it."""
+    return {
+        "title": {"text": title, "font": {"size": 12, "color": GREY}},
+        "thickness": 12,
+        "outlinewidth": 0,
+        "tickfont": {"size": 11, "color": GREY},
+        "len": 0.9,
+    }
+
+
+def new_figure(title: str, notes: list[str], *, height: int = 520, **layout: Any) -> Any:
+    """An empty figure with the title, the notes below it, and the common look.
+
+    The title is plain text: whatever looks like markup in it is shown as it is.
+    """
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    dress(figure, title, notes, height=height, **layout)
+    return figure
+
+
+def dress(figure: Any, title: str, notes: list[str], *, height: int = 520, **layout: Any) -> None:
+    """Give a figure the common look."""
+    heading: dict[str, Any] = {"text": escaped(title), "y": 1.0 - 18.0 / height}
+    if notes:
+        heading["subtitle"] = {"text": " · ".join(notes)}
+    # Titles of panels need a line of their own.
+    room = 52 + 26 * bool(notes) + 24 * bool(figure.layout.annotations)
+    layout = {"margin_t": room, **layout}
+    figure.update_layout(template=template(), title=heading, height=height, **layout)

@@ -1,0 +1,146 @@
+"""What a user passes to `fit` besides the objects: pairs, weights of pairs, labels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from soffit._typing import IntArray, Matrix
+from soffit.affinity import SideInformation
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The arguments of a `fit` that takes more than the objects, as given."""
+
+    must_link: Any = None
+    cannot_link: Any = None
+    pair_weight: Any = None
+    transitive: bool = False
+
+    def side_information(self, n: int, names: NDArray[Any] | None) -> SideInformation | None:
+        """The pairs, checked; None if there are none."""
+        side = SideInformation.of(
+            self.must_link, self.cannot_link, n, transitive=self.transitive, names=names
+        )
+        return side if side.n_pairs else None
+
+    def checked_pair_weight(self, n: int, dtype: np.dtype[np.floating]) -> Matrix | None:
+        """The weights as array or CSR in the given precision; None if there are none."""
+        if self.pair_weight is None:
+            return None
+        if sp.issparse(self.pair_weight):
+            weight: Any = sp.csr_array(self.pair_weight, dtype=dtype)
+            values = weight.data
+        else:
+            weight = values = np.asarray(self.pair_weight, dtype=dtype)
+        if weight.shape != (n, n):
+            raise ValueError(
+                f"pair_weight must have shape ({n}, {n}), one weight a pair, got {weight.shape}."
+            )
+        # Written so that NaN fails too.
+        wrong = ~((values >= 0) & (values < np.inf))
+        if wrong.any():
+            raise ValueError(
+                f"pair_weight must be finite and nonnegative, got {values[wrong][0]}. Use zero "
+                "for unknown pairs."
+            )
+        gap = abs(weight - weight.T).max()
+        if gap > 0:
+            raise ValueError(
+                "pair_weight must be symmetric: pairs have no direction. Pass "
+                "(pair_weight + pair_weight.T) / 2."
+            )
+        return weight
+
+
+UNLABELLED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class PartialLabels:
+    """The classes, and for every object the number of its class or -1.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (c,)
+        The known classes in ascending order.
+    codes : ndarray of shape (n,)
+        Positions in `classes`; -1 for unlabelled objects.
+    """
+
+    classes: NDArray[Any]
+    codes: IntArray
+
+    @classmethod
+    def of(cls, y: Any, n: int, owner: str) -> PartialLabels:
+        """Read the labels of n objects; `owner` starts the messages."""
+        if y is None:
+            raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
+        values = column_or_1d(np.asarray(y), warn=True)
+        if len(values) != n:
+            raise ValueError(
+                f"y must have one label per object, -1 for unlabelled ones: n_samples={n}, but y "
+                f"has {len(values)}."
+            )
+        labelled = np.flatnonzero(~_unknown(values))
+        if len(labelled) == 0:
+            raise ValueError(
+                "y has no labelled object: all its values are -1, None or NaN. Give at least one "
+                "object of each class its label."
+            )
+        known = _plain(values[labelled])
+        if known.dtype.kind == "f" and not np.isfinite(known).all():
+            raise ValueError(
+                "y contains infinity. Labels must be finite; -1 marks unlabelled ones."
+            )
+        check_classification_targets(known)
+        codes = np.full(n, UNLABELLED)
+        try:
+            classes, codes[labelled] = np.unique(known, return_inverse=True)
+        except TypeError as error:
+            raise ValueError(
+                "y mixes labels that cannot be ordered, such as numbers and text. Use one type."
+            ) from error
+        return cls(classes, codes)
+
+    @property
+    def labelled(self) -> IntArray:
+        """Numbers of the labelled objects."""
+        return np.flatnonzero(self.codes != UNLABELLED)
+
+
+def _unknown(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype.kind == "O":
+        return np.array([_is_unknown(value) for value in values], dtype=bool)
+    if values.dtype.kind in "US":
+        # What NumPy makes of a list such as ["a", -1].
+        return values == np.asarray("-1", dtype=values.dtype)
+    if values.dtype.kind == "f":
+        return (values == UNLABELLED) | np.isnan(values)
+    return np.asarray(values == UNLABELLED)
+
+
+def _is_unknown(value: Any) -> bool:
+    """None, NaN, the NA of pandas, -1 as a number or as text."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    if isinstance(value, Real) and math.isnan(value):
+        return True
+    return value in (UNLABELLED, "-1")
+
+
+def _plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Objects that are all numbers as an array of numbers; text stays as it is."""
+    if values.dtype.kind != "O":
+        return values
+    plain = np.array(values.tolist())
+    return plain if plain.dtype.kind in "biuf" else values

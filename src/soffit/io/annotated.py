@@ -1,0 +1,123 @@
+"""AnnData files: the neighbour graph if there is one, else principal components or counts."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit.inputs import read_input
+from soffit.io.data_error import DataError, check_names, need
+from soffit.io.limits import check_bytes
+from soffit.io.source import Source, text_array
+from soffit.io.table import check_unique
+
+
+def read_annotated(path: Path, kind: str = "auto", label: str | None = None) -> Source:
+    """An .h5ad file; `kind` "table" passes by its neighbour graph."""
+    anndata = need("anndata", "anndata", "Reading .h5ad files")
+    _check_size(path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            annotated = anndata.read_h5ad(path)
+            given = read_input(_without_graph(annotated) if kind == "table" else annotated)
+        except Exception as error:
+            # h5py and anndata raise exceptions of many kinds for files that are not sound.
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise DataError(
+                f"{path}: it cannot be read as AnnData ({reason}). Save it again with anndata."
+            ) from error
+    notes = [_plain(warning) for warning in caught if _concerns_data(warning)]
+    if kind == "graph" and given.kind != "graph":
+        raise DataError(
+            f'{path}: it has no neighbour graph in obsp["connectivities"]. Compute one (for '
+            "instance with scanpy.pp.neighbors), or pass --kind table."
+        )
+    data = given.data
+    names: tuple[str, ...] = ()
+    if given.kind == "table":
+        data, names = _table(path, annotated, data)
+    used = _used(annotated, given.kind)
+    notes.append(f"Clustered by {used}.")
+    return Source(
+        given.kind,
+        data,
+        columns=names,
+        ids=check_unique(path, "obs_names", [str(name) for name in annotated.obs_names]),
+        id_name=str(annotated.obs.index.name or "id"),
+        truth=_truth(path, annotated, label),
+        notes=tuple(notes),
+        origin=annotated,
+        path=str(path),
+    )
+
+
+def _without_graph(annotated: Any) -> Any:
+    """The same cells without the neighbour graph."""
+    bare = annotated.copy()
+    if "connectivities" in bare.obsp:
+        del bare.obsp["connectivities"]
+    return bare
+
+
+def _used(annotated: Any, kind: str) -> str:
+    if kind == "graph":
+        return 'the neighbour graph obsp["connectivities"]'
+    return 'obsm["X_pca"]' if "X_pca" in annotated.obsm else "X"
+
+
+def _table(path: Path, annotated: Any, data: Any) -> tuple[Any, tuple[str, ...]]:
+    if not sp.issparse(data):
+        data = np.asarray(data)
+    if data.dtype != np.float32:
+        data = data.astype(np.float64)
+    if data.ndim != 2 or 0 in data.shape:
+        raise DataError(f"{path}: its table is empty.")
+    values = data.data if sp.issparse(data) else data
+    if not np.isfinite(values).all():
+        raise DataError(f"{path}: its table has missing or infinite values. Fill them first.")
+    if "X_pca" in annotated.obsm:
+        return data, tuple(f"PC{number}" for number in range(1, data.shape[1] + 1))
+    return data, tuple(str(name) for name in annotated.var_names)
+
+
+def _truth(path: Path, annotated: Any, label: str | None) -> Any:
+    if label is None:
+        return None
+    check_names(path, [label], [str(name) for name in annotated.obs.columns], "--label")
+    column = annotated.obs[label]
+    known = column.notna().to_numpy()
+    return text_array([value if fine else None for value, fine in zip(column, known, strict=True)])
+
+
+def _check_size(path: Path) -> None:
+    """Compressed arrays may unpack to far more than the file: add up what they declare."""
+    h5py = need("h5py", "anndata", "Reading .h5ad files")
+    sizes = [0.0]
+
+    def add(_: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            sizes.append(float(item.nbytes))
+
+    try:
+        with h5py.File(path, "r") as file:
+            file.visititems(add)
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+        raise DataError(
+            f"{path}: it is damaged or was cut short ({error}). Copy or save the file again."
+        ) from error
+    check_bytes(path, sum(sizes), "reading it", "Keep only the parts that are needed.")
+
+
+def _concerns_data(warning: warnings.WarningMessage) -> bool:
+    return issubclass(warning.category, UserWarning) and not issubclass(
+        warning.category, FutureWarning
+    )
+
+
+def _plain(warning: warnings.WarningMessage) -> str:
+    return str(warning.message).strip()

@@ -1,0 +1,335 @@
+"""Files of NumPy and SciPy arrays."""
+
+from __future__ import annotations
+
+import math
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from soffit._threads import row_blocks
+from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit.io.columns import fill_gaps
+from soffit.io.data_error import DataError, check_names, listed, shown
+from soffit.io.limits import check_archive, check_bytes, table_dtype
+from soffit.io.source import Source, text_array
+from soffit.io.square_matrix import ask_if_square, checked_square
+from soffit.io.table import Choice, check_unique
+
+# All that NumPy and zipfile raise for files that are cut short, damaged or pickled.
+_READ_ERRORS = (
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    KeyError,
+    SyntaxError,
+    tokenize.TokenError,
+    RecursionError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,
+)
+# Version 3 is only written for records with names that are not ASCII, which are no tables.
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+
+
+def read_npy(path: Path) -> tuple[FloatArray, list[str]]:
+    """One array as a table of floats; a vector becomes a table of one column."""
+    try:
+        with path.open("rb") as file:
+            _check_header(path, file, path.stat().st_size)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except _READ_ERRORS as error:
+        raise _unsound(path, error) from error
+    return as_table(path, array)
+
+
+def read_npz(path: Path) -> dict[str, NDArray[Any]]:
+    """All arrays of an archive, checked before anything is unpacked."""
+    check_archive(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".npy")]
+            for name in names:
+                with archive.open(name) as member:
+                    _check_header(path, member, archive.getinfo(name).file_size, name)
+        if not names:
+            raise DataError(f"{path}: it holds no arrays. Save it with numpy.savez.")
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return {key: arrays[key] for key in arrays.files if f"{key}.npy" in names}
+    except _READ_ERRORS as error:
+        raise _unsound(path, error) from error
+
+
+def as_table(path: Path, array: NDArray[Any], name: str = "") -> tuple[FloatArray, list[str]]:
+    """A float array of two dimensions, in the precision that fits."""
+    title = f"the array {shown(name)}" if name else "the array"
+    if array.dtype.kind not in "biuf":
+        raise DataError(
+            f"{path}: {title} holds {_dtype_words(array.dtype)}, not real numbers. Save it as an "
+            "array of floats."
+        )
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or 0 in array.shape:
+        raise DataError(
+            f"{path}: {title} has the shape {array.shape}. It must have rows (objects) and columns "
+            "(features), and not be empty."
+        )
+    if array.dtype == np.float32 and not isinstance(array, np.memmap):
+        return array, []
+    dtype, notes = table_dtype(path, *array.shape)
+    if array.dtype in (np.float32, np.float16):
+        dtype, notes = np.float32, []
+    table = np.empty(array.shape, dtype=dtype)
+    for rows in row_blocks(array.shape):
+        table[rows] = array[rows]
+    return table, notes
+
+
+def sparse_table(path: Path, arrays: Mapping[str, NDArray[Any]]) -> sp.csr_array:
+    """A matrix saved by scipy.sparse.save_npz; its indices are checked."""
+    try:
+        shape = tuple(int(side) for side in arrays["shape"])
+        # A damaged shape must not make the conversion allocate row pointers without end.
+        check_bytes(path, 8.0 * max(shape, default=0), "its sparse matrix", "Check its shape.")
+        name = arrays["format"].item() if "format" in arrays else "csr"
+        kind = name.decode() if isinstance(name, bytes) else str(name)
+        if kind == "coo":
+            coords = (arrays["row"], arrays["col"])
+            matrix = sp.coo_array((arrays["data"], coords), shape=shape)
+        elif kind in ("csr", "csc"):
+            make = sp.csr_array if kind == "csr" else sp.csc_array
+            parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+            matrix = make(parts, shape=shape)
+            matrix.check_format(full_check=True)
+        else:
+            raise DataError(f"{path}: sparse format {shown(kind)} is not known. Save it as CSR.")
+    except _READ_ERRORS as error:
+        raise _unsound(path, error) from error
+    if matrix.dtype.kind not in "biuf" or len(shape) != 2 or 0 in shape:
+        raise DataError(f"{path}: the sparse matrix must hold real numbers, in rows and columns.")
+    table = sp.csr_array(matrix)
+    table.sum_duplicates()
+    if table.dtype != np.float32:
+        table = table.astype(np.float64)
+    if not np.isfinite(table.data).all():
+        raise DataError(f"{path}: the sparse matrix has missing or infinite values. Remove them.")
+    return table
+
+
+def _check_header(path: Path, file: Any, size: int, name: str = "") -> None:
+    """What an array declares must be plain numbers or text, and no more than the file holds."""
+    version = npy.read_magic(file)
+    if version not in _HEADERS:
+        raise DataError(
+            f"{path}: it holds records, or uses version {version[0]} of the .npy format. Save it "
+            "as an array of floats."
+        )
+    shape, _, dtype = _HEADERS[version](file)
+    title = f"the array {shown(name.removesuffix('.npy'))}" if name else "the array"
+    if dtype.hasobject:
+        raise DataError(
+            f"{path}: {title} holds Python objects, which can run code when they are loaded and "
+            "are never read. Save it as numbers: array.astype(float)."
+        )
+    declared = math.prod(shape) * max(dtype.itemsize, 1)
+    if declared > size:
+        raise DataError(
+            f"{path}: {title} declares {declared:,} bytes of data, but there are only {size:,}: "
+            "it is damaged or was cut short. Save the file again."
+        )
+
+
+def _dtype_words(dtype: np.dtype[Any]) -> str:
+    words = {"c": "complex numbers", "U": "text", "S": "text", "M": "dates", "m": "durations"}
+    return words.get(dtype.kind, f"values of type {dtype}")
+
+
+def _unsound(path: Path, error: BaseException) -> DataError:
+    if isinstance(error, DataError):
+        return error
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return DataError(
+        f"{path}: it is damaged or was cut short ({reason}). Copy or save the file again."
+    )
+
+
+def shapes(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Names and shapes of arrays, for messages."""
+    return listed((f"{key} {value.shape}" for key, value in arrays.items()), 8)
+
+
+def text_vector(
+    path: Path, arrays: Mapping[str, NDArray[Any]], names: Sequence[str], n: int
+) -> list[str] | None:
+    """The first of these vectors that the archive has, as text."""
+    name = next((name for name in names if name in arrays), None)
+    if name is None:
+        return None
+    if arrays[name].shape != (n,):
+        raise DataError(
+            f"{path}: the array {shown(name)} has the shape {arrays[name].shape}; it must have one "
+            f"entry for each of {n:,}."
+        )
+    return [v.decode() if isinstance(v, bytes) else str(v) for v in arrays[name].tolist()]
+
+
+_TABLE_NAMES = ("X", "data", "table", "arr_0")
+_ID_NAMES = ("ids", "id", "names")
+_COLUMN_NAMES = ("columns", "feature_names", "features")
+
+
+def source_from_npy(path: Path, kind: str, choice: Choice) -> Source:
+    """A single array."""
+    if choice.id is not None or choice.label is not None:
+        raise DataError(
+            f"{path}: an .npy file holds one array of numbers, so --id and --label have nothing to "
+            "name. Save an .npz file with the arrays X, ids and the labels."
+        )
+    array, notes = read_npy(path)
+    names = [f"column {number}" for number in range(1, array.shape[1] + 1)]
+    return matrix_source(path, array, kind, choice, names, notes=notes)
+
+
+def source_from_npz(path: Path, kind: str, choice: Choice) -> Source:
+    """An archive: a table X, a matrix of pairs, a sparse matrix, or edges."""
+    arrays = read_npz(path)
+    if "edges" in arrays and kind in ("auto", "graph"):
+        return _edge_source(path, arrays, choice)
+    notes: list[str] = []
+    data: Matrix
+    if "indptr" in arrays or "format" in arrays:
+        data = sparse_table(path, arrays)
+    else:
+        name, kind = _find_table(path, arrays, kind)
+        data, notes = as_table(path, arrays[name], name)
+    n, width = data.shape
+    given = text_vector(path, arrays, _COLUMN_NAMES, width)
+    names = given or [f"column {number}" for number in range(1, width + 1)]
+    ids = text_vector(path, arrays, _ID_NAMES if choice.id is None else (choice.id,), n)
+    if choice.id is not None:
+        check_names(path, [choice.id], list(arrays), "--id")
+    truth = None
+    if choice.label is not None:
+        check_names(path, [choice.label], list(arrays), "--label")
+        truth = text_vector(path, arrays, (choice.label,), n)
+    return matrix_source(path, data, kind, choice, names, ids=ids, truth=truth, notes=notes)
+
+
+def matrix_source(
+    path: Path,
+    data: Matrix,
+    kind: str,
+    choice: Choice,
+    names: list[str],
+    *,
+    ids: list[str] | None = None,
+    truth: list[str] | None = None,
+    notes: list[str] | None = None,
+) -> Source:
+    """A matrix of numbers as the kind that it is said to be."""
+    known = None if ids is None else check_unique(path, "ids", ids)
+    source = Source(
+        "table",
+        data,
+        ids=known,
+        truth=None if truth is None else text_array(truth),
+        notes=tuple(notes or ()),
+        path=str(path),
+    )
+    if kind in ("distances", "similarities", "graph"):
+        stored = sp.csr_array(data) if kind == "graph" else data
+        checked = checked_square(path, stored, kind, known)  # type: ignore[arg-type]
+        return replace(source, kind=kind, data=checked)  # type: ignore[arg-type]
+    if kind == "auto":
+        ask_if_square(path, data, names, known)
+    return _table(path, source, data, choice, names)
+
+
+def _table(path: Path, source: Source, data: Matrix, choice: Choice, names: list[str]) -> Source:
+    check_names(path, list(choice.columns or ()), names, "--columns")
+    check_names(path, list(choice.drop or ()), names, "--drop")
+    dropped = set(choice.drop or ())
+    wanted = [name for name in choice.columns or names if name not in dropped]
+    if not wanted:
+        raise DataError(f"{path}: --drop leaves no column. Keep at least one.")
+    if wanted != names:
+        place = {name: position for position, name in enumerate(names)}
+        data = data[:, [place[name] for name in wanted]]
+    source = replace(source, data=data, columns=tuple(wanted))
+    if is_sparse(data):
+        return source
+    filled, kept, said = fill_gaps(path, data, wanted, choice.impute)
+    source = replace(source, data=filled, notes=(*source.notes, *said))
+    if kept is None:
+        return source
+    ids = text_array(range(len(data))) if source.ids is None else source.ids
+    truth = None if source.truth is None else source.truth[kept]
+    return replace(source, ids=ids[kept], truth=truth)
+
+
+def _find_table(path: Path, arrays: Mapping[str, NDArray[Any]], kind: str) -> tuple[str, str]:
+    """Which array is meant; a name that says what it holds settles the kind."""
+    if kind == "auto":
+        for name in ("distances", "similarities"):
+            if name in arrays and not any(other in arrays for other in _TABLE_NAMES):
+                return name, name
+    elif kind in arrays:
+        return kind, kind
+    preferred = next((name for name in _TABLE_NAMES if name in arrays), None)
+    if preferred is not None:
+        return preferred, kind
+    tables = [key for key, value in arrays.items() if value.ndim == 2]
+    if len(tables) != 1:
+        what = "no table" if not tables else f"several tables ({listed(map(shown, tables))})"
+        raise DataError(
+            f"{path}: it holds {what}; its arrays are {shapes(arrays)}. Save the table under the "
+            "name X."
+        )
+    return tables[0], kind
+
+
+def _edge_source(path: Path, arrays: Mapping[str, NDArray[Any]], choice: Choice) -> Source:
+    """Edges as pairs of node numbers, each undirected edge listed once."""
+    edges = arrays["edges"]
+    if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu" or not len(edges):
+        raise DataError(
+            f"{path}: edges must be pairs of whole numbers, but have the shape {edges.shape} and "
+            f"the type {edges.dtype}."
+        )
+    weights = _edge_weights(path, arrays, len(edges))
+    highest = int(edges.max())
+    n = int(arrays["n"]) if arrays.get("n", np.zeros(2)).ndim == 0 else highest + 1
+    if int(edges.min()) < 0 or highest >= n:
+        raise DataError(f"{path}: edges name nodes outside 0 ... {n - 1}. Number them from 0.")
+    names = _ID_NAMES if choice.id is None else (choice.id,)
+    ids = text_vector(path, arrays, names, n)
+    truth = None if choice.label is None else text_vector(path, arrays, (choice.label,), n)
+    # Node numbers may be large although there are few: that many row pointers must fit.
+    check_bytes(path, 16.0 * n, f"a graph of {n:,} nodes", "Number the nodes from 0 without gaps.")
+    one_way = sp.csr_array((weights, (edges[:, 0], edges[:, 1])), shape=(n, n))
+    loops = sp.diags_array(one_way.diagonal(), format="csr")
+    both = sp.csr_array(one_way + one_way.T - loops)
+    return matrix_source(path, both, "graph", choice, [], ids=ids, truth=truth)
+
+
+def _edge_weights(path: Path, arrays: Mapping[str, NDArray[Any]], n_edges: int) -> FloatArray:
+    weights = arrays.get("weights", np.ones(n_edges))
+    if weights.shape != (n_edges,) or weights.dtype.kind not in "biuf":
+        raise DataError(
+            f"{path}: weights must be one number for each of {n_edges:,} edges, but have the shape "
+            f"{weights.shape} and the type {weights.dtype}."
+        )
+    return weights.astype(np.float64)

@@ -1,0 +1,256 @@
+"""Columns of text and missing values as numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from soffit._threads import row_blocks
+from soffit._typing import FloatArray
+from soffit.io.data_error import DataError, counted, listed, shown
+from soffit.io.limits import check_bytes
+from soffit.io.tabular import Category
+
+Impute = Literal["median", "mean", "drop"]
+
+
+def empty_columns(X: FloatArray) -> NDArray[np.bool_]:
+    """Which columns have no value at all."""
+    empty = np.ones(X.shape[1], dtype=bool)
+    for rows in row_blocks(X.shape):
+        empty &= np.isnan(X[rows]).all(axis=0)
+        if not empty.any():
+            break
+    return empty
+
+
+def constant_columns(X: FloatArray) -> NDArray[np.bool_]:
+    """Which columns have the same value in every row."""
+    constant = np.ones(X.shape[1], dtype=bool)
+    for rows in row_blocks(X.shape):
+        constant &= (X[rows] == X[0]).all(axis=0)
+        if not constant.any():
+            break
+    return constant
+
+
+def fill_gaps(
+    path: Path, X: FloatArray, names: Sequence[str], impute: Impute | None
+) -> tuple[FloatArray, NDArray[np.intp] | None, list[str]]:
+    """A table without gaps, the rows kept if some were dropped, and what to say about it.
+
+    Columns that come from one column of the file have its name. X itself is filled where values are
+    missing: it was made for this table.
+    """
+    missing, infinite = _counts(X)
+    if not (missing.any() or infinite.any()):
+        return X, None, []
+    if impute is None:
+        raise DataError(_refusal(path, len(X), names, missing, infinite))
+    _blank_infinities(X)
+    notes = []
+    if infinite.any():
+        notes.append(f"Infinite values count as missing, in {_by_column(names, infinite)}.")
+    gaps = missing + infinite
+    if impute == "drop":
+        kept = np.concatenate(
+            [np.flatnonzero(np.isfinite(X[r]).all(axis=1)) + r.start for r in row_blocks(X.shape)]
+        )
+        if not len(kept):
+            raise DataError(
+                f"{path}: every row has a missing value. Fill the gaps (--impute median), or leave "
+                f"out the columns that cause them: {_by_column(names, gaps)}."
+            )
+        dropped = counted(len(X) - len(kept), "row")
+        notes.append(f"Left out {dropped} with missing values, in {_by_column(names, gaps)}.")
+        return X[kept], kept, notes
+    middle = np.nanmedian if impute == "median" else np.nanmean
+    for position in np.flatnonzero(gaps):
+        column = X[:, position]
+        column[np.isnan(column)] = middle(column)
+    notes.append(f"Missing values were set to the {impute} in {_by_column(names, gaps)}.")
+    return X, None, notes
+
+
+def _counts(X: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    missing = np.zeros(X.shape[1], dtype=np.intp)
+    infinite = np.zeros(X.shape[1], dtype=np.intp)
+    for rows in row_blocks(X.shape):
+        # One pass in the usual case: a sum is finite only if all of its terms are.
+        with np.errstate(invalid="ignore", over="ignore"):
+            if np.isfinite(X[rows].sum()):
+                continue
+        missing += np.isnan(X[rows]).sum(axis=0)
+        infinite += np.isinf(X[rows]).sum(axis=0)
+    return missing, infinite
+
+
+def _blank_infinities(X: FloatArray) -> None:
+    for rows in row_blocks(X.shape):
+        block = X[rows]
+        block[np.isinf(block)] = np.nan
+
+
+def _refusal(
+    path: Path,
+    n_rows: int,
+    names: Sequence[str],
+    missing: NDArray[np.intp],
+    infinite: NDArray[np.intp],
+) -> str:
+    parts = []
+    if missing.any():
+        parts.append(f"values are missing in {_by_column(names, missing)}")
+    if infinite.any():
+        parts.append(f"values are infinite in {_by_column(names, infinite)}")
+    worst = names[int(np.argmax(missing + infinite))]
+    return (
+        f"{path}: {' and '.join(parts)}, of {counted(n_rows, 'row')}. Fill the gaps with --impute "
+        f"median (or mean), leave out these rows with --impute drop, or the column with --drop "
+        f"{worst!r}."
+    )
+
+
+def _by_column(names: Sequence[str], counts: NDArray[np.intp]) -> str:
+    by_name = {names[position]: counts[position] for position in np.flatnonzero(counts).tolist()}
+    return listed(f"{shown(name)} ({count:,})" for name, count in by_name.items())
+
+
+TextRule = Literal["auto", "onehot", "drop"]
+# More distinct values than this are names or sentences, not categories.
+_FEW = 20
+_MOST = 1000
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}([.,' ]\d{3})+([.,]\d+)?")
+
+
+def most_values(text: TextRule) -> int:
+    """Distinct values up to which a column is worth following."""
+    return _MOST if text == "onehot" else _FEW
+
+
+def split_categories(
+    path: Path,
+    categories: Mapping[str, Category],
+    n_rows: int,
+    text: TextRule,
+    *,
+    named: bool = True,
+) -> tuple[dict[str, Category], list[str]]:
+    """Columns to encode, and why the others are left out; `named` if the objects have names."""
+    chosen: dict[str, Category] = {}
+    many: list[str] = []
+    notes: list[str] = []
+    for name, category in categories.items():
+        values = list(category.values)
+        if text == "onehot" and category.parts is None:
+            raise DataError(
+                f"{path}: column {shown(name)} has more than {_MOST:,} distinct values, too many "
+                f"to give each a column of its own. Leave it out with --drop {name!r}."
+            )
+        if text == "auto" and values and all(map(_DATE.fullmatch, values[:_FEW])):
+            notes.append(f"Left out {shown(name)}: it holds dates. Use numbers instead of them.")
+        elif text == "auto" and values and all(map(_THOUSANDS.fullmatch, values[:_FEW])):
+            notes.append(
+                f"Left out {shown(name)}: it looks like numbers with a separator of thousands "
+                f"({shown(values[0])}), which is not guessed. Remove the separator to use them."
+            )
+        elif not values:
+            notes.append(f"Left out {shown(name)}: it has no values.")
+        elif text == "onehot" or (
+            category.parts is not None and len(values) <= max(2, n_rows // 2) < n_rows
+        ):
+            chosen[name] = category
+        else:
+            many.append(name)
+    if many:
+        which = "it names" if len(many) == 1 else "one of them names"
+        notes.append(
+            f"Left out {listed(map(shown, many))}: text with too many distinct values to be "
+            "categories." + ("" if named else f" If {which} the objects, pass --id {many[0]!r}.")
+        )
+    return chosen, notes
+
+
+def sources(names: Sequence[str], chosen: Mapping[str, Category]) -> list[str]:
+    """The column of the file that each column of the table comes from."""
+    encoded = {f"{name}={value}": name for name, item in chosen.items() for value in item.values}
+    return [encoded.get(name, name) for name in names]
+
+
+def encode_note(chosen: Mapping[str, Category]) -> list[str]:
+    """What to say about the columns that were encoded."""
+    if not chosen:
+        return []
+    some = listed(
+        f"{shown(name)} ({counted(len(item.values), 'value')})" for name, item in chosen.items()
+    )
+    return [f"Text became one column of 0 and 1 for each value: {some}."]
+
+
+def assemble(
+    path: Path,
+    order: Sequence[str],
+    numbers: FloatArray,
+    number_names: Sequence[str],
+    chosen: Mapping[str, Category],
+    *,
+    fill: bool,
+) -> tuple[FloatArray, list[str]]:
+    """Numbers and encoded text side by side, in the order of the file."""
+    if not chosen:
+        return numbers, list(number_names)
+    n_columns = len(number_names) + sum(len(item.values) for item in chosen.values())
+    needed = float(len(numbers)) * n_columns * numbers.dtype.itemsize
+    check_bytes(path, needed, "its table with text as columns of 0 and 1", "Pass --text drop.")
+    table = np.empty((len(numbers), n_columns), dtype=numbers.dtype)
+    place = {name: position for position, name in enumerate(number_names)}
+    names: list[str] = []
+    for name in order:
+        if name in place:
+            table[:, len(names)] = numbers[:, place[name]]
+            names.append(name)
+        elif name in chosen:
+            for value, column in _one_hot(chosen[name], fill=fill):
+                table[:, len(names)] = column
+                names.append(f"{name}={value}")
+    return table, names
+
+
+def _one_hot(category: Category, *, fill: bool) -> Iterable[tuple[str, NDArray[np.float64]]]:
+    """A column for each value, in alphabetical order; unknown values are gaps in all of them.
+
+    Or they are filled with the shares of the values: whoever got the most common value instead
+    would lie far from the others of its kind, and might pass for a cluster.
+    """
+    codes = category.codes
+    if codes is None:
+        return
+    for value in sorted(category.values):
+        column = (codes == category.values[value]).astype(np.float64)
+        column[codes < 0] = column[codes >= 0].mean() if fill else np.nan
+        yield value, column
+
+
+def gaps_note(chosen: Mapping[str, Category], impute: str | None) -> list[str]:
+    """What to say about missing text; see `_one_hot` for what is done about it."""
+    filled = [
+        f"{shown(name)} ({int((item.codes < 0).sum()):,})"
+        for name, item in chosen.items()
+        if item.codes is not None and (item.codes < 0).any()
+    ]
+    if not filled or not is_filled(impute):
+        return []
+    return [
+        f"Missing text counts as a bit of every value, as common as it is, in {listed(filled)}."
+    ]
+
+
+def is_filled(impute: str | None) -> bool:
+    """Whether gaps get values, rather than being refused or left out."""
+    return impute in ("median", "mean")

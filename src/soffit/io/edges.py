@@ -1,0 +1,170 @@
+"""Edge lists: two columns of nodes and perhaps a third of weights become a graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from soffit._typing import FloatArray
+from soffit.io.data_error import DataError, counted, shown
+from soffit.io.source import Source, text_array
+from soffit.io.tabular import Rows, collect
+from soffit.io.text.dialect import EDGE_ENDS
+
+_WEIGHTS = ("weight", "value", "w", "similarity", "count")
+
+
+@dataclass(frozen=True)
+class _EdgeColumns:
+    source: str
+    target: str
+    weight: str | None
+
+
+def has_edge_header(names: Sequence[str]) -> bool:
+    """Whether the first columns are called source and target, or the like."""
+    lower = [name.strip().lower() for name in names]
+    return len(lower) in (2, 3) and (lower[0], lower[1]) in EDGE_ENDS[:6]
+
+
+def could_be_edges(rows: Rows) -> bool:
+    """Whether two columns hold nodes: whole numbers or text, not measurements."""
+    if len(rows.names) not in (2, 3):
+        return False
+    if len(rows.names) == 3 and rows.kinds[rows.names[2]] != "number":
+        return False
+    block = next(iter(rows.blocks(rows.names[:2], rows.names[:2])))
+    ends = [block[name].drop_nulls().str.strip_chars() for name in rows.names[:2]]
+    if all(rows.kinds[name] == "text" for name in rows.names[:2]):
+        return True
+    return all(bool(end.str.contains(r"^\d+$").all()) for end in ends)
+
+
+def read_edges(rows: Rows) -> Source:
+    """Undirected weights between the named nodes; edges listed more than once add up."""
+    chosen = _find_columns(rows)
+    weights = [] if chosen.weight is None else [chosen.weight]
+    found = collect(rows, weights, [chosen.source, chosen.target], [], 0)
+    tails, heads = found.texts[chosen.source], found.texts[chosen.target]
+    _check_ends(rows, tails, heads)
+    values = found.numbers[:, 0] if weights else np.ones(found.n_rows)
+    _check_weights(rows, values, tails, heads)
+    names, pairs = _number_nodes(tails, heads)
+    notes = [*rows.notes, *_edge_notes(pairs, chosen)]
+    return Source(
+        "graph",
+        _adjacency(rows, pairs, values, len(names)),
+        ids=text_array(names),
+        id_name="node",
+        notes=tuple(note for note in notes if "no header" not in note),
+        path=str(rows.path),
+    )
+
+
+def _find_columns(rows: Rows) -> _EdgeColumns:
+    names = list(rows.names)
+    lower = [name.strip().lower() for name in names]
+    ends = next((pair for pair in EDGE_ENDS if pair[0] in lower and pair[1] in lower), None)
+    if ends is None and len(names) not in (2, 3):
+        raise DataError(
+            f"{rows.path}: an edge list has two columns of nodes and perhaps one of weights, but "
+            f"this file has {counted(len(names), 'column')}. Name the columns source, target and "
+            "weight, or pass --kind table."
+        )
+    if ends is None:
+        weight = names[2] if len(names) == 3 else None
+        chosen = _EdgeColumns(names[0], names[1], weight)
+    else:
+        at = next((lower.index(name) for name in _WEIGHTS if name in lower), None)
+        if at is None and len(names) == 3:
+            at = next(i for i, name in enumerate(lower) if name not in ends)
+        weight = None if at is None else names[at]
+        chosen = _EdgeColumns(names[lower.index(ends[0])], names[lower.index(ends[1])], weight)
+    if chosen.weight is not None and rows.kinds[chosen.weight] != "number":
+        entry = next(iter(rows.blocks([chosen.weight], [chosen.weight])))[chosen.weight][0]
+        raise DataError(
+            f"{rows.path}: weights of edges must be numbers, but column {shown(chosen.weight)} "
+            f"has {shown(entry)}. Correct the column, or leave it out of the file."
+        )
+    return chosen
+
+
+def _check_ends(rows: Rows, tails: Sequence[str | None], heads: Sequence[str | None]) -> None:
+    for row, (tail, head) in enumerate(zip(tails, heads, strict=True)):
+        if not tail or not head:
+            raise DataError(
+                f"{rows.path}: {rows.place(row)} names only one node. Every edge needs two."
+            )
+
+
+def _check_weights(
+    rows: Rows, values: FloatArray, tails: Sequence[str | None], heads: Sequence[str | None]
+) -> None:
+    # Written so that NaN fails too.
+    wrong = np.flatnonzero(~((values >= 0) & (values < np.inf)))
+    if wrong.size:
+        row = int(wrong[0])
+        value = "missing" if np.isnan(values[row]) else f"{values[row]:g}"
+        raise DataError(
+            f"{rows.path}: {rows.place(row)}: the weight of the edge ({shown(tails[row])}, "
+            f"{shown(heads[row])}) is {value} ({counted(int(wrong.size), 'such edge')}). Weights "
+            "must be finite and not negative: correct them or remove these edges."
+        )
+
+
+def _number_nodes(
+    tails: Sequence[str | None], heads: Sequence[str | None]
+) -> tuple[list[str], NDArray[np.intp]]:
+    """Names of the nodes, whole numbers in order, others as they first appear; and the pairs."""
+    in_order = chain.from_iterable(zip(tails, heads, strict=True))
+    names = [str(name) for name in dict.fromkeys(in_order)]
+    if all(re.fullmatch(r"\d{1,18}", name) for name in names):
+        names.sort(key=int)
+    number = {name: position for position, name in enumerate(names)}
+    pairs = np.empty((len(tails), 2), dtype=np.intp)
+    pairs[:, 0] = [number[str(name)] for name in tails]
+    pairs[:, 1] = [number[str(name)] for name in heads]
+    return names, pairs
+
+
+def _edge_notes(pairs: NDArray[np.intp], chosen: _EdgeColumns) -> list[str]:
+    notes = []
+    if chosen.weight is None:
+        notes.append("Every edge has weight 1.")
+    loops = int((pairs[:, 0] == pairs[:, 1]).sum())
+    if loops:
+        notes.append(f"{counted(loops, 'edge')} from a node to itself stay on the diagonal.")
+    repeated = len(pairs) - len(np.unique(np.sort(pairs, axis=1), axis=0))
+    if repeated:
+        notes.append(
+            f"{counted(repeated, 'edge')} repeat another, in the same or the other direction; "
+            "their weights add up."
+        )
+    return notes
+
+
+def _adjacency(rows: Rows, pairs: NDArray[Any], weights: FloatArray, n: int) -> sp.csr_array:
+    tails, heads = pairs.T
+    between = tails != heads
+    A = sp.csr_array(
+        (
+            np.concatenate([weights, weights[between]]),
+            (np.concatenate([tails, heads[between]]), np.concatenate([heads, tails[between]])),
+        ),
+        shape=(n, n),
+    )
+    A.sum_duplicates()
+    A.eliminate_zeros()
+    if A.nnz == 0:
+        raise DataError(
+            f"{rows.path}: no edge has a positive weight, so nothing tells the nodes apart. Add "
+            "edges with weights above 0."
+        )
+    return A

@@ -1,0 +1,114 @@
+"""GraphML and GML files, read by networkx after a look at what they try to make it do."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+from soffit.inputs import read_input
+from soffit.io.data_error import DataError, check_names, need
+from soffit.io.limits import check_bytes
+from soffit.io.source import Source, text_array
+from soffit.io.table import check_unique
+
+# A parsed graph takes many times the space of its text.
+_GROWTH = 10.0
+
+
+def read_graphml(path: Path, label: str | None = None) -> Source:
+    """A GraphML file without a document type; its edges' "weight" counts."""
+    networkx = need("networkx", "graphs", "Reading GraphML files")
+    _check_prologue(path)
+    return _read(path, networkx.read_graphml, "GraphML", label)
+
+
+def read_gml(path: Path, label: str | None = None) -> Source:
+    """A GML file; nodes are named by their label, or by their id where labels are missing."""
+    networkx = need("networkx", "graphs", "Reading GML files")
+
+    def parse(file: Any) -> Any:
+        lines = file.read().decode("utf-8-sig").splitlines()
+        try:
+            return networkx.parse_gml(lines, label="label")
+        except networkx.NetworkXError as error:
+            if "label" not in str(error):
+                raise
+            return networkx.parse_gml(lines, label="id")
+
+    return _read(path, parse, "GML", label)
+
+
+def graph_source(path: Path, graph: Any, label: str | None = None) -> Source:
+    """The weights, names and labels of a networkx graph."""
+    notes = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            given = read_input(graph)
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{path}: {error}") from error
+    notes += [str(warning.message) for warning in caught]
+    truth = None
+    if label is not None:
+        known = {key for _, attributes in graph.nodes(data=True) for key in attributes}
+        check_names(path, [label], sorted(map(str, known)), "--label")
+        truth = text_array([attributes.get(label) for _, attributes in graph.nodes(data=True)])
+    return Source(
+        "graph",
+        given.data,
+        ids=check_unique(path, "node", [str(node) for node in graph.nodes]),
+        id_name="node",
+        truth=truth,
+        notes=tuple(notes),
+        origin=graph,
+        path=str(path),
+    )
+
+
+def _read(path: Path, parse: Any, title: str, label: str | None) -> Source:
+    check_bytes(path, _GROWTH * path.stat().st_size, "reading it", "Save it as an edge list.")
+    try:
+        with path.open("rb") as file:
+            graph = parse(file)
+    except Exception as error:
+        # Parsers of others raise whatever they stumble over; for the user it is one thing.
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise DataError(
+            f"{path}: it is not sound {title} ({reason}). Correct it there, or export it again."
+        ) from error
+    return graph_source(path, graph, label)
+
+
+class _PrologueEndsError(Exception):
+    """The first element: nothing before it asked for anything."""
+
+
+def _check_prologue(path: Path) -> None:
+    """Refuse a document type before the real parser starts: it could make entities explode."""
+    parser = expat.ParserCreate()
+
+    def refuse(*_: Any) -> None:
+        raise DataError(
+            f"{path}: it declares a document type (<!DOCTYPE ...>), which graph files do not need "
+            "and which can be used to exhaust the memory. Remove the declaration."
+        )
+
+    def stop(*_: Any) -> None:
+        raise _PrologueEndsError
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = stop
+    try:
+        with path.open("rb") as file:
+            parser.ParseFile(file)
+    except _PrologueEndsError:
+        return
+    except (expat.ExpatError, LookupError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"{path}: it is not sound XML ({error}). Correct it there, or export it again."
+        ) from error

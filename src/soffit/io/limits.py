@@ -1,0 +1,73 @@
+"""Refuse what does not fit into memory before it is read."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from soffit._memory import available_memory
+from soffit.io.data_error import DataError
+
+# What reading may use; the rest is for the blocks in flight and for everything else that runs.
+_USABLE_SHARE = 0.8
+
+
+def usable_bytes() -> float:
+    """Bytes that an array may take; infinite where the system does not tell."""
+    available = available_memory()
+    return np.inf if available is None else _USABLE_SHARE * available
+
+
+def check_bytes(path: Path, needed: float, what: str, remedy: str) -> None:
+    """Raise DataError if so many bytes do not fit."""
+    usable = usable_bytes()
+    if needed > usable:
+        raise DataError(
+            f"{path}: {what} needs {_size(needed)} of memory, but only {_size(usable)} can be "
+            f"used. {remedy}"
+        )
+
+
+def table_dtype(path: Path, n_rows: int, n_columns: int) -> tuple[type[np.floating], list[str]]:
+    """The precision in which a table fits, and what to say if that is not float64."""
+    entries = float(n_rows) * float(n_columns)
+    if 8 * entries <= usable_bytes():
+        return np.float64, []
+    check_bytes(
+        path,
+        4 * entries,
+        f"its table of {n_rows:,} rows and {n_columns:,} columns",
+        "Choose fewer columns (--columns), or cut the file to a sample of its rows.",
+    )
+    return np.float32, ["Numbers are kept in single precision, because double does not fit."]
+
+
+def check_archive(path: Path) -> None:
+    """Refuse a zip archive whose contents, by its own directory, do not fit into memory."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise DataError(
+            f"{path}: the archive is damaged or cut short ({error}). Copy or save the file again."
+        ) from error
+    if any(member.flag_bits & 1 for member in members):
+        raise DataError(f"{path}: it is protected by a password. Save it without one.")
+    unpacked = float(sum(member.file_size for member in members))
+    check_bytes(
+        path,
+        unpacked,
+        "unpacking it",
+        f"The file itself has only {_size(path.stat().st_size)}: make sure that it comes from "
+        "someone you trust, or save a part of it.",
+    )
+
+
+def _size(n_bytes: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:,.1f} GB"

@@ -1,0 +1,226 @@
+"""Read any supported file into something that can be clustered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from soffit.io.annotated import read_annotated
+from soffit.io.arrays import source_from_npy, source_from_npz
+from soffit.io.columns import Impute, TextRule
+from soffit.io.data_error import DataError
+from soffit.io.edges import could_be_edges, has_edge_header, read_edges
+from soffit.io.formats import recognise
+from soffit.io.graphs import read_gml, read_graphml
+from soffit.io.matrix import read_matrix
+from soffit.io.matrix_market import read_matrix_market
+from soffit.io.source import KINDS, Source
+from soffit.io.table import Choice, read_table
+from soffit.io.tabular import Rows
+from soffit.io.text.delimited import DelimitedRows
+from soffit.io.typed import OPENERS
+
+_OPTIONS: dict[str, tuple[str | None, ...]] = {
+    "kind": ("auto", *KINDS),
+    "impute": (None, "median", "mean", "drop"),
+    "text": ("auto", "onehot", "drop"),
+}
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    kind: Literal["auto", "table", "distances", "similarities", "graph"] = "auto",
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
+    id: str | None = None,
+    label: str | None = None,
+    impute: Impute | None = None,
+    text: TextRule = "auto",
+) -> Source:
+    r"""Read a table, a matrix of distances or similarities, or a graph from a file.
+
+    The ending says which format a file has, and its content is checked against it: CSV and TSV
+    (separator, header, decimal comma, quotes and encoding are found out), Parquet, Arrow and
+    Feather, JSON lines, Excel, NumPy ``.npy`` and ``.npz``, Matrix Market ``.mtx``, edge lists
+    (``.edges``, ``.edgelist``, and ``.txt`` with two columns of nodes), GraphML, GML and
+    ``.h5ad``. Text files are read block by block, so that only the numbers need to fit into
+    memory; if they do not in double precision, single precision is used.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    kind : {"auto", "table", "distances", "similarities", "graph"}, default="auto"
+        What the file holds. A square symmetric table could be any of them; with "auto" it is
+        refused with a message that asks.
+    columns, drop : sequence of str, optional
+        Features to use, or to leave out. All columns are used by default.
+    id : str, optional
+        The column that names the objects. By default the first column, if it is called id, name,
+        index, key or nothing and its values tell the objects apart.
+    label : str, optional
+        The column of known labels; it is not used as a feature.
+    impute : {None, "median", "mean", "drop"}, default=None
+        What to do about missing and infinite values: refuse the file and name the columns, fill in
+        a number (text counts as a bit of every value, as common as it is), or leave out the rows.
+    text : {"auto", "onehot", "drop"}, default="auto"
+        Columns of text become a column of 0 and 1 for each value. With "auto" those with many
+        distinct values and dates are left out; with "onehot" none is, with "drop" all are.
+
+    Returns
+    -------
+    Source
+        The data, names, labels, and notes on everything that was assumed or left out.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or used as asked. The message names the file, the place and
+        what helps.
+    ValueError
+        If `kind`, `impute` or `text` is not one of the values above.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from soffit.io import read
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "flowers.csv"
+    ...     _ = path.write_text("id;size;colour\na;1,5;red\nb;2;blue\nc;2,5;red\nd;4;red\n")
+    ...     source = read(path)
+    >>> source.columns
+    ('size', 'colour=blue', 'colour=red')
+    >>> source.data[0]
+    array([1.5, 0. , 1. ])
+    >>> source.ids.tolist()
+    ['a', 'b', 'c', 'd']
+    """
+    for name, value in (("kind", kind), ("impute", impute), ("text", text)):
+        if value not in _OPTIONS[name]:
+            raise ValueError(f"{name}={value!r} is not one of {list(_OPTIONS[name])}.")
+    where = Path(path)
+    choice = Choice(_names(columns, "columns"), _names(drop, "drop"), id, label, impute, text)
+    source = READERS[recognise(where)](where, kind, choice)
+    return replace(source, options=_changed(kind, choice))
+
+
+def _changed(kind: str, choice: Choice) -> dict[str, Any]:
+    """The options that are not at their defaults."""
+    given = vars(choice) | {"text": None if choice.text == "auto" else choice.text}
+    options = {} if kind == "auto" else {"kind": kind}
+    return options | {name: value for name, value in given.items() if value is not None}
+
+
+def _names(given: Sequence[str] | None, parameter: str) -> list[str] | None:
+    if isinstance(given, str):
+        raise TypeError(f"{parameter} must be a list of names; pass [{given!r}].")
+    return None if given is None else list(given)
+
+
+def open_rows(path: Path, format_name: str) -> Rows | None:
+    """Rows of a tabular file; None for other formats."""
+    if format_name in OPENERS:
+        return OPENERS[format_name](path)
+    if format_name == "delimited text":
+        return DelimitedRows.open(path)
+    return DelimitedRows.open(path, "edges") if format_name == "edge list" else None
+
+
+def _read_delimited(path: Path, kind: str, choice: Choice) -> Source:
+    if kind == "graph" or (kind == "auto" and path.suffix.lower() == ".txt"):
+        edges = DelimitedRows.open(path, "edges")
+        if kind == "graph" and _is_edge_list(edges):
+            return _read_edge_list(edges, choice)
+        if kind == "auto" and could_be_edges(edges):
+            edges.notes.append(
+                "Read as an edge list, since its first two columns look like nodes. Pass --kind "
+                "table if they are features."
+            )
+            return _read_edge_list(edges, choice)
+    return _from_rows(DelimitedRows.open(path), kind, choice)
+
+
+def _read_typed(path: Path, kind: str, choice: Choice) -> Source:
+    return _from_rows(OPENERS[recognise(path)](path), kind, choice)
+
+
+def _from_rows(rows: Rows, kind: str, choice: Choice) -> Source:
+    if kind == "graph" and _is_edge_list(rows):
+        return _read_edge_list(rows, choice)
+    if kind == "auto" and has_edge_header(rows.names):
+        raise DataError(
+            f"{rows.path}: its columns {', '.join(map(repr, rows.names))} look like a list of "
+            "edges. Pass --kind graph if they are, or --kind table if they are features."
+        )
+    if kind in ("distances", "similarities", "graph"):
+        return read_matrix(rows, choice, kind)  # type: ignore[arg-type]
+    return read_table(rows, choice, ask=kind == "auto")
+
+
+def _is_edge_list(rows: Rows) -> bool:
+    """Not a small square matrix: two or three columns, or columns named source and target."""
+    lower = {name.strip().lower() for name in rows.names}
+    return len(rows.names) in (2, 3) or {"source", "target"} <= lower or {"from", "to"} <= lower
+
+
+def _read_edge_list(rows: Rows, choice: Choice) -> Source:
+    _refuse_choice(rows.path, choice, "a list of edges", ("columns", "drop", "id", "label"))
+    return read_edges(rows)
+
+
+def _read_edges_file(path: Path, kind: str, choice: Choice) -> Source:
+    _check_kind(path, kind, ("graph",))
+    return _read_edge_list(DelimitedRows.open(path, "edges"), choice)
+
+
+def _read_graphml(path: Path, kind: str, choice: Choice) -> Source:
+    _check_kind(path, kind, ("graph",))
+    _refuse_choice(path, choice, "a graph", ("columns", "drop", "id"))
+    return read_graphml(path, choice.label)
+
+
+def _read_gml(path: Path, kind: str, choice: Choice) -> Source:
+    _check_kind(path, kind, ("graph",))
+    _refuse_choice(path, choice, "a graph", ("columns", "drop", "id"))
+    return read_gml(path, choice.label)
+
+
+def _read_h5ad(path: Path, kind: str, choice: Choice) -> Source:
+    _check_kind(path, kind, ("graph", "table"))
+    _refuse_choice(path, choice, "an .h5ad file", ("columns", "drop", "id"))
+    return read_annotated(path, kind, choice.label)
+
+
+def _check_kind(path: Path, kind: str, possible: Sequence[str]) -> None:
+    if kind not in ("auto", *possible):
+        raise DataError(
+            f"{path}: a {path.suffix} file cannot be read as {kind}, only as "
+            f"{' or '.join(possible)}. Leave out --kind."
+        )
+
+
+def _refuse_choice(path: Path, choice: Choice, what: str, options: Sequence[str]) -> None:
+    given: list[Any] = [option for option in options if getattr(choice, option) is not None]
+    if given:
+        raise DataError(f"{path}: {what} has no columns to choose. Leave out --{given[0]}.")
+
+
+READERS: dict[str, Callable[[Path, str, Choice], Source]] = {
+    "delimited text": _read_delimited,
+    "edge list": _read_edges_file,
+    "Parquet": _read_typed,
+    "Arrow": _read_typed,
+    "JSON lines": _read_typed,
+    "Excel": _read_typed,
+    "NumPy array": source_from_npy,
+    "NumPy archive": source_from_npz,
+    "Matrix Market": read_matrix_market,
+    "GraphML": _read_graphml,
+    "GML": _read_gml,
+    "AnnData": _read_h5ad,
+}

@@ -1,0 +1,145 @@
+"""What was read from a file, ready to be clustered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from soffit.io.data_error import DataError, listed, shown
+
+Kind = Literal["table", "distances", "similarities", "graph"]
+KINDS: tuple[Kind, ...] = ("table", "distances", "similarities", "graph")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Data from a file, with what a person should know about how they were read.
+
+    Attributes
+    ----------
+    kind : {"table", "distances", "similarities", "graph"}
+        What `data` holds.
+    data : ndarray or csr_array
+        For a table, one row an object and one column a feature; otherwise a square matrix with
+        one row and one column an object.
+    columns : tuple of str
+        Names of the features of a table, ``"colour=red"`` for the values of a text column; empty
+        for anything else.
+    ids : ndarray of str or None
+        Identifiers of the objects. None if the file has none: objects are then numbered from 0.
+    id_name : str
+        Name of the column of identifiers.
+    truth : ndarray of str or None
+        The column of known labels; empty text where a label is missing.
+    notes : tuple of str
+        Sentences that say what was left out, encoded, filled in or assumed.
+    origin : object
+        The networkx graph or AnnData object to write results back into, else None.
+    path : str
+        The file.
+    options : mapping or None
+        The arguments of `read` that were not at their defaults, so that it can be repeated. None
+        if the source was not read from a file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.io import Source
+    >>> source = Source("table", np.eye(3), columns=("x", "y", "z"))
+    >>> source.n_objects
+    3
+    >>> source.with_columns(["z", "x"]).data
+    array([[0., 1.],
+           [0., 0.],
+           [1., 0.]])
+    """
+
+    kind: Kind
+    data: Any
+    columns: tuple[str, ...] = ()
+    ids: NDArray[Any] | None = None
+    id_name: str = "id"
+    truth: NDArray[Any] | None = None
+    notes: tuple[str, ...] = ()
+    origin: Any = None
+    path: str = ""
+    options: Mapping[str, Any] | None = None
+
+    @property
+    def n_objects(self) -> int:
+        """How many objects the file describes."""
+        return int(self.data.shape[0])
+
+    def with_columns(self, names: Sequence[str]) -> Source:
+        """The same table with exactly these features, in this order.
+
+        New objects must have the features of the fitted ones. A value of a text column that does
+        not occur in this file becomes a column of zeros; features that are not asked for are left
+        out, and a note says so.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of features, as in `columns` of the fitted table.
+
+        Returns
+        -------
+        Source
+            A table with `names` as its columns.
+
+        Raises
+        ------
+        DataError
+            If this is no table, or if it lacks one of the features.
+        """
+        if self.kind != "table":
+            raise DataError(f"{self.path}: it holds {self.kind}, which have no columns.")
+        if tuple(names) == self.columns:
+            return self
+        place = {name: position for position, name in enumerate(self.columns)}
+        encoded = {name.partition("=")[0] for name in self.columns if "=" in name}
+        missing = [n for n in names if n not in place and n.partition("=")[0] not in encoded]
+        if missing:
+            raise DataError(
+                f"{self.path}: it lacks the columns {listed(map(shown, missing))}. New objects "
+                f"need the columns of the fitted ones; this file has "
+                f"{listed(map(shown, self.columns), 12)}."
+            )
+        asked = set(names)
+        surplus = [name for name in self.columns if name not in asked]
+        notes = self.notes
+        if surplus:
+            notes += (f"Left out, because not asked for: {listed(map(shown, surplus))}.",)
+        taken = _take(self.data, [place.get(name) for name in names])
+        return replace(self, data=taken, columns=tuple(names), notes=notes)
+
+
+def _take(data: Any, positions: Sequence[int | None]) -> Any:
+    """Columns by position; None is a column of zeros."""
+    known = [position for position in positions if position is not None]
+    where = [place for place, position in enumerate(positions) if position is not None]
+    if sp.issparse(data):
+        spread = sp.csr_array(
+            (np.ones(len(known), dtype=data.dtype), (known, where)),
+            shape=(data.shape[1], len(positions)),
+        )
+        return sp.csr_array(data @ spread)
+    taken = np.zeros((data.shape[0], len(positions)), dtype=data.dtype)
+    taken[:, where] = data[:, known]
+    return taken
+
+
+def text_array(values: Sequence[Any]) -> NDArray[Any]:
+    """An array of str; of Python objects where a few long texts would make it enormous."""
+    texts = ["" if value is None else str(value) for value in values]
+    longest = max(map(len, texts), default=0)
+    if longest <= 256:
+        return np.array(texts, dtype=np.str_)
+    array = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    return array

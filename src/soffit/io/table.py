@@ -1,0 +1,256 @@
+"""A table of features: identifiers, columns and values."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from soffit._typing import FloatArray
+from soffit.io.columns import (
+    Impute,
+    TextRule,
+    assemble,
+    constant_columns,
+    empty_columns,
+    encode_note,
+    fill_gaps,
+    gaps_note,
+    is_filled,
+    most_values,
+    sources,
+    split_categories,
+)
+from soffit.io.data_error import DataError, check_names, counted, listed, shown
+from soffit.io.source import Source, text_array
+from soffit.io.square_matrix import ask_if_square
+from soffit.io.tabular import Category, Collected, Rows, collect
+
+_LIKE_AN_IDENTIFIER = re.compile(
+    r"|unnamed: 0|(.*[ _.\-])?(ids?|names?|index|key|identifier|uuid)|row.?names?", re.IGNORECASE
+)
+# As in customerId; the capital tells it from words like acid.
+_CAMEL_CASE = re.compile(r".*[a-z]I[dD]")
+_WHOLE_NUMBER = re.compile(r"[-+]?\d+")
+
+
+def looks_like_identifier(name: str) -> bool:
+    """Whether a column of this name is likely to identify the objects."""
+    bare = name.strip()
+    return bool(_LIKE_AN_IDENTIFIER.fullmatch(bare) or _CAMEL_CASE.fullmatch(bare))
+
+
+def candidate(rows: Rows, taken: Sequence[str]) -> str | None:
+    """The first column, if its name and kind are an identifier's and it has no other role."""
+    first = rows.names[0]
+    fits = rows.kinds[first] in ("text", "number") and rows.has_header
+    return first if fits and first not in taken and looks_like_identifier(first) else None
+
+
+def is_identifier(kind: str, values: Sequence[str | None]) -> bool:
+    """Whether the values tell the objects apart; fractions never do."""
+    if any(not value for value in values) or len(set(values)) < len(values):
+        return False
+    return kind == "text" or all(_WHOLE_NUMBER.fullmatch(value or "") for value in values)
+
+
+def checked_ids(path: Path, name: str, values: Sequence[str | None], rows: Rows) -> NDArray[Any]:
+    """Identifiers that the user has asked for; gaps and repetitions are refused."""
+    gaps = [position for position, value in enumerate(values) if not value]
+    if gaps:
+        places = listed(rows.place(position) for position in gaps)
+        raise DataError(
+            f"{path}: the id column {shown(name)} has "
+            f"{counted(len(gaps), 'empty entry', 'empty entries')} ({places}). Give "
+            "every object an identifier, or leave out --id."
+        )
+    return check_unique(path, name, [str(value) for value in values])
+
+
+def check_unique(path: Path, name: str, values: Sequence[str]) -> NDArray[Any]:
+    """Refuse identifiers that come up more than once."""
+    if len(set(values)) < len(values):
+        repeated = [(value, count) for value, count in Counter(values).items() if count > 1]
+        some = listed(f"{shown(value)} ({count} times)" for value, count in repeated)
+        raise DataError(
+            f"{path}: {shown(name)} has {counted(len(repeated), 'identifier')} that "
+            f"{'comes' if len(repeated) == 1 else 'come'} up more than once: {some}. Every object "
+            "needs an identifier of its own: correct the file, or choose another column with --id."
+        )
+    return text_array(values)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user says about the columns of a table."""
+
+    columns: Sequence[str] | None = None
+    drop: Sequence[str] | None = None
+    id: str | None = None
+    label: str | None = None
+    impute: Impute | None = None
+    text: TextRule = "auto"
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """Which column is used for what; `maybe_id` may turn out to be the identifier."""
+
+    features: list[str]
+    numbers: list[str]
+    words: list[str]
+    id: str | None
+    maybe_id: str | None
+    label: str | None
+
+
+def check_choice(rows: Rows, choice: Choice) -> None:
+    """Refuse names of columns that do not exist."""
+    for option, given in (("--columns", choice.columns), ("--drop", choice.drop)):
+        check_names(rows.path, list(given or ()), rows.names, option)
+    for option, name in (("--id", choice.id), ("--label", choice.label)):
+        check_names(rows.path, [] if name is None else [name], rows.names, option)
+
+
+def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
+    """One row an object, one column a feature; `ask` refuses what may be a square matrix."""
+    check_choice(rows, choice)
+    notes = list(rows.notes)
+    roles = _assign_roles(rows, choice, notes)
+    if not (roles.numbers or roles.words or roles.maybe_id):
+        raise _nothing_left(rows, notes)
+    kept = [name for name in (roles.id or roles.maybe_id, roles.label) if name is not None]
+    found = collect(rows, roles.numbers, kept, roles.words, most_values(choice.text))
+    notes += found.notes
+    ids, roles, found = _identify(rows, roles, found, notes)
+    chosen, said = split_categories(
+        rows.path, found.categories, found.n_rows, choice.text, named=ids is not None
+    )
+    notes += [*said, *encode_note(chosen), *gaps_note(chosen, choice.impute)]
+    fill = is_filled(choice.impute)
+    X, names = assemble(rows.path, roles.features, found.numbers, roles.numbers, chosen, fill=fill)
+    if ask:
+        ask_if_square(rows.path, X, names, ids)
+    X, names = _without_empty(rows, X, names, notes)
+    X, selected, said = fill_gaps(rows.path, X, sources(names, chosen), choice.impute)
+    notes += said
+    truth = None if roles.label is None else text_array(found.texts[roles.label])
+    id_name = roles.id or "id"
+    if selected is not None:
+        truth = None if truth is None else truth[selected]
+        if ids is None:
+            ids, id_name = text_array(range(found.n_rows)), "row"
+            notes.append("Objects are named by their row in the file, counted from 0.")
+        ids = ids[selected]
+    notes += _constant_note(X, names)
+    return Source(
+        "table",
+        X,
+        columns=tuple(names),
+        ids=ids,
+        id_name=id_name,
+        truth=truth,
+        notes=tuple(notes),
+        path=str(rows.path),
+    )
+
+
+def _assign_roles(rows: Rows, choice: Choice, notes: list[str]) -> _Roles:
+    taken = {name for name in (choice.id, choice.label) if name is not None}
+    dropped = set(choice.drop or ())
+    maybe_id = None
+    if choice.id is None:
+        maybe_id = candidate(rows, [*taken, *dropped, *(choice.columns or ())])
+    wanted = list(rows.names) if choice.columns is None else list(dict.fromkeys(choice.columns))
+    unused = taken | dropped | {maybe_id}
+    features = [name for name in wanted if name not in unused]
+    numbers = [name for name in features if rows.kinds[name] in ("number", "boolean")]
+    words = [name for name in features if rows.kinds[name] == "text"]
+    if choice.text == "drop" and words:
+        notes.append(f"Left out {listed(map(shown, words))}: text.")
+        words = []
+    for kind, reason in (("date", "dates and times"), ("other", "lists or other nested values")):
+        left = [name for name in features if rows.kinds[name] == kind]
+        if left:
+            notes.append(f"Left out {listed(map(shown, left))}: {reason}.")
+    truths = [name for name in numbers if rows.kinds[name] == "boolean"]
+    if truths:
+        notes.append(f"True and false became 1 and 0 in {listed(map(shown, truths))}.")
+    return _Roles(features, numbers, words, choice.id, maybe_id, choice.label)
+
+
+def _identify(
+    rows: Rows, roles: _Roles, found: Collected, notes: list[str]
+) -> tuple[NDArray[Any] | None, _Roles, Collected]:
+    """Identifiers if there are any; else the column that might have held them is a feature."""
+    if roles.id is not None:
+        return checked_ids(rows.path, roles.id, found.texts[roles.id], rows), roles, found
+    name = roles.maybe_id
+    if name is None:
+        return None, roles, found
+    values = found.texts[name]
+    if is_identifier(rows.kinds[name], values):
+        title = shown(name) if name else "without a name"
+        notes.append(f"The first column, {title}, identifies the objects.")
+        as_id = _Roles(roles.features, roles.numbers, roles.words, name or "id", None, roles.label)
+        return text_array(values), as_id, found
+    notes.append(
+        f"The first column, {shown(name)}, is named like an identifier, but its values do not tell "
+        "the objects apart, so it is used as a feature. Leave it out with --drop if it is none."
+    )
+    return None, *_as_feature(rows, roles, found, name)
+
+
+def _as_feature(rows: Rows, roles: _Roles, found: Collected, name: str) -> tuple[_Roles, Collected]:
+    import polars as pl
+
+    column = pl.Series(found.texts[name], dtype=pl.String)
+    numbers, words = roles.numbers, roles.words
+    values, categories = found.numbers, dict(found.categories)
+    if rows.kinds[name] == "number":
+        first = column.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+        values = np.column_stack([first.to_numpy().astype(values.dtype), values])
+        numbers = [name, *numbers]
+    else:
+        categories[name] = Category(most_values("auto"))
+        categories[name].add(column)
+        words = [name, *words]
+    changed = Collected(found.n_rows, values, found.texts, categories, found.notes)
+    new_roles = _Roles([name, *roles.features], numbers, words, None, None, roles.label)
+    return new_roles, changed
+
+
+def _without_empty(
+    rows: Rows, X: FloatArray, names: list[str], notes: list[str]
+) -> tuple[FloatArray, list[str]]:
+    empty = empty_columns(X)
+    if empty.any():
+        left = [name for name, nothing in zip(names, empty, strict=True) if nothing]
+        notes.append(f"Left out {listed(map(shown, left))}: no values at all.")
+        X = X[:, ~empty]
+        names = [name for name, nothing in zip(names, empty, strict=True) if not nothing]
+    if not names:
+        raise _nothing_left(rows, notes)
+    return X, names
+
+
+def _nothing_left(rows: Rows, notes: Sequence[str]) -> DataError:
+    said = " ".join(("", *notes))
+    return DataError(
+        f"{rows.path}: no column of numbers is left to cluster by.{said} Add numeric columns, or "
+        "pass --text onehot to use text."
+    )
+
+
+def _constant_note(X: FloatArray, names: Sequence[str]) -> list[str]:
+    constant = constant_columns(X)
+    if len(X) < 2 or not constant.any():
+        return []
+    same = [name for name, alike in zip(names, constant, strict=True) if alike]
+    return [f"The same value in every row, so of no effect: {listed(map(shown, same))}."]

@@ -1,0 +1,180 @@
+"""Rows of a table as they are read, and its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from soffit._typing import FloatArray
+from soffit.io.data_error import DataError, shown
+from soffit.io.limits import table_dtype
+from soffit.io.text.dialect import MISSING, TRUTH_VALUES, ColumnKind
+
+
+class Rows(Protocol):
+    """A table that is read block by block, so that it need not fit into memory as text.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Unique names of the columns.
+    kinds : mapping of str to str
+        "number", "boolean", "text", "date" or "other" for each column.
+    n_rows : int
+        How many rows there are; for text files an upper bound.
+    has_header : bool
+        Whether the names come from the file.
+    single : bool
+        Whether all numbers are stored in single precision.
+    notes : list of str
+        What a person should know about how the file was understood.
+    """
+
+    path: Path
+    names: Sequence[str]
+    kinds: Mapping[str, ColumnKind]
+    n_rows: int
+    has_header: bool
+    single: bool
+    notes: list[str]
+
+    def blocks(self, names: Sequence[str], as_text: Collection[str]) -> Iterator[Any]:
+        """Polars frames of consecutive rows with the columns `names`, some of them as text."""
+        ...
+
+    def place(self, row: int) -> str:
+        """Where a row, counted from 0, is found in the file."""
+        ...
+
+
+def unique_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names that are neither empty nor repeated, and notes about those that had to change."""
+    taken = set(given)
+    names: list[str] = []
+    repeated: list[str] = []
+    seen: set[str] = set()
+    for position, name in enumerate(given, start=1):
+        if name not in seen:
+            seen.add(name)
+            names.append(name)
+            continue
+        repeated.append(name)
+        fresh = f"{name} ({position})"
+        while fresh in taken:
+            fresh += "'"
+        taken.add(fresh)
+        names.append(fresh)
+    if not repeated:
+        return names, []
+    shown = ", ".join(repr(name) for name in dict.fromkeys(repeated[:5]))
+    note = f"Column names come up more than once ({shown}); the position is added to later ones."
+    return names, [note]
+
+
+NO_VALUE = ["", *MISSING]
+
+
+@dataclass
+class Category:
+    """A column of text: its distinct values and which one each row has (-1: none).
+
+    Columns with more than `limit` distinct values are given up: `codes` is then None.
+    """
+
+    limit: int
+    values: dict[str, int] = field(default_factory=dict)
+    parts: list[NDArray[np.int32]] | None = field(default_factory=list)
+
+    def add(self, column: Any) -> None:
+        """Append the values of one block."""
+        import polars as pl
+
+        if self.parts is None:
+            return
+        texts = column.str.strip_chars()
+        texts = texts.set(texts.is_in(NO_VALUE), None)
+        for value in texts.unique(maintain_order=True).drop_nulls().to_list():
+            self.values.setdefault(value, len(self.values))
+            if len(self.values) > self.limit:
+                self.parts = None
+                return
+        if not self.values:
+            self.parts.append(np.full(len(texts), -1, dtype=np.int32))
+            return
+        codes = texts.replace_strict(
+            list(self.values), list(self.values.values()), default=None, return_dtype=pl.Int32
+        )
+        self.parts.append(codes.fill_null(-1).to_numpy())
+
+    @property
+    def codes(self) -> NDArray[np.int32] | None:
+        """For each row the number of its value."""
+        return None if self.parts is None else np.concatenate(self.parts)
+
+
+@dataclass
+class Collected:
+    """What the columns of a table hold."""
+
+    n_rows: int
+    numbers: FloatArray
+    texts: dict[str, list[str | None]]
+    categories: dict[str, Category]
+    notes: list[str]
+
+
+def collect(
+    rows: Rows, numbers: Sequence[str], texts: Sequence[str], categories: Sequence[str], limit: int
+) -> Collected:
+    """Read the named columns of all rows."""
+    dtype, notes = table_dtype(rows.path, rows.n_rows, len(numbers))
+    if rows.single:
+        dtype = np.float32
+    values = np.empty((rows.n_rows, len(numbers)), dtype=dtype)
+    words: dict[str, list[str | None]] = {name: [] for name in texts}
+    found = {name: Category(limit) for name in categories}
+    names = list(dict.fromkeys([*numbers, *texts, *categories]))
+    row = 0
+    for block in rows.blocks(names, [*texts, *categories]):
+        stop = row + block.height
+        if numbers:
+            values[row:stop] = _as_numbers(rows, block.select(numbers), row)
+        for name in texts:
+            words[name].extend(block[name].str.strip_chars().to_list())
+        for name in categories:
+            found[name].add(block[name])
+        row = stop
+    if row == 0:
+        raise DataError(f"{rows.path}: it has no rows. Add one row for each object.")
+    return Collected(row, values[:row], words, found, notes)
+
+
+def _as_numbers(rows: Rows, block: Any, row: int) -> FloatArray:
+    """Numbers of a block; missing values are NaN, truth values 0 and 1."""
+    import polars as pl
+
+    words = [name for name, dtype in block.schema.items() if dtype == pl.String]
+    if not words:
+        return block.to_numpy()
+    lower = pl.col(words).str.strip_chars().str.to_lowercase()
+    mapped = block.with_columns(
+        lower.replace_strict(
+            list(TRUTH_VALUES), list(TRUTH_VALUES.values()), default=None, return_dtype=pl.Float64
+        )
+    )
+    for name in words:
+        left = block[name].str.strip_chars()
+        wrong = (mapped[name].is_null() & left.is_not_null() & ~left.is_in(NO_VALUE)).arg_true()
+        if len(wrong):
+            at = int(wrong[0])
+            raise DataError(
+                f"{rows.path}: column {shown(name)} holds true and false, but "
+                f"{rows.place(row + at)} has {shown(left[at])} there. Correct the entry, leave it "
+                f"empty if the value is not known, or pass --drop {name!r}."
+            )
+    return mapped.to_numpy()

@@ -1,0 +1,1 @@
+"""Text files: encoding, dialect, lines and delimited values."""

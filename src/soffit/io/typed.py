@@ -1,0 +1,211 @@
+"""Parquet, Arrow, JSON lines and Excel: files whose columns already have types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from soffit.io.data_error import DataError, need, shown
+from soffit.io.limits import check_archive, check_bytes
+from soffit.io.tabular import unique_names
+from soffit.io.text.dialect import ColumnKind, is_number
+
+# Entries of one block: 64 MB in double precision.
+_BLOCK_ENTRIES = 2**23
+_DEEPEST_NESTING = 200
+
+
+@dataclass
+class FrameRows:
+    """A polars lazy frame as rows in blocks; see `Rows`."""
+
+    path: Path
+    frame: Any
+    names: Sequence[str]
+    kinds: Mapping[str, ColumnKind]
+    n_rows: int
+    has_header: bool = True
+    single: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, path: Path, frame: Any, notes: Sequence[str] = ()) -> FrameRows:
+        """Look at the columns of a lazy frame and count its rows."""
+        import polars as pl
+
+        with readable(path):
+            schema = frame.collect_schema()
+            n_rows = int(frame.select(pl.len()).collect().item())
+        if not len(schema):
+            raise DataError(f"{path}: it has no columns.")
+        if n_rows == 0:
+            raise DataError(f"{path}: it has no rows. Add one row for each object.")
+        kinds = {name: _kind(dtype) for name, dtype in schema.items()}
+        widths = {str(dtype) for name, dtype in schema.items() if kinds[name] == "number"}
+        return cls(
+            path,
+            frame,
+            list(schema),
+            kinds,
+            n_rows,
+            single=bool(widths) and widths <= {"Float32", "Float16"},
+            notes=list(notes),
+        )
+
+    def place(self, row: int) -> str:
+        """A row of the table, counted from 1."""
+        return f"row {row + 1:,}"
+
+    def blocks(self, names: Sequence[str], as_text: Collection[str]) -> Iterator[Any]:
+        """Polars frames with the columns `names`; numbers unless they are `as_text`."""
+        import polars as pl
+
+        wide = pl.Float32 if self.single else pl.Float64
+        chosen = []
+        for name in names:
+            column = pl.col(name)
+            if name in as_text or self.kinds[name] in ("text", "date"):
+                column = column.cast(pl.String)
+            elif self.kinds[name] in ("number", "boolean"):
+                column = column.cast(wide)
+            chosen.append(column)
+        step = max(_BLOCK_ENTRIES // max(len(names), 1), 1)
+        for first in range(0, self.n_rows, step):
+            with readable(self.path):
+                yield self.frame.slice(first, step).select(chosen).collect()
+
+
+def _kind(dtype: Any) -> ColumnKind:
+    import polars as pl
+
+    if dtype.is_numeric():
+        return "number"
+    if dtype == pl.Boolean:
+        return "boolean"
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return "text"
+    # A column without any value has no type of its own.
+    if dtype == pl.Null:
+        return "number"
+    return "date" if dtype.is_temporal() else "other"
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what polars raises for a damaged file into a DataError."""
+    import polars as pl
+
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise DataError(
+            f"{path}: it cannot be read; perhaps it is damaged or was cut short ({reason}). Copy "
+            "or save the file again."
+        ) from error
+
+
+def open_parquet(path: Path) -> FrameRows:
+    """Scan a Parquet file."""
+    import polars as pl
+
+    return FrameRows.of(path, pl.scan_parquet(path, glob=False))
+
+
+def open_arrow(path: Path) -> FrameRows:
+    """Scan an Arrow (IPC, Feather version 2) file."""
+    import polars as pl
+
+    with readable(path), path.open("rb") as file:
+        # A file that was cut short has no end mark; the scan would look for it at odd places.
+        file.seek(-6, 2)
+        if file.read() != b"ARROW1":
+            raise DataError(
+                f"{path}: it lacks its end, so it was cut short. Copy or save the file again."
+            )
+    return FrameRows.of(path, pl.scan_ipc(path, glob=False))
+
+
+def open_json_lines(path: Path) -> FrameRows:
+    """Read JSON lines: one object a line."""
+    import polars as pl
+
+    check_bytes(path, 3.0 * path.stat().st_size, "reading it", "Convert it to Parquet first.")
+    _check_nesting(path)
+    try:
+        with readable(path):
+            # Bytes, because polars would take brackets in the name for a pattern.
+            frame = pl.read_ndjson(path.read_bytes(), infer_schema_length=None)
+    except DataError as error:
+        raise _json_line_error(path) or error from error
+    return FrameRows.of(path, frame.lazy())
+
+
+def _check_nesting(path: Path) -> None:
+    """Deep nesting overruns the parser's stack, which no exception can catch."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if line.count(b"[") + line.count(b"{") > _DEEPEST_NESTING:
+                raise DataError(
+                    f"{path}: line {number:,} holds too many lists and objects. Write one flat "
+                    'object a line, such as {"x": 1.5, "y": 2}.'
+                )
+
+
+def _json_line_error(path: Path) -> DataError | None:
+    """Name the first line that is not a JSON object."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                value = None
+            if not isinstance(value, dict):
+                start = line[:60].decode("utf-8", errors="replace").strip()
+                return DataError(
+                    f"{path}: line {number:,} is not a JSON object but {shown(start)}. Write one "
+                    'object a line, such as {"x": 1.5, "y": 2}.'
+                )
+    return None
+
+
+def open_excel(path: Path) -> FrameRows:
+    """Read the first sheet of an Excel workbook."""
+    import polars as pl
+
+    excel = need("fastexcel", "excel", "Reading Excel files")
+    check_archive(path)
+    try:
+        content = path.read_bytes()
+        sheets = excel.read_excel(content).sheet_names
+        frame = pl.read_excel(content, sheet_id=1, infer_schema_length=None)
+        if all(is_number(str(name), False) for name in frame.columns):
+            frame = pl.read_excel(content, sheet_id=1, has_header=False, infer_schema_length=None)
+    except (Exception, pl.exceptions.PanicException) as error:
+        # The libraries below raise exceptions of many kinds for workbooks that are not sound.
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise DataError(
+            f"{path}: the workbook cannot be read, or its first sheet is empty ({reason}). Put "
+            "the table on the first sheet, names in the first row, and save it again."
+        ) from error
+    names, notes = unique_names([str(name).strip() for name in frame.columns])
+    frame.columns = names
+    if len(sheets) > 1:
+        notes.append(f"Only the first of {len(sheets)} sheets was read ({sheets[0]!r}).")
+    return FrameRows.of(path, frame.lazy(), notes)
+
+
+OPENERS: dict[str, Callable[[Path], FrameRows]] = {
+    "Parquet": open_parquet,
+    "Arrow": open_arrow,
+    "JSON lines": open_json_lines,
+    "Excel": open_excel,
+}

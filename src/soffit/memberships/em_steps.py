@@ -1,0 +1,184 @@
+"""Expectation and maximisation for mixtures of Gaussians, or of Student t with heavier tails.
+
+Both steps are one matrix product with the objects' moments: their coordinates, the products of
+these and a one. Pieces are made of weighted sums of moments, and squared distances to pieces are
+linear in them. Pieces with a common covariance need the coordinates alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from soffit._typing import FloatArray
+
+# Entries of the largest working array.
+_BLOCK_ENTRIES = 2**19
+
+
+class Pieces(NamedTuple):
+    """Weights, centres and shapes of the pieces of a mixture."""
+
+    log_weights: FloatArray
+    means: FloatArray
+    # Inverse Cholesky factors: rows of (x - mean) become white noise.
+    whitening: FloatArray
+    # Degrees of freedom of Student's t; infinite for Gaussians.
+    tails: float
+
+    def shares(self, Z: FloatArray) -> FloatArray:
+        """Probability of every piece for every object."""
+        shares = np.empty((len(Z), len(self.means)))
+        step = max(_BLOCK_ENTRIES // moments_of(Z[:1]).shape[1], 1)
+        for first in range(0, len(Z), step):
+            rows = slice(first, first + step)
+            shares[rows] = _expect(_squares(moments_of(Z[rows]), self), self)[0]
+        return shares
+
+
+class Fit(NamedTuple):
+    """Pieces after some steps, with what the next steps need."""
+
+    moments: FloatArray
+    shares: FloatArray
+    pull: FloatArray
+    common: bool
+    pieces: Pieces
+    log_likelihood: float
+
+    def advanced(self, n_steps: int) -> Fit:
+        """The fit after some more steps."""
+        fit = self
+        for _ in range(n_steps):
+            fit = _stepped(fit.moments, fit.shares, fit.pull, fit.pieces.tails, common=fit.common)
+        return fit
+
+
+def begin_fit(
+    moments: FloatArray, members: FloatArray, tails: float, *, common: bool = False
+) -> Fit:
+    """The pieces that given members make, and their shares in the objects."""
+    return _stepped(moments, members, members, tails, common=common)
+
+
+def _stepped(
+    moments: FloatArray, shares: FloatArray, pull: FloatArray, tails: float, *, common: bool
+) -> Fit:
+    if common:
+        whitening, means = _common_shape(_coordinates(moments), pull)
+    else:
+        whitening, means = _own_shapes(moments, pull)
+    weights = shares.sum(axis=0) + 1e-10
+    pieces = Pieces(np.log(weights / weights.sum()), means, whitening, tails)
+    squares = _squares_of_common(moments, pieces) if common else _squares(moments, pieces)
+    shares, pull, log_likelihood = _expect(squares, pieces)
+    return Fit(moments, shares, pull, common, pieces, log_likelihood)
+
+
+def n_parameters(n_pieces: int, d: int, *, common: bool = False) -> float:
+    """Weight and mean of every piece; a covariance of every piece or a common one."""
+    return n_pieces * (1 + d) + (1 if common else n_pieces) * d * (d + 1) / 2
+
+
+def moments_of(Z: FloatArray) -> FloatArray:
+    """Products of the coordinates, row by row of the upper triangle, the coordinates and a one."""
+    n, d = Z.shape
+    moments = np.empty((n, d * (d + 1) // 2 + d + 1))
+    first = 0
+    for i in range(d):
+        np.multiply(Z[:, i : i + 1], Z[:, i:], out=moments[:, first : first + d - i])
+        first += d - i
+    moments[:, first:-1] = Z
+    moments[:, -1] = 1.0
+    return moments
+
+
+def _coordinates(moments: FloatArray) -> FloatArray:
+    # Of d coordinates there are (d + 1)(d + 2) / 2 moments.
+    d = int(np.sqrt(2.0 * moments.shape[1])) - 1
+    return moments[:, -1 - d : -1]
+
+
+def _own_shapes(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Whitening and mean of every piece; d + 1 pseudo-points draw covariances to the pooled one.
+
+    For Student's t, objects pull the less the farther out they are (Peel & McLachlan 2000); the
+    covariance is divided by the sum of pulls, which converges in fewer steps (Kent et al. 1994).
+    """
+    d = _coordinates(moments).shape[1]
+    sums = pull.T @ moments
+    mass = sums[:, -1] + 1e-10
+    means = sums[:, -1 - d : -1] / mass[:, None]
+    row, column = np.triu_indices(d)
+    scatter = np.empty((len(mass), d, d))
+    scatter[:, row, column] = sums[:, : len(row)]
+    scatter[:, column, row] = sums[:, : len(row)]
+    scatter -= mass[:, None, None] * means[:, :, None] * means[:, None, :]
+    pooled = scatter.sum(axis=0) / mass.sum()
+    covariance = (scatter + (d + 1) * pooled) / (mass + d + 1)[:, None, None]
+    return _whitening(covariance, pooled), means
+
+
+def _common_shape(Z: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Whitening and mean of every piece, of one covariance for all."""
+    mass = pull.sum(axis=0) + 1e-10
+    means = (pull.T @ Z) / mass[:, None]
+    scatter = (pull.sum(axis=1)[:, None] * Z).T @ Z - (mass * means.T) @ means
+    pooled = scatter / mass.sum()
+    return np.repeat(_whitening(pooled[None], pooled), len(mass), axis=0), means
+
+
+def _whitening(covariance: FloatArray, pooled: FloatArray) -> FloatArray:
+    d = len(pooled)
+    # A constant direction has no spread at all: a trace of noise keeps it invertible.
+    noise = 1e-9 * abs(np.trace(pooled)) / d + 1e-12
+    return np.linalg.inv(np.linalg.cholesky(covariance + noise * np.eye(d)))
+
+
+def _expect(squares: FloatArray, pieces: Pieces) -> tuple[FloatArray, FloatArray, float]:
+    """Share of every piece in every object, how far it pulls, and the log likelihood of all."""
+    from soffit.memberships.kernels import share_out
+
+    d, tails = pieces.means.shape[1], pieces.tails
+    scale = np.log(np.diagonal(pieces.whitening, axis1=1, axis2=2)).sum(axis=1)
+    constant = pieces.log_weights + scale + _log_constant(d, tails)
+    shares = np.empty_like(squares)
+    pull = shares if np.isinf(tails) else np.empty_like(squares)
+    return shares, pull, float(share_out(squares, constant, tails, d, shares, pull))
+
+
+def _squares(moments: FloatArray, pieces: Pieces) -> FloatArray:
+    """Squared distance of every object to every piece, measured by the piece's own covariance."""
+    return moments @ _quadratic_forms(pieces).T
+
+
+def _squares_of_common(moments: FloatArray, pieces: Pieces) -> FloatArray:
+    """The same where all pieces have one covariance."""
+    white, centres = (
+        points @ pieces.whitening[0].T for points in (_coordinates(moments), pieces.means)
+    )
+    lengths = [np.einsum("ij,ij->i", points, points) for points in (white, centres)]
+    return lengths[0][:, None] + lengths[1] - 2.0 * white @ centres.T
+
+
+def _quadratic_forms(pieces: Pieces) -> FloatArray:
+    """Coefficients of the moments in (z - mean)' A (z - mean), a row a piece."""
+    g, d = pieces.means.shape
+    precision = np.swapaxes(pieces.whitening, 1, 2) @ pieces.whitening
+    row, column = np.triu_indices(d)
+    slope = (precision @ pieces.means[:, :, None])[:, :, 0]
+    forms = np.empty((g, len(row) + d + 1))
+    # The products below the diagonal are those above it.
+    forms[:, : len(row)] = precision[:, row, column] * np.where(row == column, 1.0, 2.0)
+    forms[:, len(row) : -1] = -2.0 * slope
+    forms[:, -1] = (slope * pieces.means).sum(axis=1)
+    return forms
+
+
+def _log_constant(d: int, tails: float) -> float:
+    if np.isinf(tails):
+        return -0.5 * d * float(np.log(2 * np.pi))
+    gammas = gammaln((tails + d) / 2) - gammaln(tails / 2)
+    return float(gammas - 0.5 * d * np.log(tails * np.pi))

@@ -1,0 +1,215 @@
+"""Several memberships of the same objects made into one, and what their differences say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.memberships.measures import align, entropy
+
+# Powers below this leave nothing to tell clusters apart.
+_LEAST_POWER = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    r"""Memberships averaged over resamples, with their uncertainty taken apart.
+
+    The entropy of the average is the sum of two parts: the *overlap*, the mean entropy of what is
+    averaged, which stays when every resample agrees; and the *instability*, the mutual
+    information between an object's cluster and the resample, which is there because they do not.
+
+    Parameters
+    ----------
+    memberships : ndarray of shape (n, k)
+        The average, softened to the agreement; rows sum to one.
+    overlap, instability : ndarray of shape (n,)
+        The two parts of its entropy, in nats.
+    agreement : float
+        Share of objects on whose cluster two resamples agree, averaged over all two of them.
+    cluster_stability : ndarray of shape (k,)
+        Mean Jaccard overlap of each cluster with its counterpart in the resamples, 0 to 1.
+    power : float
+        The exponent that softened the memberships; 1 if they were not too sure.
+    """
+
+    memberships: FloatArray
+    overlap: FloatArray
+    instability: FloatArray
+    agreement: float
+    cluster_stability: FloatArray
+    power: float
+
+
+def combine(
+    memberships: FloatArray, resamples: Sequence[FloatArray], *, share: float = 0.5
+) -> Ensemble:
+    r"""Average memberships with those found on resamples, and soften them to the agreement.
+
+    .. math:: \bar p_i = \sigma\, p_i^\beta + \frac{1 - \sigma}{r} \sum_t q_{ti}^\beta
+
+    (each power made to sum to one again), with the clusters of every resample matched to those
+    of `memberships`. The exponent :math:`\beta \le 1` is the largest for which the mean top
+    membership does not exceed the share of objects on which two resamples agree: a model that
+    changes its mind about three objects in ten has no reason to be sure of more than seven.
+
+    Parameters
+    ----------
+    memberships : array of shape (n, k)
+        Memberships from all objects.
+    resamples : sequence of arrays of shape (n, k)
+        Memberships of the same objects from parts of them; at least two.
+    share : float, default 0.5
+        Weight of `memberships`; the resamples share the rest.
+
+    Returns
+    -------
+    Ensemble
+        Average, its uncertainty in two parts, agreement and stability of clusters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.memberships import combine
+    >>> sure = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> moved = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> result = combine(sure, [sure, moved])
+    >>> result.memberships[1], result.agreement
+    (array([0.75, 0.25]), 0.75)
+    >>> bool(result.instability[1] > result.instability[0])
+    True
+    """
+    if len(resamples) < 2:
+        raise ValueError(f"resamples must hold at least two memberships, got {len(resamples)}.")
+    aligned = [align(memberships, member) for member in resamples]
+    labels = np.array([member.argmax(axis=1) for member in aligned])
+    agreement = pair_agreement(labels)
+    weights = np.array([share] + [(1.0 - share) / len(aligned)] * len(aligned))
+    parts = [memberships, *aligned]
+    power = _largest_power(parts, weights, agreement)
+    softened = [soften(part, power) for part in parts]
+    average = np.asarray(_weighted(softened, weights), dtype=memberships.dtype)
+    average /= average.sum(axis=1, keepdims=True)
+    total = entropy(average)
+    overlap = np.minimum(_weighted([entropy(part) for part in softened], weights), total)
+    return Ensemble(
+        memberships=average,
+        overlap=np.asarray(overlap, dtype=total.dtype),
+        instability=np.asarray(total - overlap, dtype=total.dtype),
+        agreement=agreement,
+        cluster_stability=_jaccard(memberships.argmax(axis=1), labels, memberships.shape[1]),
+        power=power,
+    )
+
+
+def carried_over(memberships: FloatArray, block: Matrix, correction: FloatArray) -> FloatArray:
+    r"""New objects' memberships, corrected as their neighbours' were.
+
+    .. math:: p_i + \frac{\sum_j b_{ij} \Delta_j}{\sum_j b_{ij}}
+
+    Parameters
+    ----------
+    memberships : array of shape (m, k)
+        Memberships p of new objects.
+    block : array or CSR of shape (m, n)
+        Their affinities b to the fitted objects.
+    correction : array of shape (n, k)
+        What was added to each fitted object's memberships; rows sum to zero.
+
+    Returns
+    -------
+    ndarray of shape (m, k)
+        Rows sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.memberships import carried_over
+    >>> carried_over(np.array([[1.0, 0.0]]), np.array([[1.0, 1.0]]), np.array([[-0.2, 0.2]] * 2))
+    array([[0.8, 0.2]])
+    """
+    degrees = np.asarray(block.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+    mean = np.asarray(block @ correction) / np.where(degrees > 0, degrees, 1.0)
+    moved = np.maximum(memberships + mean, 0.0)
+    return np.asarray(moved / moved.sum(axis=1, keepdims=True), dtype=memberships.dtype)
+
+
+def pair_agreement(labels: IntArray) -> float:
+    """Share of objects with equal labels, averaged over all pairs of rows of `labels`."""
+    r, n = labels.shape
+    equal = sum(np.count_nonzero(labels[a] == labels[b]) for a in range(r) for b in range(a))
+    return float(equal) / (n * r * (r - 1) / 2)
+
+
+def soften(memberships: FloatArray, power: float) -> FloatArray:
+    r"""Rows to a power of at most one, made to sum to one again: less sure, same order.
+
+    Parameters
+    ----------
+    memberships : array of shape (n, k)
+        Rows on the simplex.
+    power : float
+        Between 0, where all clusters become alike, and 1, which changes nothing.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        Rows sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.memberships import soften
+    >>> soften(np.array([[0.9, 0.1]]), 0.5)
+    array([[0.75, 0.25]])
+    """
+    if power == 1.0:
+        return memberships
+    raised = memberships ** memberships.dtype.type(power)
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True), dtype=memberships.dtype)
+
+
+def _weighted(parts: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
+    total = np.zeros_like(parts[0], dtype=np.float64)
+    for part, weight in zip(parts, weights, strict=True):
+        total += weight * part
+    return total
+
+
+def power_to_agree(memberships: FloatArray, labels: IntArray) -> float:
+    """The largest power that leaves no more sureness than agreement with the labels.
+
+    Memberships that contradict one label in ten have no reason to be sure of more than nine.
+    """
+    agreement = float(np.mean(memberships.argmax(axis=1) == labels))
+    return _largest_power([memberships], np.ones(1), agreement)
+
+
+def _largest_power(parts: Sequence[FloatArray], weights: FloatArray, target: float) -> float:
+    def excess(power: float) -> float:
+        average = _weighted([soften(part, power) for part in parts], weights)
+        return float(average.max(axis=1).mean()) - target
+
+    if excess(1.0) <= 0:
+        return 1.0
+    if excess(_LEAST_POWER) >= 0:
+        return _LEAST_POWER
+    return float(brentq(excess, _LEAST_POWER, 1.0, xtol=1e-3))
+
+
+def _jaccard(labels: IntArray, resampled: IntArray, n_clusters: int) -> FloatArray:
+    """Mean over resamples of |both| / |either| for each cluster; 1 for a cluster in neither."""
+    result = np.zeros(n_clusters)
+    for other in resampled:
+        both = np.bincount(labels[labels == other], minlength=n_clusters)
+        either = (
+            np.bincount(labels, minlength=n_clusters)
+            + np.bincount(other, minlength=n_clusters)
+            - both
+        )
+        result += np.divide(both, either, out=np.ones(n_clusters), where=either > 0)
+    return result / len(resampled)

@@ -1,0 +1,309 @@
+"""Measures of memberships: entropy, the largest ones, and the matching of two clusterings."""
+
+from __future__ import annotations
+
+import operator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
+from scipy.special import entr
+
+from soffit._memory import check_allocation
+from soffit._threads import each, pieces
+from soffit._typing import FloatArray, IntArray, Matrix
+
+# How a kind of NumPy type marks a missing value; the other kinds cannot.
+_MISSING_TEST = {"f": np.isnan, "c": np.isnan, "m": np.isnat, "M": np.isnat}
+
+
+def check_memberships(memberships: Any, name: str = "memberships") -> FloatArray:
+    """Return a finite, nonnegative (n, k) array; float32 stays, all else becomes float64."""
+    if sp.issparse(memberships):
+        raise TypeError(f"{name} is sparse; pass a dense array, for example {name}.toarray().")
+    values = np.asarray(memberships)
+    if values.dtype != np.float32:
+        if values.dtype.kind == "c":
+            raise TypeError(f"{name} has complex values; pass real ones.")
+        try:
+            values = values.astype(np.float64, copy=False)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{name} must hold numbers, got dtype {values.dtype}.") from error
+    if values.ndim != 2:
+        raise ValueError(
+            f"{name} must have shape (n_objects, n_clusters), got {values.ndim} dimension(s) "
+            f"with shape {values.shape}."
+        )
+    if values.size == 0:
+        raise ValueError(f"{name} is empty, its shape is {values.shape}; pass at least one entry.")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} contains NaN or infinity; remove or repair those rows.")
+    if values.min() < 0:
+        raise ValueError(
+            f"{name} must not be negative, its smallest value is {values.min():g}; "
+            "clip it at zero and divide each row by its sum."
+        )
+    return values
+
+
+def encode_labels(labels: Any, name: str = "labels") -> tuple[IntArray, int]:
+    """Return codes 0..k-1 in the sorted order of the distinct labels, and k."""
+    values = _label_array(labels)
+    if values.ndim != 1:
+        raise ValueError(
+            f"{name} must be a vector of labels, got shape {values.shape}; "
+            "use ravel() on a single column."
+        )
+    if values.size == 0:
+        raise ValueError(f"{name} is empty; pass at least one label.")
+    if values.dtype == object:
+        return _encode_objects(values, name)
+    missing = _MISSING_TEST.get(values.dtype.kind)
+    if missing is not None and missing(values).any():
+        raise ValueError(f"{name} contains NaN; remove those objects or give them a label.")
+    classes, codes = np.unique(values, return_inverse=True)
+    return codes.astype(np.int64, copy=False), int(classes.size)
+
+
+def indicator(codes: IntArray, n_clusters: int) -> sp.csr_array:
+    """Memberships of a hard clustering, one 1 per row."""
+    n_objects = codes.size
+    ones = np.ones(n_objects)
+    return sp.csr_array((ones, codes, np.arange(n_objects + 1)), shape=(n_objects, n_clusters))
+
+
+def check_same_length(first: int, second: int, first_name: str, second_name: str) -> None:
+    """Raise ValueError unless both describe the same number of objects."""
+    if first != second:
+        raise ValueError(
+            f"{first_name} describes {first} objects but {second_name} describes {second}; "
+            "both must describe the same objects in the same order."
+        )
+
+
+def _label_array(labels: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    if sp.issparse(labels):
+        raise TypeError("labels are sparse; pass a dense vector.")
+    if isinstance(labels, (list, tuple)):
+        kinds = {type(label) for label in labels}
+        # NumPy would turn ["a", nan] into two strings and hide the missing value.
+        if str in kinds and len(kinds) > 1:
+            values = np.empty(len(labels), dtype=object)
+            values[:] = labels
+            return values
+    return np.asarray(labels)
+
+
+def _encode_objects(values: np.ndarray[Any, np.dtype[Any]], name: str) -> tuple[IntArray, int]:
+    distinct = set(values.tolist())
+    if any(_is_missing(label) for label in distinct):
+        raise ValueError(
+            f"{name} contains a missing value; remove those objects or give them a label."
+        )
+    try:
+        ordered = sorted(distinct)
+    except TypeError:  # Labels of several types have no natural order; any fixed one serves.
+        ordered = sorted(distinct, key=lambda label: (type(label).__name__, repr(label)))
+    position = {label: code for code, label in enumerate(ordered)}
+    codes = np.fromiter((position[label] for label in values), dtype=np.int64, count=values.size)
+    return codes, len(ordered)
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None:
+        return True
+    try:
+        return bool(operator.ne(label, label))  # True for NaN of any type.
+    except TypeError:  # pandas.NA refuses to be a truth value.
+        return True
+
+
+def entropy(memberships: ArrayLike) -> FloatArray:
+    r"""Entropy of each object's memberships, in nats.
+
+    .. math:: H_i = -\sum_c g_{ic} \log g_{ic}, \qquad 0 \log 0 = 0.
+
+    The range is 0 (the object belongs to one cluster) to :math:`\log k` (it belongs equally to
+    all k). Rows should sum to one; they are not rescaled.
+
+    Parameters
+    ----------
+    memberships : array of shape (n, k)
+        Finite and nonnegative.
+
+    Returns
+    -------
+    array of shape (n,)
+        float32 for float32 input, float64 otherwise.
+
+    Examples
+    --------
+    >>> from soffit.memberships import entropy
+    >>> entropy([[1.0, 0.0], [0.5, 0.5]]).round(4).tolist()
+    [0.0, 0.6931]
+    """
+    values = check_memberships(memberships)
+    # A membership that exceeds one by rounding would give an entropy a hair below zero.
+    return np.asarray(np.maximum(entr(values).sum(axis=1), 0), dtype=values.dtype)
+
+
+_ENTRIES = 2**20
+
+
+def top_memberships(memberships: ArrayLike, n_top: int = 5) -> sp.csr_array:
+    """The largest memberships of each object as a sparse matrix, made to sum to one again.
+
+    With hundreds of clusters an object belongs to a few of them; the others are zeros, or nearly,
+    that need not be stored or handed on.
+
+    Parameters
+    ----------
+    memberships : array of shape (n, k)
+        Finite and nonnegative.
+    n_top : int
+        Clusters kept for each object. Of equal ones the first is kept; zeros never are.
+
+    Returns
+    -------
+    csr_array of shape (n, k)
+        Rows that sum to one; a row of zeros stays empty.
+
+    Examples
+    --------
+    >>> from soffit.memberships import top_memberships
+    >>> top_memberships([[0.6, 0.2, 0.1, 0.1], [0.0, 0.0, 1.0, 0.0]], n_top=2).toarray()
+    array([[0.75, 0.25, 0.  , 0.  ],
+           [0.  , 0.  , 1.  , 0.  ]])
+    """
+    if not isinstance(n_top, Integral) or n_top < 1:
+        raise ValueError(f"n_top must be a whole number of at least 1, got {n_top!r}.")
+    W = check_memberships(memberships)
+    n, k = W.shape
+    kept = min(int(n_top), k)
+
+    def choose(rows: range) -> tuple[FloatArray, FloatArray]:
+        part = W[rows.start : rows.stop]
+        columns = np.sort(np.argsort(-part, axis=1, kind="stable")[:, :kept], axis=1)
+        values = np.take_along_axis(part, columns, axis=1)
+        sums = values.sum(axis=1, keepdims=True)
+        return columns, np.divide(values, sums, out=np.zeros_like(values), where=sums > 0)
+
+    parts = each(choose, pieces(n, max(_ENTRIES // k, 1)))
+    columns = np.concatenate([part[0] for part in parts])
+    values = np.concatenate([part[1] for part in parts])
+    indptr = np.arange(n + 1) * kept
+    result = sp.csr_array((values.ravel(), columns.ravel(), indptr), shape=(n, k))
+    result.eliminate_zeros()
+    return result
+
+
+def match_clusters(reference: ArrayLike, other: ArrayLike) -> IntArray:
+    r"""Order of the clusters of `other` that suits `reference` best.
+
+    The Hungarian method finds the one-to-one matching :math:`\pi` with the largest overlap
+
+    .. math:: \sum_c \sum_i r_{ic} \, o_{i\pi(c)},
+
+    which is also the one with the smallest :math:`\sum_c \|r_c - o_{\pi(c)}\|^2` once the
+    clustering with fewer clusters is filled up with empty ones.
+
+    Parameters
+    ----------
+    reference, other : array of shape (n,) or (n, k)
+        Labels of any type, or memberships. The columns of a label vector are its distinct
+        labels in sorted order. The numbers of clusters may differ.
+
+    Returns
+    -------
+    array of int, shape (k of other,)
+        A permutation `order`, so that `other[:, order]` has its clusters in the order of the
+        reference's. Clusters of `other` without a partner come last, in their own order. When
+        `other` has fewer clusters, reference clusters without a partner are passed over;
+        `align` leaves an empty column for them instead.
+
+    Examples
+    --------
+    >>> from soffit.memberships import match_clusters
+    >>> match_clusters(["a", "a", "b", "c"], [2, 2, 0, 1]).tolist()
+    [2, 0, 1]
+    >>> match_clusters([0, 0, 1, 1], [[0, 0, 1], [0, 1, 0], [1, 0, 0], [1, 0, 0]]).tolist()
+    [1, 0, 2]
+    """
+    overlap = overlap_table(reference, other, "reference", "other")
+    partner = partners(overlap)
+    return _matched_first(partner, overlap.shape[1])
+
+
+def align(reference: ArrayLike, memberships: ArrayLike) -> FloatArray:
+    """Reorder the columns of `memberships` so that they stand under those of `reference`.
+
+    Parameters
+    ----------
+    reference : array of shape (n,) or (n, k_reference)
+        Labels or memberships.
+    memberships : array of shape (n, k)
+        What to reorder.
+
+    Returns
+    -------
+    array of shape (n, max(k_reference, k))
+        Column c is the cluster matched to cluster c of the reference, or zero if it has no
+        partner. Clusters without a partner follow after the reference's. A new array of the
+        same precision.
+
+    Examples
+    --------
+    >>> from soffit.memberships import align
+    >>> align(["x", "y", "y"], [[0.1, 0.9], [0.8, 0.2], [0.7, 0.3]]).tolist()
+    [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]]
+    >>> align(["x", "y", "z"], [[0.1, 0.9], [0.2, 0.8], [1.0, 0.0]]).shape
+    (3, 3)
+    """
+    values = check_memberships(memberships)
+    partner = partners(overlap_table(reference, values, "reference", "memberships"))
+    n_objects, n_clusters = values.shape
+    aligned = np.zeros((n_objects, max(partner.size, n_clusters)), dtype=values.dtype)
+    matched = partner >= 0
+    aligned[:, : partner.size][:, matched] = values[:, partner[matched]]
+    spare = _matched_first(partner, n_clusters)[int(matched.sum()) :]
+    aligned[:, partner.size : partner.size + spare.size] = values[:, spare]
+    return aligned
+
+
+def overlap_table(reference: Any, other: Any, reference_name: str, other_name: str) -> FloatArray:
+    """Inner products of the columns of two clusterings, (k_reference, k_other)."""
+    left = _columns(reference, reference_name)
+    right = _columns(other, other_name)
+    check_same_length(left.shape[0], right.shape[0], reference_name, other_name)
+    check_allocation(
+        (left.shape[1], right.shape[1]),
+        np.float64,
+        what="Matching clusters",
+        remedy="Matching needs far fewer clusters than objects: check that labels are given.",
+    )
+    table: Any = left.T @ right
+    return np.asarray(table.toarray() if sp.issparse(table) else table, dtype=np.float64)
+
+
+def partners(overlap: FloatArray) -> IntArray:
+    """For each row the column that the Hungarian method matches to it, -1 where none is left."""
+    rows, columns = linear_sum_assignment(overlap, maximize=True)
+    partner = np.full(overlap.shape[0], -1, dtype=np.int64)
+    partner[rows] = columns
+    return partner
+
+
+def _columns(clustering: Any, name: str) -> Matrix:
+    """Memberships of either kind of input; labels become a sparse indicator matrix."""
+    if sp.issparse(clustering) or np.ndim(clustering) == 2:
+        return check_memberships(clustering, name)
+    return indicator(*encode_labels(clustering, name))
+
+
+def _matched_first(partner: IntArray, n_clusters: int) -> IntArray:
+    matched = partner[partner >= 0]
+    spare = np.setdiff1d(np.arange(n_clusters, dtype=np.int64), matched)
+    return np.concatenate([matched, spare])

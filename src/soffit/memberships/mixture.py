@@ -1,0 +1,348 @@
+"""A mixture of Gaussians that starts at given clusters and stays near them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+from soffit._threads import each, pieces
+from soffit._typing import FloatArray, IntArray
+from soffit.memberships.em_steps import Fit, Pieces, begin_fit, moments_of, n_parameters
+from soffit.memberships.ensemble import power_to_agree, soften
+
+# Densities are estimated directly up to this many columns.
+_FEW_COLUMNS = 5
+_MOST_COMPONENTS = 30
+_SHRINKAGE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """An affine map from features to a few directions."""
+
+    center: FloatArray
+    directions: FloatArray
+
+    @classmethod
+    def of(cls, X: FloatArray, labels: IntArray, n_clusters: int) -> Projection:
+        """At most max(k - 1, 3) directions in which the labels' clusters differ in place."""
+        return cls.principal(X).toward(X, labels, n_clusters)
+
+    @classmethod
+    def principal(cls, X: FloatArray) -> Projection:
+        """The leading principal components; all columns as they are where there are few."""
+        center = X.mean(axis=0, dtype=np.float64)
+        if X.shape[1] <= _FEW_COLUMNS:
+            size = float((X - center).std(axis=0).max()) or 1.0
+            return cls(center, np.eye(X.shape[1]) / size)
+        return cls(center, _principal_directions(X - center))
+
+    def toward(self, X: FloatArray, labels: IntArray, n_clusters: int) -> Projection:
+        """The discriminant directions of the labels among these; all where there are few."""
+        if X.shape[1] <= _FEW_COLUMNS:
+            return self
+        turned = _discriminant_directions(self.apply(X), labels, n_clusters)
+        return Projection(self.center, self.directions @ turned)
+
+    def apply(self, X: FloatArray) -> FloatArray:
+        """Coordinates of the objects in the chosen directions."""
+        return np.asarray((X - self.center) @ self.directions)
+
+
+def _principal_directions(centred: FloatArray) -> FloatArray:
+    n, d = centred.shape
+    if d > 500:
+        from sklearn.utils.extmath import randomized_svd
+
+        count = min(_MOST_COMPONENTS, n, d)
+        _, values, right = randomized_svd(centred, count, random_state=0)
+        values, vectors = values**2, right.T
+    else:
+        values, vectors = np.linalg.eigh(centred.T @ centred)
+        values, vectors = values[::-1], vectors[:, ::-1]
+    kept = int(np.sum(values[:_MOST_COMPONENTS] > 1e-10 * max(values[0], 1e-300)))
+    count = max(kept, 1)
+    scale = float(np.sqrt(max(float(values[0]), 0.0) / n)) or 1.0
+    return np.asarray(vectors[:, :count] / scale)
+
+
+def _discriminant_directions(Z: FloatArray, labels: IntArray, n_clusters: int) -> FloatArray:
+    """Between-cluster against within-cluster spread, filled up with principal directions."""
+    n, p = Z.shape
+    indicator = (labels[:, None] == np.arange(n_clusters)).astype(Z.dtype)
+    sizes = indicator.sum(axis=0)
+    means = (indicator.T @ Z) / np.maximum(sizes, 1.0)[:, None]
+    within = Z - means[labels]
+    inside = within.T @ within / n
+    between = (means * sizes[:, None]).T @ means / n
+    trace = float(np.trace(inside))
+    inside = (1 - _SHRINKAGE) * inside + (_SHRINKAGE * trace / p + 1e-12) * np.eye(p)
+    _, vectors = eigh(between, inside)
+    wanted = min(p, max(n_clusters - 1, 3))
+    leading = vectors[:, ::-1][:, : min(n_clusters - 1, wanted)]
+    if leading.shape[1] == wanted:
+        return leading
+    orthogonal, _ = np.linalg.qr(np.column_stack([leading, np.eye(p)]))
+    return np.column_stack([leading, orthogonal[:, leading.shape[1] : wanted]])
+
+
+# EM steps; a few of them tell which kinds of mixture cannot become the best.
+_FIRST_STEPS, _STEPS = 3, 10
+# Several pieces a cluster sort themselves out late: they may gain so many times as much again.
+_PATIENCE = 4.0
+# Clusters are cut into two, four and eight pieces, but none of fewer objects than this.
+_HALVINGS = (1, 2, 3)
+_FEWEST_TO_CUT = 4
+# Degrees of freedom of the pieces, Gaussian or with heavy tails, and the mean fourth power of
+# their whitened residuals, squares cut off at 9.
+_TAILS = {np.inf: 2.89, 4.0: 7.33}
+# Share of the penalty of the Bayesian information criterion. Covariances that are drawn together
+# have fewer free parameters than are counted.
+_PENALTY = 0.5
+_MOST_OBJECTS = 4000
+_FEW_OBJECTS = 20
+# Directions are found from at most so many objects.
+_MOST_PROJECTED = 2**17
+# Objects that one thread evaluates at a time.
+_ROWS = 2**11
+
+
+@dataclass(frozen=True, eq=False)
+class SeededMixture:
+    """A fitted mixture; `memberships` evaluates it anywhere in the feature space."""
+
+    projection: Projection
+    owner: IntArray
+    log_weights: FloatArray
+    means: FloatArray
+    # Inverse Cholesky factors: rows of (x - mean) become white noise.
+    whitening: FloatArray
+    n_clusters: int
+    # How much the mixture should count beside other evidence, from 0 to 1.
+    trust: float
+    # Degrees of freedom of Student's t; None for Gaussians.
+    tails: float | None = None
+    # Softens the posterior as far as the clusters that it began at do not bear it out.
+    power: float = 1.0
+
+    def memberships(self, X: FloatArray) -> FloatArray:
+        """Softened posterior of each cluster, the sum over the cluster's own pieces."""
+        tails = np.inf if self.tails is None else self.tails
+        mixture = Pieces(self.log_weights, self.means, self.whitening, tails)
+        result = np.empty((len(X), self.n_clusters), dtype=X.dtype)
+
+        def evaluate(rows: range) -> None:
+            part = slice(rows.start, rows.stop)
+            Z = np.asarray(self.projection.apply(X[part]), dtype=np.float64)
+            result[part] = soften(self._sums(mixture.shares(Z)), self.power)
+
+        each(evaluate, pieces(len(X), _ROWS))
+        return result
+
+    def agreeing(self, shares: FloatArray, labels: IntArray) -> SeededMixture:
+        """The mixture as soft as its pieces' shares in labelled objects tell."""
+        return replace(self, power=power_to_agree(self._sums(shares), labels))
+
+    def _sums(self, shares: FloatArray) -> FloatArray:
+        """Clusters' shares from those of their pieces."""
+        indicator = (self.owner[:, None] == np.arange(self.n_clusters)).astype(np.float64)
+        summed = shares @ indicator
+        return np.asarray(summed / summed.sum(axis=1, keepdims=True))
+
+
+class _Space(NamedTuple):
+    """Directions, the objects in them, and by tails what other directions add to a criterion."""
+
+    projection: Projection
+    Z: FloatArray
+    moments: FloatArray
+    rest: dict[float, float]
+
+
+class _Candidate(NamedTuple):
+    """A kind of mixture: the cluster of each piece, and the fit so far."""
+
+    space: _Space
+    owner: IntArray
+    fit: Fit
+    # How much the criterion has fallen in the steps so far.
+    gain: float = 0.0
+
+    @property
+    def criterion(self) -> float:
+        """Minus twice the log likelihood and a penalty: the less, the better."""
+        n, d = self.space.Z.shape
+        count = n_parameters(len(self.owner), d, common=self.fit.common)
+        rest = self.space.rest[self.fit.pieces.tails]
+        return float(_PENALTY * count * np.log(n) - 2.0 * self.fit.log_likelihood + rest)
+
+    def advanced(self, n_steps: int) -> _Candidate:
+        """The candidate after some more EM steps."""
+        later = self._replace(fit=self.fit.advanced(n_steps))
+        return later._replace(gain=self.gain + self.criterion - later.criterion)
+
+
+def fit_seeded_mixture(
+    X: FloatArray,
+    labels: IntArray,
+    n_clusters: int,
+    *,
+    random_state: int,
+    n_steps: int = _STEPS,
+) -> SeededMixture:
+    """Fit the mixture that begins at `labels`, on a sample of the objects if there are many.
+
+    One piece a cluster is tried with Gaussian and with heavy tails, with covariances of their own
+    and with a common one, in the few directions in which clusters differ in place and in all
+    leading principal ones, where their shapes may differ as well. Several pieces a cluster are
+    tried with the best tails in the few directions. An information criterion decides. Without
+    steps of EM (`n_steps=0`) the pieces describe the clusters as they are.
+    """
+    every = -(-len(X) // _MOST_PROJECTED)
+    whole = Projection.principal(X[::every])
+    few = whole.toward(X[::every], labels[::every], n_clusters)
+    rng = np.random.default_rng(random_state)
+    if len(X) > _MOST_OBJECTS:
+        chosen = _sample(labels, rng)
+        X, labels = X[chosen], labels[chosen]
+    spaces = _spaces(few, whole, X)
+    owner, members = _seed(spaces[0].Z, labels, 0)
+    first_steps = min(_FIRST_STEPS, n_steps)
+    kinds = [
+        (space, tails, common) for space in spaces for tails in _TAILS for common in (False, True)
+    ]
+
+    def begin_kind(kind: tuple[_Space, float, bool]) -> _Candidate:
+        space, tails, common = kind
+        fit = begin_fit(space.moments, members, tails, common=common)
+        return _Candidate(space, owner, fit).advanced(first_steps)
+
+    def finish(one: _Candidate) -> _Candidate:
+        return one.advanced(n_steps - first_steps)
+
+    begun = each(begin_kind, kinds)
+    candidates = each(finish, _promising(begun, min(begun, key=_criterion), patience=1.0))
+    best = min(candidates, key=_criterion)
+    tails = best.fit.pieces.tails
+
+    def begin_cut(halvings: int) -> _Candidate:
+        own, cut = _seed(spaces[0].Z, labels, halvings)
+        fit = begin_fit(spaces[0].moments, cut, tails)
+        return _Candidate(spaces[0], own, fit).advanced(first_steps)
+
+    # The longest work first, so that no thread has to wait for it.
+    begun = each(begin_cut, sorted(_HALVINGS, reverse=True))
+    candidates = [best, *each(finish, _promising(begun, best, patience=_PATIENCE))]
+    best = min(candidates, key=_criterion)
+    found = best.fit.pieces
+    mixture = SeededMixture(
+        best.space.projection,
+        best.owner,
+        found.log_weights,
+        found.means,
+        found.whitening,
+        n_clusters,
+        _trust(best.space.Z, best.fit),
+        None if np.isinf(found.tails) else found.tails,
+    )
+    return mixture.agreeing(best.fit.shares, labels)
+
+
+def _spaces(few: Projection, whole: Projection, X: FloatArray) -> list[_Space]:
+    """The few directions and, if there are more, all of them.
+
+    What the few leave out is taken to be alike for all clusters: a single Gaussian, given the few
+    directions, whose density is the joint over the marginal one. This makes the criteria of both
+    comparable.
+    """
+    none = dict.fromkeys(_TAILS, 0.0)
+    part = _space(few, X, none)
+    if few.directions.shape == whole.directions.shape:
+        return [part]
+    everything = _space(whole, X, none)
+
+    def left_out(tails: float) -> float:
+        return _criterion_of_one(everything, tails) - _criterion_of_one(part, tails)
+
+    rest = dict(zip(_TAILS, each(left_out, _TAILS), strict=True))
+    return [part._replace(rest=rest), everything]
+
+
+def _space(projection: Projection, X: FloatArray, rest: dict[float, float]) -> _Space:
+    Z = np.asarray(projection.apply(X), dtype=np.float64)
+    return _Space(projection, Z, moments_of(Z), rest)
+
+
+def _criterion_of_one(space: _Space, tails: float) -> float:
+    """Criterion of a single piece of all objects; a Gaussian is found at once."""
+    fit = begin_fit(space.moments, np.ones((len(space.Z), 1)), tails, common=True)
+    one = _Candidate(space, np.zeros(1, dtype=np.int64), fit)
+    return one.advanced(0 if np.isinf(tails) else _STEPS).criterion
+
+
+def _promising(begun: list[_Candidate], best: _Candidate, *, patience: float) -> list[_Candidate]:
+    """All that may still become better than the best so far.
+
+    Steps change less and less: whoever would have to gain more than `patience` times what it has
+    gained so far is left behind.
+    """
+    return [one for one in begun if one.criterion - patience * abs(one.gain) <= best.criterion]
+
+
+def _criterion(candidate: _Candidate) -> float:
+    return candidate.criterion
+
+
+def _sample(labels: IntArray, rng: np.random.Generator) -> IntArray:
+    """Numbers of a random sample of the objects, with a few of every cluster it would miss."""
+    chosen = rng.choice(len(labels), _MOST_OBJECTS, replace=False)
+    missed = np.setdiff1d(labels, labels[chosen])
+    few = [rng.permutation(np.flatnonzero(labels == c))[:_FEW_OBJECTS] for c in missed]
+    return np.sort(np.concatenate([chosen, *few]))
+
+
+def _seed(Z: FloatArray, labels: IntArray, halvings: int) -> tuple[IntArray, FloatArray]:
+    """Cut every cluster in two, some times over; returns each piece's cluster and its members."""
+    owner: IntArray
+    piece: IntArray
+    owner, piece = np.unique(labels, return_inverse=True)
+    for _ in range(halvings):
+        owner, piece = _halved(Z, owner, piece)
+    members = np.zeros((len(Z), len(owner)))
+    members[np.arange(len(Z)), piece] = 1.0
+    return owner, members
+
+
+def _halved(Z: FloatArray, owner: IntArray, piece: IntArray) -> tuple[IntArray, IntArray]:
+    """Every piece cut at its mean, across the direction in which it is longest."""
+    order = np.argsort(piece, kind="stable")
+    owners, piece = list(owner), piece.copy()
+    for members in np.split(order, np.cumsum(np.bincount(piece))[:-1]):
+        if len(members) < _FEWEST_TO_CUT:
+            continue
+        centred = Z[members] - Z[members].mean(axis=0)
+        longest = np.linalg.eigh(centred.T @ centred)[1][:, -1]
+        beyond = members[centred @ longest > 0.0]
+        if 0 < len(beyond) < len(members):
+            owners.append(owner[piece[members[0]]])
+            piece[beyond] = len(owners) - 1
+    return np.array(owners), piece
+
+
+def _trust(Z: FloatArray, fit: Fit) -> float:
+    """1 where the fitted pieces look as they should, less the more they do not.
+
+    The whitened residuals of a Gaussian piece have fourth moments of 3 (2.89 when squares are cut
+    off at 9, which keeps outliers from deciding). Lines, rings cut into pieces and uniform regions
+    deviate by 1 to 2, and their mixture has no say in where clusters end.
+    """
+    own, found = fit.shares.argmax(axis=1), fit.pieces
+    noise = np.empty_like(Z)
+    for piece, mean in enumerate(found.means):
+        members = own == piece
+        noise[members] = (Z[members] - mean) @ found.whitening[piece].T
+    moment = np.mean(np.minimum(noise**2, 9.0) ** 2, axis=0) / _TAILS[found.tails]
+    return float(1.0 / max(2.89 * np.mean(np.abs(moment - 1.0)), 1.0))

@@ -1,0 +1,133 @@
+"""A lazy random walk on the affinity graph: memberships agree with their surroundings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log, sqrt
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.polynomial.chebyshev import chebpts1, chebvander
+
+from soffit._threads import each, pieces
+from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit.graph import Locality
+
+_SHARE_OF_GAP = 0.5
+_MOST_STEPS = 512
+# On larger graphs the steps are replaced by a polynomial of lower degree. The bound on its error is
+# wide: what is left out is of the order of 1e-6.
+_MANY_OBJECTS = 2000
+_ERROR = 1e-2
+# Objects that one thread walks with at a time; on small graphs, one of so many parts.
+_ROWS, _PARTS = 2**12, 4
+
+
+def walk_length(eigenvalue: float) -> int:
+    r"""Steps after which what lies below the given eigenvalue has faded, but clusters have not.
+
+    :math:`t = 0.5 / (1 - \lambda_{k+1})` lazy steps: the spectral gap behind the k clusters sets
+    the pace at which memberships even out inside one.
+    """
+    gap = max(1.0 - float(eigenvalue), 1e-9)
+    return int(np.clip(_SHARE_OF_GAP / gap, 1, _MOST_STEPS))
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    r"""Memberships after :math:`W_{s+1} = \tfrac12 (W_s + D^{-1} A W_s)`, s = 0 ... t - 1.
+
+    Half of the walk stays where it is, so that two-sided (bipartite) graphs do not swing to and
+    fro. A new object that looks at the fitted ones, but is not seen by them, arrives at
+    :math:`2^{-t} w_0 + p \sum_s 2^{s-t} W_s` with p its affinities made to sum to one; the sum is
+    kept, so that new objects cost one product.
+    """
+
+    memberships: FloatArray
+    seen: FloatArray
+    steps: int
+
+    def arrive(self, block: Matrix, W_new: FloatArray) -> FloatArray:
+        """The same walk for new objects with these affinities and rows at its beginning."""
+        degrees = _degrees(block)
+        share = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)
+        moved = 0.5**self.steps * W_new + share[:, None] * (block @ self.seen)
+        return np.asarray(np.where(degrees[:, None] > 0, moved, W_new), dtype=W_new.dtype)
+
+
+def random_walk(A: Matrix, W: FloatArray, steps: int, *, locality: Locality | None = None) -> Walk:
+    """Let memberships walk on the graph for some lazy steps; isolated objects stay."""
+    if is_sparse(A) and A.shape[0] > _MANY_OBJECTS:
+        return _polynomial_walk(A, W, steps, locality or Locality(np.arange(A.shape[0])))
+    degrees = _degrees(A)
+    half = np.divide(0.5, degrees, out=np.zeros_like(degrees), where=degrees > 0)
+    half = half.astype(W.dtype)[:, None]
+    stay = np.where(degrees > 0, 0.5, 1.0).astype(W.dtype)[:, None]
+    seen = np.zeros_like(W)
+    one_half = W.dtype.type(0.5)
+    for _ in range(steps):
+        seen = one_half * (seen + W)
+        W = stay * W + half * (A @ W)
+    return Walk(W, seen, steps)
+
+
+def _polynomial_walk(A: sp.csr_array, W: FloatArray, steps: int, locality: Locality) -> Walk:
+    r"""The same walk by Chebyshev polynomials of :math:`P = D^{-1} A`.
+
+    :math:`((1 + x) / 2)^t` is a polynomial of degree t, but one of degree of the order of
+    :math:`\sqrt t` is as good as equal to it on [-1, 1].
+    """
+    from soffit.memberships.kernels import chebyshev_rows
+
+    arrive, see = _coefficients(steps)
+    degrees = locality.rows(_degrees(A))
+    inverse = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)
+    inverse = inverse.astype(W.dtype)
+    A = locality.matrix(A)
+    start = locality.rows(W)
+    walked, seen = W.dtype.type(arrive[0]) * start, W.dtype.type(see[0]) * start
+    # T_{-1} = T_1 makes the first step one half of the others'.
+    before, now = np.zeros_like(start), start
+    for degree in range(1, len(arrive)):
+        half = 0.5 if degree == 1 else 1.0
+        a, b = W.dtype.type(half * arrive[degree]), W.dtype.type(half * see[degree])
+
+        def advance(
+            rows: range, before: Any = before, now: Any = now, a: Any = a, b: Any = b
+        ) -> None:
+            chebyshev_rows(
+                A.indptr, A.indices, A.data, inverse, before, now, walked, seen, a, b,
+                rows.start, rows.stop,
+            )  # fmt: skip
+
+        each(advance, pieces(len(start), min(_ROWS, ceil(len(start) / _PARTS))))
+        if degree == 1:
+            before *= W.dtype.type(0.5)
+        before, now = now, before
+    np.maximum(walked, 0.0, out=walked)
+    walked /= walked.sum(axis=1, keepdims=True)
+    # What is no longer needed takes the results.
+    return Walk(locality.back(walked, out=before), locality.back(seen, out=now), steps)
+
+
+def _coefficients(steps: int) -> tuple[FloatArray, FloatArray]:
+    """Chebyshev coefficients of the walk, and of what new objects see of it."""
+    degree = min(steps, ceil(sqrt(2.0 * steps * log(2.0 / _ERROR))))
+    x = chebpts1(degree + 1)
+    powers = ((1.0 + x) / 2.0) ** np.arange(steps + 1)[:, None]
+    weights = 2.0 ** (np.arange(steps) - steps)
+    # Interpolation at the Chebyshev points, whose polynomials are orthogonal there.
+    basis = chebvander(x, degree).T * (2.0 / (degree + 1))
+    basis[0] *= 0.5
+    return np.asarray(basis @ powers[steps]), np.asarray(basis @ (weights @ powers[:steps]))
+
+
+def sharpen(W: FloatArray, power: float) -> FloatArray:
+    """Rows to a power, made to sum to one again."""
+    raised = (W / W.max(axis=1, keepdims=True)) ** W.dtype.type(power)
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True), dtype=W.dtype)
+
+
+def _degrees(A: Matrix) -> FloatArray:
+    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel()

@@ -1,0 +1,135 @@
+"""Baum-Eagon clustering (Rota Bulo & Pelillo 2010)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from soffit._validation import OneOf, WholeNumber
+from soffit.factorize import SOLVERS, Problem
+from soffit.fitting.restarts import solve_from_starts
+from soffit.models.base import SimilarityClustering, Solution, Task
+from soffit.normalize import normalize
+
+
+class BaumEagon(SimilarityClustering):
+    r"""Soft clusters from any nonnegative similarities, up to a common factor.
+
+    .. math:: \min_{Y, \alpha} \|W - \alpha Y^\top Y\|_F^2, \quad
+              y_i \text{ on the probability simplex}
+
+    Parameters
+    ----------
+    n_clusters : int or None, default 8
+        Number of clusters; None chooses it (`soffit.selection.choose_k_of_graph`, kept as
+        `k_choice_`).
+    affinity : str, callable or Affinity, default "relative"
+        The similarities W. One of "relative", "nearest_neighbors", "rbf", "laplacian", "cosine",
+        "precomputed".
+    metric : str or callable, default "euclidean"
+        The distance behind the similarities; "precomputed" takes distances instead of features.
+    n_neighbors : int, default 10
+        Neighbour that sets the scale of similarities, or size of a neighbour graph.
+    solver : {"rows", "gradient", "growth"}, default "rows"
+        Exact row blocks, which leave the diagonal out; accelerated projected gradient; or the
+        published growth transformation (eq. 7 in its numerically stable form, eq. 8 for alpha).
+    n_init : int, default 1
+        Random starts; the one with the lowest objective is kept.
+    max_iter : int, default 20000
+        Most iterations of the solver; the growth transformation needs thousands.
+    tol : float, default 1e-5
+        Relative decrease of the objective below which a solver stops; tol / 100 for the growth
+        transformation, whose single steps are short.
+    max_time : float or None, default None
+        Seconds after which the best so far is returned; None means no limit.
+    warm_start : bool, default False
+        Begin where the last fit ended, if it had as many objects and clusters.
+    random_state : int, RandomState or None, default None
+        Seed of the starts.
+    verbose : int, default 0
+        1 shows phases and the time left, 2 also iterations.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
+    n_jobs : int or None, default None
+        Threads for distances and neighbours; None uses all cores. Results do not depend on it.
+
+    Attributes
+    ----------
+    memberships_ : ndarray of shape (n, k)
+        The columns of Y as rows; they sum to one.
+    labels_ : ndarray of shape (n,)
+        Most probable cluster.
+    entropy_ : ndarray of shape (n,)
+        Uncertainty of each object in nats.
+    scale_ : ndarray of shape (k,)
+        alpha, repeated.
+    affinity_matrix_ : ndarray or csr_array of shape (n, n)
+        W.
+    objective_, objective_history_, n_iter_, converged_, stopped_
+        How the fit went.
+
+    Examples
+    --------
+    >>> from soffit import BaumEagon
+    >>> from soffit.datasets import make_block_stochastic
+    >>> matrix, labels, _ = make_block_stochastic(100, random_state=7)
+    >>> model = BaumEagon(n_clusters=5, affinity="precomputed", random_state=7).fit(matrix)
+    >>> model.memberships_.shape
+    (100, 5)
+
+    References
+    ----------
+    S. Rota Bulo, M. Pelillo (2010). Probabilistic clustering using the Baum-Eagon inequality.
+    ICPR.
+    """
+
+    _rules = SimilarityClustering._rules | {
+        "solver": OneOf(("rows", "gradient", "growth")),
+        "n_init": WholeNumber(1),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = 8,
+        *,
+        affinity: Any = "relative",
+        metric: Any = "euclidean",
+        n_neighbors: int = 10,
+        solver: Literal["rows", "gradient", "growth"] = "rows",
+        n_init: int = 1,
+        max_iter: int = 20000,
+        tol: float = 1e-5,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int | bool = 0,
+        callback: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.solver = solver
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.n_jobs = n_jobs
+
+    def _solve(self, task: Task) -> Solution:
+        problem = Problem(task.A, self.n_clusters_, scale="single", diagonal=self.solver != "rows")
+        found = solve_from_starts(
+            problem,
+            SOLVERS[self.solver],
+            task.random_state,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol / 100 if self.solver == "growth" else self.tol,
+            progress=task.progress,
+            warm=self._warm_factor(problem.n_objects, problem.n_clusters),
+        )
+        return Solution(problem, normalize(task.A, None), found)

@@ -1,0 +1,327 @@
+"""CompletelyPositive: the factorization of Zass & Shashua."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit._validation import Number, OneOf, WholeNumber
+from soffit.affinity.side_information import with_known_pairs, with_side, without_negative
+from soffit.factorize import (
+    SOLVERS,
+    Factorization,
+    Problem,
+    graph_partition,
+    labels_start,
+    random_start,
+)
+from soffit.factorize.descent import lowest
+from soffit.factorize.nonnegative.sweeps import fit_size
+from soffit.fitting.data import Known
+from soffit.fitting.monitor import Progress
+from soffit.graph import without_diagonal
+from soffit.models.base import SimilarityClustering, Solution, Task
+from soffit.normalize import Normalized, normalize
+from soffit.normalize.additive import additive_observed
+from soffit.normalize.sinkhorn import sinkhorn_observed
+from soffit.partition.choose import partitions_of_tied
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+def partition_start(K: Matrix, n_clusters: int) -> FloatArray:
+    """Rows close to a partition of the objects that have any tie; the others are dealt out evenly.
+
+    Seeds are fixed: the start depends on the affinities alone.
+    """
+
+    def find(A: Matrix) -> list[IntArray]:
+        return [graph_partition(A, normalize(A, "degree").matrix, n_clusters).labels]
+
+    A = without_diagonal(without_negative(K))
+    (labels,) = partitions_of_tied(A, n_clusters, find)
+    return labels_start(labels, n_clusters)
+
+
+# With fewer affinities than this share of all pairs, a matrix is a graph of local ties.
+_GRAPH = 0.1
+# Starts are compared at this many times the tolerance; the lowest is then seldom overtaken.
+_COARSE = 10.0
+_OBSERVED = {"sinkhorn": sinkhorn_observed, "additive": additive_observed}
+
+
+class CompletelyPositive(SimilarityClustering):
+    r"""Soft clusters from a completely positive factorization of normalized affinities.
+
+    .. math:: \min_{G \ge 0} \sum_{i \ne j} m_{ij} \Big(F_{ij} - \sum_r G_{ir} G_{jr}\Big)^2
+
+    F is the affinity matrix brought to equal row sums, m are weights of pairs (1 unless given).
+    Memberships are the rows of G divided by their sums. The diagonal is left out: how similar an
+    object is to itself says nothing about clusters.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default 8
+        Number of clusters; None chooses it (`soffit.selection.choose_k_of_graph`, kept as
+        `k_choice_`).
+    affinity : str, callable or Affinity, default "rbf"
+        One of "rbf", "nearest_neighbors", "relative", "laplacian", "cosine", "precomputed".
+    metric : str or callable, default "euclidean"
+        Any metric that scikit-learn knows; "precomputed" takes distances instead of features.
+    n_neighbors : int, default 25
+        Neighbours of each object in a graph, or the one that sets the bandwidth of a kernel.
+    normalization : {"sinkhorn", "additive", None}, default "sinkhorn"
+        Scaling to row sums of 1, which keeps a graph sparse; the nearest matrix with equal row
+        sums, for dense affinities; or nothing. Neither of the first two is better on all data.
+    solver : {"coordinate", "multiplicative", "parallel"}, default "coordinate"
+        Exact steps over single entries; the published updates (eq. 6 and 7); or updates of all
+        entries at once.
+    side_weight : float, default 1.0
+        Weight alpha of side information, above 0 and at most 1, in units of the largest affinity.
+    transitive : bool, default True
+        Add the pairs that follow from the given ones. Contradictions through others are then
+        found and reported, too.
+    start : {"auto", "random", "spectral"}, default "auto"
+        Random positive entries, or the best of several partitions by eigenvectors. "auto" takes
+        the latter for graphs of local ties (less than a tenth of all pairs), where the objective
+        hardly tells good clusters from bad ones, and where affinities are negative; else chance.
+    n_init : int, default 5
+        Random starts; the one with the lowest objective is kept. There is one spectral start.
+    max_iter : int, default 1000
+        Most sweeps from one start.
+    tol : float, default 1e-5
+        Relative decrease of the objective below which a solver stops.
+    max_time : float or None, default None
+        Seconds after which the best so far is returned; None means no limit.
+    warm_start : bool, default False
+        Begin where the last fit ended, if it had as many objects and clusters.
+    random_state : int, RandomState or None, default None
+        Seed of the starts.
+    verbose : int, default 0
+        1 shows phases and the time left, 2 also iterations.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
+    n_jobs : int or None, default None
+        Threads for distances and neighbours; None uses all cores. Results do not depend on it.
+
+    Attributes
+    ----------
+    memberships_ : ndarray of shape (n, k)
+        Rows of G divided by their sums. An object tied to no other, or whose row is zero, has the
+        mean membership of the others.
+    labels_ : ndarray of shape (n,)
+        Most probable cluster.
+    entropy_ : ndarray of shape (n,)
+        Uncertainty of each object in nats.
+    factor_ : ndarray of shape (n, k)
+        G; zero for objects tied to no other.
+    affinity_matrix_ : ndarray or csr_array of shape (n, n)
+        The affinities, before side information and normalization.
+    objective_, objective_history_, n_iter_, converged_, stopped_
+        How the fit went, from the best start.
+
+    Notes
+    -----
+    The published equations hold with these corrections. Eq. 6 lowers the objective when entries
+    are updated one after the other; all at once it needs the root of the ratio. Eq. 7 does so only
+    if the diagonal has no weight. Both never leave a zero, so starts are positive. Negative
+    entries break them: with side information use ``normalization="additive"``, whose beta is set
+    to the smallest admissible value, or ``solver="coordinate"``. The iteration of Proposition 1
+    does not converge for any nonnegative matrix, but needs total support: where an object has no
+    affinity to itself, Sinkhorn scaling is given its largest one to others. Without the diagonal
+    one object can fill a column without limit; the coordinate solver bounds the entries.
+
+    With ``normalization="sinkhorn"`` cannot-link pairs can lower an affinity to zero, not below.
+
+    Examples
+    --------
+    >>> from soffit import CompletelyPositive
+    >>> from soffit.datasets import make_donut
+    >>> X, labels, posterior = make_donut(200, random_state=7)
+    >>> model = CompletelyPositive(2, normalization="additive", random_state=7).fit(X)
+    >>> from soffit.metrics import accuracy
+    >>> accuracy(labels, model.labels_)
+    1.0
+
+    References
+    ----------
+    R. Zass, A. Shashua (2005). A unifying approach to hard and probabilistic clustering. ICCV.
+    """
+
+    _rules = SimilarityClustering._rules | {
+        "normalization": OneOf(("sinkhorn", "additive", None)),
+        "solver": OneOf(("coordinate", "multiplicative", "parallel")),
+        "side_weight": Number(0.0, strict=True, maximum=1.0),
+        "transitive": OneOf((True, False)),
+        "start": OneOf(("auto", "random", "spectral")),
+        "n_init": WholeNumber(1),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = 8,
+        *,
+        affinity: Any = "rbf",
+        metric: Any = "euclidean",
+        n_neighbors: int = 25,
+        normalization: Literal["sinkhorn", "additive"] | None = "sinkhorn",
+        solver: Literal["coordinate", "multiplicative", "parallel"] = "coordinate",
+        side_weight: float = 1.0,
+        transitive: bool = True,
+        start: Literal["auto", "random", "spectral"] = "auto",
+        n_init: int = 5,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int | bool = 0,
+        callback: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.normalization = normalization
+        self.solver = solver
+        self.side_weight = side_weight
+        self.transitive = transitive
+        self.start = start
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        pair_weight: Any = None,
+    ) -> Self:
+        """Cluster the objects.
+
+        Parameters
+        ----------
+        X : table, matrix or graph
+            Features (NumPy, pandas, polars, SciPy sparse), similarities with
+            ``affinity="precomputed"``, distances with ``metric="precomputed"``, a networkx or
+            igraph graph, or an AnnData object.
+        y : None
+            Not used.
+        must_link, cannot_link : array-like of shape (p, 2), optional
+            Pairs of objects known to be in one cluster, or in different ones. Pairs that
+            contradict each other are an error.
+        pair_weight : array or sparse matrix of shape (n, n), optional
+            Symmetric weights of pairs; zero means that the affinity of the pair is unknown, which
+            is not the same as zero. Row sums are then estimated from the observed pairs, and the
+            cost grows with them only. Pairs of the side information count as observed.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        return self._fit(X, Known(must_link, cannot_link, pair_weight, transitive=self.transitive))
+
+    def _solve(self, task: Task) -> Solution:
+        K = with_side(task.A, task.side, self.side_weight)
+        weight = with_known_pairs(task.pair_weight, task.side)
+        normalized = self._normalized_affinities(K, weight)
+        problem = Problem(
+            normalized.matrix, self.n_clusters_, constraint="nonnegative", pair_weight=weight
+        )
+        found = self._lowest(problem, self._starts(problem, K, task), task.progress)
+        return Solution(problem, normalized, _without_untied(found, K))
+
+    def _lowest(
+        self, problem: Problem, starts: Iterator[FloatArray], progress: Progress
+    ) -> Factorization:
+        """Go on from the lowest of the points that a coarse search from each start reaches."""
+        solve = partial(SOLVERS[self.solver], problem, callback=progress.iteration)
+        best = lowest(
+            solve(start, max_iter=self.max_iter, tol=_COARSE * self.tol) for start in starts
+        )
+        if best.cut_short or best.n_iter >= self.max_iter:
+            return best
+        progress.phase("best start", max_iter=self.max_iter - best.n_iter)
+        fine = solve(best.factor, max_iter=self.max_iter - best.n_iter, tol=self.tol)
+        history = np.concatenate([best.history, fine.history[1:]])
+        return replace(fine, history=history, n_iter=best.n_iter + fine.n_iter)
+
+    def _normalized_affinities(self, K: Matrix, weight: Matrix | None) -> Normalized:
+        if self.normalization == "sinkhorn":
+            K = _with_positive_diagonal(without_negative(K))
+        if weight is None or self.normalization is None:
+            return normalize(K, self.normalization)
+        return _OBSERVED[self.normalization](K, weight)
+
+    def _starts(self, problem: Problem, K: Matrix, task: Task) -> Iterator[FloatArray]:
+        n, k = problem.n_objects, problem.n_clusters
+        warm = self._warm_factor(n, k)
+        if warm is not None:
+            task.progress.phase("going on")
+            yield warm
+            return
+        spectral = self.start == "spectral"
+        if self.start == "auto":
+            # From chance, cannot-links that stay negative tend to empty whole clusters.
+            repelled = self.normalization is None and K.min() < 0
+            spectral = problem.pair_weight is None and (repelled or _share_of_ties(task.A) < _GRAPH)
+        if spectral:
+            task.progress.phase("spectral start", tol=_COARSE * self.tol)
+            yield fit_size(problem, partition_start(K, k))
+            return
+        for number in range(self.n_init):
+            task.progress.phase(f"start {number + 1} of {self.n_init}", tol=_COARSE * self.tol)
+            yield fit_size(problem, random_start(n, k, task.random_state))
+
+
+def _share_of_ties(K: Matrix) -> float:
+    """Share of all pairs i != j with an affinity."""
+    n = K.shape[0]
+    count = K.count_nonzero() if is_sparse(K) else np.count_nonzero(K)
+    return float(count - np.count_nonzero(K.diagonal())) / max(n * (n - 1), 1)
+
+
+def _with_positive_diagonal(K: Matrix) -> Matrix:
+    """K where each object is at least as similar to itself as to others, if it was not at all.
+
+    A positive diagonal guarantees that a doubly stochastic scaling exists.
+    """
+    diagonal = np.asarray(K.diagonal())
+    if np.all(diagonal > 0):
+        return K
+    largest = K.max(axis=1).toarray().ravel() if is_sparse(K) else K.max(axis=1)
+    missing = np.where(diagonal > 0, 0, largest).astype(K.dtype)
+    if is_sparse(K):
+        return sp.csr_array(K + sp.diags_array(missing))
+    K = K.copy()
+    K[np.diag_indices(len(K))] += missing
+    return K
+
+
+def _without_untied(found: Factorization, K: Matrix) -> Factorization:
+    """The factor with zero rows for objects that have no affinity to any other.
+
+    The additive normalization gives even those a fit, to whatever else has few ties.
+    """
+    ties = np.asarray(abs(without_diagonal(K)).sum(axis=1)).ravel()
+    if np.all(ties > 0):
+        return found
+    return replace(found, factor=np.where(ties[:, None] > 0, found.factor, 0))

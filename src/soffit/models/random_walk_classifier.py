@@ -1,0 +1,406 @@
+"""RandomWalkClassifier: classes of all objects from the labels of a few."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit._validation import (
+    Function,
+    Number,
+    OneOf,
+    OrNone,
+    Rule,
+    TextOrFunction,
+    WholeNumber,
+    check_parameters,
+)
+from soffit.factorize.problem import Stop
+from soffit.fitting.data import PartialLabels
+from soffit.fitting.monitor import Progress, warn_unless_converged
+from soffit.inputs import read_input
+from soffit.models.base import SimilarityDoor
+from soffit.models.relation_factorization import RelationFactorization
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+@dataclass(frozen=True, eq=False)
+class PointWalk:
+    """The walk with transitions T = D^-1 A: products with A, never n x n powers."""
+
+    A: Matrix
+    degrees: FloatArray
+
+    @classmethod
+    def on(cls, A: Matrix) -> PointWalk:
+        """The walk on a graph of objects."""
+        return cls(A, _sums(A, axis=1))
+
+    def walk(self, Y: FloatArray, steps: int) -> FloatArray:
+        """T^(t-1) (I + T) / 2 Y."""
+        # Long thin paths leave the range of float32; a graph is small enough to be converted.
+        A: Any = self.A.astype(np.float64) if is_sparse(self.A) else self.A
+        share = inverse(self.degrees)[:, None].astype(A.dtype)
+        F = Y.astype(A.dtype)
+        for _ in range(steps - 1):
+            F = share * (A @ F)
+        return np.asarray((F + share * (A @ F)) / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterWalk:
+    r"""The same walk on :math:`B \Lambda^{-1} B^\top`, taken from cluster to cluster.
+
+    :math:`T^t = D^{-1} B (\Lambda^{-1} C)^{t-1} \Lambda^{-1} B^\top` with
+    :math:`C = B^\top D^{-1} B` (eq. 5): labels go to the clusters, walk among them, and come
+    back.
+    """
+
+    B: FloatArray
+    degrees: FloatArray
+    weights: FloatArray
+    between: FloatArray
+
+    @classmethod
+    def on(cls, B: FloatArray) -> ClusterWalk:
+        """The walk on a bipartite graph of objects and clusters."""
+        degrees, weights = _sums(B, axis=1), _sums(B, axis=0)
+        similarities = (B * inverse(degrees)[:, None].astype(B.dtype)).T @ B
+        return cls(B, degrees, weights, inverse(weights)[:, None] * similarities)
+
+    def walk(self, Y: FloatArray, steps: int) -> FloatArray:
+        """T^(t-1) (I + T) / 2 Y."""
+        Z = inverse(self.weights)[:, None] * (self.B.T @ Y.astype(self.B.dtype))
+        for _ in range(steps - 2):
+            Z = self.between @ Z
+        if steps == 1:
+            return (Y + self._carried_back(Z)) / 2
+        return self._carried_back((Z + self.between @ Z) / 2)
+
+    def _carried_back(self, Z: FloatArray) -> FloatArray:
+        share = inverse(self.degrees)[:, None]
+        return np.asarray(share * (self.B @ Z.astype(self.B.dtype)))
+
+
+def inverse(values: FloatArray) -> FloatArray:
+    """1 / value, and 0 for 0."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+
+
+def _sums(A: Matrix, axis: int) -> FloatArray:
+    return np.asarray(A.sum(axis=axis, dtype=np.float64)).ravel()
+
+
+# Entries of one dense block of affinities between new and fitted objects.
+_BLOCK_ENTRIES = 2**23
+
+
+class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
+    r"""Classes of all objects from the labels of a few, by a random walk on their graph.
+
+    With the transitions :math:`T = D^{-1} W` of the graph,
+
+    .. math:: p(c \mid i) \propto \Big(T^{t-1} \, \frac{I + T}{2} \, Y\Big)_{ic}, \qquad
+              Y_{jc} = \frac{[y_j = c]}{\sum_{l : y_l = c} d_l},
+
+    which is Bayes' rule for a walk that began at the labelled objects of a class, in proportion
+    to their degrees, and is found at i after t steps, all classes being equally likely. Dividing
+    by the degrees of the labelled objects makes up for classes with more, or better connected,
+    labels; very long walks then forget the classes evenly. Half of the walk rests in its last
+    step, lest it end on one side of a two-sided graph only.
+
+    Parameters
+    ----------
+    steps : int, default 16
+        The length t of the walk. Few steps do not reach all objects, very many forget where they
+        began. With one or two labels a class on large graphs, 32 to 64 do better.
+    on : {"points", "clusters"}, default "points"
+        Walk from object to object, or from cluster to cluster of a `RelationFactorization` W ~ B
+        Lambda^-1 B': the factorization takes its time once, then `relabel` is much quicker.
+    n_clusters : int, default 100
+        Clusters for ``on="clusters"``; no more than there are objects.
+    affinity : str, callable or Affinity, default "nearest_neighbors"
+        The weights W. One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine",
+        "precomputed". Here, as in `RelationFactorization`, the neighbour graph keeps all listed
+        neighbours and has locally scaled weights.
+    metric : str or callable, default "euclidean"
+        The distance behind W; "precomputed" takes distances instead of features.
+    n_neighbors : int, default 10
+        Neighbours of each object in the graph.
+    max_time : float or None, default None
+        Seconds after which the factorization for ``on="clusters"`` is used as it is.
+    random_state : int, RandomState or None, default None
+        Seed of the factorization; ``on="points"`` needs none.
+    verbose : int, default 0
+        1 shows phases.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration of the factorization; if it returns True,
+        that ends.
+    n_jobs : int or None, default None
+        Threads for distances and neighbours; None uses all cores. Results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (c,)
+        The classes.
+    label_distributions_ : ndarray of shape (n, c)
+        Probability of each class; rows sum to one. A labelled object has its own class.
+    transduction_ : ndarray of shape (n,)
+        The most probable class of each fitted object.
+    class_prior_ : ndarray of shape (c,)
+        Mean distribution of the objects that the walk reaches; all others have this one.
+    affinity_matrix_ : ndarray or csr_array of shape (n, n)
+        W.
+    object_names_ : ndarray of shape (n,) or None
+        Names of the objects, if the input has any.
+    n_features_in_ : int
+        Number of columns of X.
+
+    Notes
+    -----
+    Unlabelled objects have y = -1; None, NaN and the NA of pandas count as unlabelled too, and in
+    text the value "-1", which is what NumPy makes of a list like ``["a", -1]``.
+
+    The poster does not say which learner it used, and its "always better with more steps" does
+    not hold: after some hundred steps the walk forgets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit import RandomWalkClassifier
+    >>> from soffit.datasets import make_moons
+    >>> X, labels, _ = make_moons(200, random_state=7)
+    >>> y = np.full(200, -1)
+    >>> for c in (0, 1):
+    ...     known = np.flatnonzero(labels == c)[:3]
+    ...     y[known] = c
+    >>> model = RandomWalkClassifier().fit(X, y)
+    >>> model.label_distributions_.shape, model.predict_proba(X[:5]).shape
+    ((200, 2), (5, 2))
+
+    References
+    ----------
+    K. Yu, S. Yu, V. Tresp (2005). Soft clustering on graphs. NIPS. Sections 3.2 and 4.3.
+    """
+
+    # Transitions need all listed neighbours, as in the factorization of the same graph.
+    _keep = "union"
+    _weights = "local"
+    _rules: ClassVar[dict[str, Rule]] = {
+        "steps": WholeNumber(1),
+        "on": OneOf(("points", "clusters")),
+        "n_clusters": WholeNumber(1),
+        "metric": TextOrFunction(),
+        "n_neighbors": WholeNumber(1),
+        "max_time": OrNone(Number(0.0, strict=True)),
+        "verbose": Number(0.0),
+        "callback": OrNone(Function()),
+        "n_jobs": OrNone(WholeNumber(-(2**15))),
+    }
+
+    def __init__(
+        self,
+        *,
+        steps: int = 16,
+        on: Literal["points", "clusters"] = "points",
+        n_clusters: int = 100,
+        affinity: Any = "nearest_neighbors",
+        metric: Any = "euclidean",
+        n_neighbors: int = 10,
+        max_time: float | None = None,
+        random_state: Any = None,
+        verbose: int | bool = 0,
+        callback: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.steps = steps
+        self.on = on
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.max_time = max_time
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Build the graph of all objects and let the labels walk on it.
+
+        Parameters
+        ----------
+        X : table, matrix or graph
+            All objects, labelled and unlabelled: features (NumPy, pandas, polars, SciPy sparse),
+            similarities with ``affinity="precomputed"``, distances with
+            ``metric="precomputed"``, a networkx or igraph graph, or an AnnData object.
+        y : array of shape (n,)
+            Classes; -1, None or NaN where unknown.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
+        progress = Progress(type(self).__name__, int(self.verbose), max_time=self.max_time)
+        given = read_input(X)
+        builder = self._make_affinity(given.kind)
+        table = self._validated(given.data, builder, reset=True)
+        labels = PartialLabels.of(y, table.shape[0], type(self).__name__)
+        # One thread for BLAS: the same bytes on any machine.
+        with progress, threadpool_limits(limits=1):
+            progress.phase("affinities")
+            self._affinity = builder.fit(table)
+            self.affinity_matrix_ = self._affinity.matrix_
+            self.object_names_ = given.names
+            self._walk = self._make_walk(self.affinity_matrix_, progress)
+            progress.phase("walk")
+            self._classify(labels)
+            progress.finish(f"{self.steps} steps on {self.on}")
+        if self._cut_short is not None:
+            stopped, n_iter = self._cut_short
+            warn_unless_converged(self, stopped, n_iter, depth=2)
+        return self
+
+    def relabel(self, y: Any) -> Self:
+        """Classify the fitted objects anew from other labels, on the same graph.
+
+        The graph and the clusters are kept; only the walk is taken again, with the `steps` set
+        now.
+
+        Parameters
+        ----------
+        y : array of shape (n,)
+            Classes; -1, None or NaN where unknown. They need not be those of `fit`.
+
+        Returns
+        -------
+        self
+            The classifier with the new labels.
+        """
+        check_is_fitted(self, "label_distributions_")
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
+        labels = PartialLabels.of(y, self.affinity_matrix_.shape[0], type(self).__name__)
+        with _blas().limit(limits=1):
+            self._classify(labels)
+        return self
+
+    def _make_walk(self, A: Matrix, progress: Progress) -> PointWalk | ClusterWalk:
+        self._cut_short: tuple[Stop, int] | None = None
+        if self.on == "points":
+            return PointWalk.on(A)
+        progress.phase("clusters")
+        model = RelationFactorization(
+            min(self.n_clusters, A.shape[0]),
+            affinity="precomputed",
+            max_time=progress.time_left,
+            random_state=check_random_state(self.random_state),
+            callback=self.callback,
+            n_jobs=self.n_jobs,
+        )
+        with warnings.catch_warnings():
+            # The classes gain nothing from the last digits of the likelihood.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(A)
+        if model.stopped_ not in ("converged", "max_iter"):
+            self._cut_short = (model.stopped_, model.n_iter_)
+        return ClusterWalk.on(model.bipartite_)
+
+    def _classify(self, labels: PartialLabels) -> None:
+        n, n_classes = len(labels.codes), len(labels.classes)
+        labelled, codes = labels.labelled, labels.codes[labels.labelled]
+        degrees = self._walk.degrees[labelled]
+        totals = np.bincount(codes, degrees, minlength=n_classes).astype(np.float64)
+        Y = np.zeros((n, n_classes))
+        Y[labelled, codes] = inverse(totals)[codes]
+        walked = self._walk.walk(Y, self.steps)
+        distributions = _distributions(walked)
+        distributions[labelled] = np.eye(n_classes)[codes]
+        reached = distributions.any(axis=1)
+        prior = distributions[reached].mean(axis=0)
+        distributions[~reached] = prior
+        dtype = self.affinity_matrix_.dtype
+        self._walked = walked
+        self.classes_ = labels.classes
+        self.class_prior_ = prior.astype(dtype)
+        self.label_distributions_ = distributions.astype(dtype)
+        self.transduction_ = self.classes_[self.label_distributions_.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes for new objects.
+
+        A new object takes one more step, to the fitted objects that it is like. Labels of its own
+        it has none, whether or not it was fitted.
+
+        Parameters
+        ----------
+        X : table, or block of shape (m, n)
+            New objects with the features of the fitted ones; for precomputed similarities or
+            distances (and for graphs), the block between the new and the fitted objects.
+
+        Returns
+        -------
+        ndarray of shape (m, c)
+            Rows sum to one.
+        """
+        check_is_fitted(self, "label_distributions_")
+        table = self._validated(read_input(X).data, self._affinity, reset=False)
+        m, n = table.shape[0], self.affinity_matrix_.shape[0]
+        step = max(m if sp.issparse(self.affinity_matrix_) else _BLOCK_ENTRIES // n, 1)
+        result = np.empty((m, len(self.classes_)), dtype=self.label_distributions_.dtype)
+        with _blas().limit(limits=1):
+            for first in range(0, m, step):
+                rows = slice(first, first + step)
+                result[rows] = self._arrive(self._affinity.cross(table[rows]))
+        return result
+
+    def _arrive(self, block: Matrix) -> FloatArray:
+        distributions = _distributions(np.asarray(block @ self._walked))
+        distributions[~distributions.any(axis=1)] = self.class_prior_
+        return distributions
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each new object.
+
+        Parameters
+        ----------
+        X : table, or block of shape (m, n)
+            As for `predict_proba`.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            Classes.
+        """
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The loaded BLAS libraries: finding them takes longer than a walk through clusters."""
+    return ThreadpoolController()
+
+
+def _distributions(walked: FloatArray) -> FloatArray:
+    """Rows made to sum to one; zero rows stay."""
+    rows = walked.astype(np.float64)
+    # By the largest entry first: what long thin paths leave is too tiny for sums and inverses.
+    largest = rows.max(axis=1, keepdims=True)
+    rows = np.divide(rows, largest, out=rows, where=largest > 0)
+    return np.asarray(rows * inverse(rows.sum(axis=1))[:, None])

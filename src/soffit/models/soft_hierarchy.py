@@ -1,0 +1,403 @@
+"""SoftHierarchy: soft clusters of clusters, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from soffit._typing import FloatArray, Matrix
+from soffit._validation import OneOf, OrNone, WholeNumber
+from soffit.affinity.walks import FactoredAffinity
+from soffit.factorize import Factorization
+from soffit.factorize.divergence.em import bipartite_rows, solve_em
+from soffit.factorize.divergence.em_starts import solve_em_from_starts
+from soffit.factorize.divergence.placement import ColumnRows
+from soffit.graph import without_diagonal
+from soffit.memberships.tree import ClusterTree, Level
+from soffit.models.base import Solution, Task
+from soffit.models.relation_factorization import RelationModel, relation_problem
+from soffit.normalize import unnormalized
+from soffit.selection.pruning import count_clusters
+
+# From one level to the next the number of clusters falls by about this factor.
+_FALL = 3.0
+
+
+@dataclass(frozen=True)
+class DecreasingNumbers:
+    """A sequence of integers of at least 1, each below the one before it."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value may be used."""
+        if (
+            isinstance(value, str)
+            or not isinstance(value, (Sequence, np.ndarray))
+            or len(value) < 1
+        ):
+            return False
+        whole = all(isinstance(m, Integral) and not isinstance(m, bool) for m in value)
+        return whole and value[-1] >= 1 and all(a > b for a, b in pairwise(value))
+
+    def __str__(self) -> str:
+        return "a decreasing sequence of integers of at least 1, from the bottom to the top"
+
+
+def check_levels(levels: Sequence[int], n_clusters: int | None, n_objects: int) -> list[int]:
+    """The numbers as a list, if they agree with the number of clusters and of objects."""
+    if levels[0] > n_objects:
+        raise ValueError(
+            f"levels[0]={levels[0]} is larger than the number of objects, n_samples={n_objects}. "
+            f"Choose levels of at most {n_objects} clusters."
+        )
+    if n_clusters is not None and n_clusters != levels[-1]:
+        raise ValueError(
+            f"n_clusters={n_clusters} is not the last of levels={list(levels)}. Leave one of them "
+            "out."
+        )
+    return [int(m) for m in levels]
+
+
+def choose_levels(A: Matrix, n_clusters: int | None) -> list[int]:
+    """The given or found number at the top, sqrt(n) at the bottom, a geometric series between."""
+    top = count_clusters(A).n_clusters if n_clusters is None else int(n_clusters)
+    bottom = max(round(A.shape[0] ** 0.5), top)
+    n_falls = round(np.log(bottom / top) / np.log(_FALL))
+    numbers = np.geomspace(bottom, top, n_falls + 1) if n_falls else np.array([top])
+    return sorted({int(m) for m in np.round(numbers)}, reverse=True)
+
+
+class SoftHierarchy(RelationModel):
+    r"""A hierarchy of soft clusters, built from the bottom up.
+
+    The graph W is factorized by
+
+    .. math:: \min_{H, \Lambda} D(W \,\|\, H \Lambda H^\top), \quad H \ge 0,\; H^\top 1 = 1,
+              \qquad B = H \Lambda,
+
+    as in `RelationFactorization`, with many clusters. Their similarities
+    :math:`B^\top D^{-1} B` (eq. 5) are again a graph, with degrees :math:`\Lambda`, which is
+    factorized with fewer clusters, and so on. An object's memberships at level l follow the chain
+    of all factorizations below (eq. 6),
+
+    .. math:: D_1^{-1} \tilde B_l, \qquad \tilde B_l = B_1 D_2^{-1} B_2 \cdots D_l^{-1} B_l.
+
+    Level l sees the graph through :math:`2^{l-1}` steps of a random walk.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default None
+        Number of clusters at the top. None takes the last of `levels` or, without levels, finds
+        it as `RelationFactorization` does.
+    levels : sequence of int or None, default None
+        Numbers of clusters from the bottom to the top, decreasing, such as ``[100, 20, 10, 4]``.
+        None chooses: about sqrt(n) clusters at the bottom, and a third from each level to the
+        next.
+    affinity : str, callable or Affinity, default "nearest_neighbors"
+        As for `RelationFactorization`.
+    metric : str or callable, default "euclidean"
+        Any metric that scikit-learn knows; "precomputed" takes distances instead of features.
+    n_neighbors : int, default 10
+        Neighbours of each object in the graph.
+    refine : bool, default True
+        Let each level's memberships be the start of a factorization of the graph itself. False is
+        the published method. Refined levels fit the graph better, while the chain of eq. 6 then
+        holds only approximately.
+    n_init : int, default 12
+        Diffused starts beside the spectral ones, from the second level on; the bottom level, with
+        its many clusters, has a spectral start only.
+    max_iter : int, default 500
+        Most iterations of a factorization.
+    tol : float, default 1e-6
+        Relative decrease of the objective below which a factorization stops.
+    max_time : float or None, default None
+        Seconds after which the best so far is returned; None means no limit.
+    warm_start : bool, default False
+        Begin the bottom level where the last fit ended, if it had as many objects and clusters
+        there.
+    random_state : int, RandomState or None, default None
+        Seed of the diffused starts; spectral starts have fixed seeds.
+    verbose : int, default 0
+        1 shows phases and the time left, 2 also iterations.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
+    n_jobs : int or None, default None
+        Threads for the neighbour search; None uses all cores. Results do not depend on it.
+
+    Attributes
+    ----------
+    memberships_ : ndarray of shape (n, k)
+        Of the top level; rows sum to one. An object without any tie has the prior, the weights of
+        the clusters.
+    labels_ : ndarray of shape (n,)
+        Most probable cluster at the top level.
+    entropy_ : ndarray of shape (n,)
+        Uncertainty of each object at the top level in nats.
+    levels_ : list of Level
+        From the bottom to the top: `memberships`, `weights`, `similarities` of the clusters, and
+        `parents`, the probabilities of the clusters one level up.
+    tree_ : ClusterTree
+        All clusters as nodes with weight, size, most probable parent and its probability; has
+        `children` and `to_networkx`.
+    lambda_ : ndarray of shape (k,)
+        Weights of the top level's clusters; also `scale_`.
+    affinity_matrix_ : ndarray or csr_array of shape (n, n)
+        The graph.
+    factor_ : ndarray of shape (n, k)
+        The top level's weights between objects and clusters, columns made to sum to one.
+    objective_, objective_history_, n_iter_
+        Of the last factorization of the graph itself: the top level's if refined, else the
+        bottom level's.
+    converged_, stopped_ : bool, str
+        Whether every factorization has converged, and if not, what ended the fit.
+
+    Notes
+    -----
+    Proposition 3.1 of the paper is off by one: level l corresponds to :math:`2^{l-1}` steps, as
+    its introduction says. The reason is that the row sums of :math:`B^\top D^{-1} B` are
+    :math:`\Lambda`, so that :math:`D_{l+1} = \Lambda_l`. It holds for exact factorizations.
+    From random starts the published results are out of reach, hence the spectral ones.
+
+    Examples
+    --------
+    >>> from soffit import SoftHierarchy
+    >>> from soffit.datasets import make_gaussians
+    >>> X, labels, posterior = make_gaussians(300, n_clusters=3, separation=6.0, random_state=7)
+    >>> model = SoftHierarchy(levels=[20, 3], random_state=7).fit(X)
+    >>> model.memberships_.shape, model.at_level(1).shape
+    ((300, 3), (300, 20))
+    >>> model.tree_.roots.tolist()
+    [20, 21, 22]
+
+    References
+    ----------
+    K. Yu, S. Yu, V. Tresp (2005). Soft clustering on graphs. NIPS.
+    """
+
+    _rules = RelationModel._rules | {
+        "n_clusters": OrNone(WholeNumber(1)),
+        "levels": OrNone(DecreasingNumbers()),
+        "refine": OneOf((True, False)),
+        "n_init": WholeNumber(0),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        levels: Sequence[int] | None = None,
+        affinity: Any = "nearest_neighbors",
+        metric: Any = "euclidean",
+        n_neighbors: int = 10,
+        refine: bool = True,
+        n_init: int = 12,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int | bool = 0,
+        callback: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.levels = levels
+        self.affinity = affinity
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.refine = refine
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.n_jobs = n_jobs
+
+    # --- fit -----------------------------------------------------------------------------------
+
+    def _solve(self, task: Task) -> Solution:
+        A = without_diagonal(task.A)
+        numbers = self._numbers
+        degrees = np.asarray(A.sum(axis=1, dtype=np.float64)).reshape(-1, 1)
+        _say_level(task, 1, numbers)
+        flat = self._bottom(A, numbers[0], task)
+        converged = flat.converged
+        levels = [_level(_memberships(A, flat), degrees)]
+        for number, m in enumerate(numbers[1:], start=2):
+            _say_level(task, number, numbers)
+            below = levels[-1]
+            found = self._factorize(below.similarities, m, task, n_draws=self.n_init)
+            parents = bipartite_rows(found)
+            memberships = np.asarray(below.memberships @ parents, dtype=A.dtype)
+            converged = converged and found.converged
+            if self.refine:
+                flat = self._refined(A, memberships, task)
+                memberships = _memberships(A, flat)
+                parents = _passage(below.memberships, memberships, degrees)
+                converged = converged and flat.converged
+            levels[-1] = replace(below, parents=parents)
+            levels.append(_level(memberships, degrees))
+        self._degrees = degrees
+        self.levels_ = levels
+        self.tree_ = ClusterTree.of(levels)
+        self.lambda_ = levels[-1].weights
+        # From the level that was fitted to the graph itself to the top.
+        self._upward = None if self.refine else _chain(levels)
+        stopped = "converged" if converged else task.progress.stopped or "max_iter"
+        flat = replace(flat, stopped=stopped)
+        return Solution(relation_problem(A, flat.factor.shape[1]), unnormalized(A), flat)
+
+    def _count(self, task: Task) -> int:
+        if self.levels is None:
+            self._numbers = choose_levels(without_diagonal(task.A), self.n_clusters)
+        else:
+            self._numbers = check_levels(self.levels, self.n_clusters, task.A.shape[0])
+        return self._numbers[-1]
+
+    def _bottom(self, A: Matrix, m: int, task: Task) -> Factorization:
+        """The first level, from the last fit's if this one is to begin there."""
+        last = getattr(self, "levels_", None)
+        if self.warm_start and last and last[0].memberships.shape == (A.shape[0], m):
+            return self._refined(A, last[0].memberships, task)
+        return self._factorize(A, m, task, n_draws=0)
+
+    def _factorize(self, graph: Matrix, m: int, task: Task, *, n_draws: int) -> Factorization:
+        found = solve_em_from_starts(
+            relation_problem(graph, m),
+            task.random_state,
+            n_draws=n_draws,
+            max_iter=self._most_iterations(task),
+            tol=self.tol,
+            callback=task.progress.iteration,
+        )
+        return task.progress.heed(found)
+
+    def _refined(self, A: Matrix, memberships: FloatArray, task: Task) -> Factorization:
+        found = solve_em(
+            relation_problem(A, memberships.shape[1]),
+            memberships,
+            max_iter=self._most_iterations(task),
+            tol=self.tol,
+            callback=task.progress.iteration,
+        )
+        return task.progress.heed(found)
+
+    def _most_iterations(self, task: Task) -> int:
+        """Once the fit is to end, the levels to come are only set up: after Ctrl-C, at once."""
+        stopped = task.progress.stopped
+        return self.max_iter if stopped is None else int(stopped != "interrupted")
+
+    def _report(self, rows: FloatArray, task: Task) -> FloatArray:
+        # What the template has set describes the level that was fitted last to the graph itself.
+        top = self.levels_[-1]
+        self.n_clusters_ = top.n_clusters
+        self.scale_ = top.weights
+        self.factor_ = _columns(self.induced_affinity(-1).left)
+        return self._up(rows)
+
+    def _report_new(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+        return self._up(rows)
+
+    def _up(self, rows: FloatArray) -> FloatArray:
+        return rows if self._upward is None else np.asarray(rows @ self._upward)
+
+    # --- results -------------------------------------------------------------------------------
+
+    def at_level(self, level: int) -> FloatArray:
+        """Memberships of the fitted objects at a level.
+
+        Parameters
+        ----------
+        level : int
+            1 is the bottom; negative numbers count from the top, -1.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            Rows sum to one.
+        """
+        return self._level(level).memberships
+
+    def induced_affinity(self, level: int) -> FactoredAffinity:
+        r"""The affinity of objects that a level's clusters induce.
+
+        .. math:: \tilde W_l = \tilde B_l \Lambda_l^{-1} \tilde B_l^\top
+
+        It stands for :math:`2^{l-1}` steps of a random walk on the graph, and keeps its degrees.
+
+        Parameters
+        ----------
+        level : int
+            1 is the bottom; negative numbers count from the top, -1.
+
+        Returns
+        -------
+        FactoredAffinity
+            Supports ``@``, `rows`, `sum`, `diagonal` and `toarray` without n x n entries.
+        """
+        chosen = self._level(level)
+        B = np.asarray(chosen.memberships * self._degrees, dtype=chosen.memberships.dtype)
+        weights = chosen.weights
+        inverse = np.divide(1.0, weights, out=np.zeros_like(weights), where=weights > 0)
+        return FactoredAffinity(B, np.diag(inverse).astype(B.dtype))
+
+    def _level(self, level: int) -> Level:
+        check_is_fitted(self, "levels_")
+        count = len(self.levels_)
+        if not (1 <= level <= count or -count <= level <= -1):
+            raise ValueError(
+                f"level must be from 1 (bottom) to {count} (top), or from -1 (top) to -{count}, "
+                f"got {level!r}."
+            )
+        return self.levels_[level - 1 if level > 0 else level]
+
+
+def _say_level(task: Task, number: int, numbers: list[int]) -> None:
+    task.progress.phase(f"level {number} of {len(numbers)}: {numbers[number - 1]} clusters")
+
+
+def _memberships(A: Matrix, found: Factorization) -> FloatArray:
+    """Memberships of the objects in a factorization of the graph itself."""
+    return ColumnRows.of(relation_problem(A, found.factor.shape[1]), found).fitted()
+
+
+def _chain(levels: list[Level]) -> FloatArray | None:
+    """Probabilities of the top level's clusters given one of the bottom level's (eq. 6)."""
+    chain = None
+    for level in levels[:-1]:
+        assert level.parents is not None
+        chain = level.parents if chain is None else np.asarray(chain @ level.parents)
+    return chain
+
+
+def _level(memberships: FloatArray, degrees: FloatArray) -> Level:
+    """Weights and similarities (eq. 5) of clusters with these memberships."""
+    B = degrees * memberships
+    passing = np.asarray(B.T @ memberships)
+    # Half of both orders, so that it is exactly symmetric.
+    similarities = np.asarray((passing + passing.T) / 2, dtype=memberships.dtype)
+    return Level(memberships, np.asarray(B.sum(axis=0)), similarities)
+
+
+def _columns(B: FloatArray) -> FloatArray:
+    """Columns divided by their sums; zero columns stay zero."""
+    sums = B.sum(axis=0)
+    return np.asarray(B / np.where(sums > 0, sums, 1), dtype=B.dtype)
+
+
+def _passage(lower: FloatArray, upper: FloatArray, degrees: FloatArray) -> FloatArray:
+    """Probability of each upper cluster given a lower one, over the objects of the latter."""
+    joint = (degrees * lower).T @ upper
+    sums = joint.sum(axis=1, keepdims=True)
+    prior = joint.sum(axis=0) / max(float(joint.sum()), np.finfo(np.float64).tiny)
+    even = prior if prior.any() else np.full(len(prior), 1.0 / len(prior))
+    passage = np.where(sums > 0, joint / np.where(sums > 0, sums, 1.0), even)
+    return np.asarray(passage, dtype=upper.dtype)

@@ -1,0 +1,261 @@
+"""Spectral clustering (Ng, Jordan & Weiss; normalized cuts), with memberships."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit._validation import OneOf, WholeNumber
+from soffit.factorize import Problem, labels_start, leading_eigenvectors, solve_rows
+from soffit.graph import without_diagonal
+from soffit.models.base import SimilarityClustering, Solution, Task
+from soffit.normalize import normalize
+from soffit.partition.candidates import cluster_qr, unit_rows
+from soffit.partition.cut import bound_from, leading_values, normalized_cut
+from soffit.partition.rounding import (
+    component_numbers,
+    deal_out,
+    fill_empty_clusters,
+    round_by_kmeans,
+)
+
+_SEEDS = np.iinfo(np.int32).max
+# How far a label is put ahead of others that were as probable; single precision can tell.
+_AHEAD = 1e-5
+
+
+class SpectralClustering(SimilarityClustering):
+    r"""Clusters from eigenvectors: the relaxed normalized cut, rounded.
+
+    The k leading eigenvectors V of the normalized affinities solve
+
+    .. math:: \max_V \operatorname{tr} V^\top D^{-1/2} A D^{-1/2} V, \quad V^\top V = I,
+
+    whose value bounds every normalized cut: :math:`k - \sum_c \lambda_c \le \sum_r
+    \mathrm{cut}(r) / \mathrm{vol}(r)`. Clusters are found among the rows of V made unit length
+    ("njw"), or of :math:`D^{-1/2} V`, the eigenvectors of the random walk ("ncut"). Memberships
+    are the rows that fit the normalized affinities best with these clusters' scales held,
+
+    .. math:: \min_W \sum_{i \ne j} \Big(N_{ij} - \sqrt{d_i d_j} \sum_c s_c W_{ic} W_{jc}\Big)^2,
+              \quad W \ge 0,\; W 1 = 1,
+
+    searched from the labels. They say how sure a label is and never change it: where the best row
+    favours another cluster, the nearest row that does not is reported.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default 8
+        Number of clusters; None chooses it (`soffit.selection.choose_k_of_graph`, kept as
+        `k_choice_`).
+    affinity : str, callable or Affinity, default "nearest_neighbors"
+        One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
+    metric : str or callable, default "euclidean"
+        Any metric that scikit-learn knows; "precomputed" takes distances instead of features.
+    n_neighbors : int, default 15
+        Neighbours of each object in the graph, or the neighbour that sets a kernel's width.
+    variant : {"njw", "ncut"}, default "njw"
+        Rows of unit length, or the eigenvectors of the random walk.
+    rounding : {"kmeans", "cluster_qr"}, default "kmeans"
+        How labels are read off: by k-means on the rows (weighted by degrees for "ncut", which
+        makes its loss the normalized cut seen through k eigenvectors), or by a pivoted QR
+        decomposition, which needs no seed. QR looks at rows before they are made unit length.
+    n_init : int, default 10
+        Starts of k-means; the one with the least inertia is kept.
+    max_iter : int, default 100
+        Most sweeps over the rows for the memberships.
+    tol : float, default 1e-4
+        Relative decrease of the objective below which sweeps stop.
+    max_time : float or None, default None
+        Seconds after which the best so far is returned; None means no limit.
+    random_state : int, RandomState or None, default None
+        Seed of k-means.
+    verbose : int, default 0
+        1 shows phases and the time left, 2 also iterations.
+    callback : callable or None, default None
+        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
+    n_jobs : int or None, default None
+        Threads for distances and neighbours; None uses all cores. Results do not depend on it.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        The rounded eigenvectors: one cluster for each object.
+    memberships_ : ndarray of shape (n, k)
+        Probability of each cluster; rows sum to one, `labels_` are the most probable ones.
+    entropy_ : ndarray of shape (n,)
+        Uncertainty of each object in nats.
+    eigenvalues_ : ndarray of shape (k,)
+        The largest eigenvalues of the normalized affinities, in descending order.
+    embedding_ : ndarray of shape (n, k)
+        The rows that are rounded; zero for objects without any tie.
+    relaxed_bound_ : float
+        k less the sum of the eigenvalues: no partition into k clusters cuts less.
+    cut_ : float
+        Normalized cut of `labels_`.
+    factor_, scale_ : ndarray of shape (n, k), ndarray of shape (k,)
+        W as fitted, and s.
+    affinity_matrix_ : ndarray or csr_array of shape (n, n)
+        A.
+    objective_, objective_history_, n_iter_, converged_, stopped_
+        How the fit of the memberships went.
+
+    Notes
+    -----
+    The diagonal of A is left out, as in the original method of Ng, Jordan & Weiss; the lecture
+    keeps :math:`A_{ii} = 1`, which changes little. What the lecture does not define is defined
+    here: objects without any tie get the mean membership and take no part in the eigenproblem;
+    a graph with k components or more is cut between components, evenly by volume, at no cost;
+    no cluster is left empty.
+
+    Examples
+    --------
+    >>> from soffit import SpectralClustering
+    >>> from soffit.datasets import make_moons
+    >>> X, labels, posterior = make_moons(200, random_state=7)
+    >>> model = SpectralClustering(n_clusters=2, random_state=7).fit(X)
+    >>> model.memberships_.shape
+    (200, 2)
+    >>> model.relaxed_bound_ <= model.cut_
+    True
+
+    References
+    ----------
+    M. I. Jordan (2004). Spectral clustering. Lecture notes, scribe D. Sontag.
+    A. Y. Ng, M. I. Jordan, Y. Weiss (2001). On spectral clustering: analysis and an algorithm.
+    NIPS.
+    J. Shi, J. Malik (2000). Normalized cuts and image segmentation. IEEE Transactions on Pattern
+    Analysis and Machine Intelligence 22(8).
+    """
+
+    # Eigenvectors have no use for the factor of an earlier fit.
+    _rules = {
+        name: rule for name, rule in SimilarityClustering._rules.items() if name != "warm_start"
+    } | {
+        "variant": OneOf(("njw", "ncut")),
+        "rounding": OneOf(("kmeans", "cluster_qr")),
+        "n_init": WholeNumber(1),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = 8,
+        *,
+        affinity: Any = "nearest_neighbors",
+        metric: Any = "euclidean",
+        n_neighbors: int = 15,
+        variant: Literal["njw", "ncut"] = "njw",
+        rounding: Literal["kmeans", "cluster_qr"] = "kmeans",
+        n_init: int = 10,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        max_time: float | None = None,
+        random_state: Any = None,
+        verbose: int | bool = 0,
+        callback: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.variant = variant
+        self.rounding = rounding
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_time = max_time
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.n_jobs = n_jobs
+
+    def _solve(self, task: Task) -> Solution:
+        A = without_diagonal(task.A)
+        degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+        normalized = normalize(A, "degree")
+        task.progress.phase("eigenvectors")
+        seed = int(task.random_state.randint(_SEEDS))
+        self._tied = degrees > 0
+        self._rounded = self._partition(A, normalized.matrix, degrees, seed)
+        self.cut_ = normalized_cut(A, self._rounded)
+        # Ritz values are exact up to rounding only; the bound holds for the exact ones.
+        self.relaxed_bound_ = min(self._bound, self.cut_)
+        task.progress.phase("row blocks")
+        problem = Problem(normalized.matrix, self.n_clusters_, scale="held", degrees=degrees)
+        found = solve_rows(
+            problem,
+            labels_start(self._rounded, self.n_clusters_),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            callback=task.progress.iteration,
+        )
+        return Solution(problem, normalized, found)
+
+    def _partition(self, A: Matrix, N: Matrix, degrees: FloatArray, seed: int) -> IntArray:
+        """Labels of all objects; those without any tie are dealt out evenly."""
+        n, k = len(degrees), self.n_clusters_
+        tied = np.flatnonzero(degrees > 0)
+        alone = np.flatnonzero(degrees <= 0)
+        labels = np.empty(n, dtype=np.int64)
+        # Distinct clusters for the tied ones first, should there be hardly any.
+        labels[np.concatenate([tied, alone])] = np.arange(n) % k
+        self.embedding_ = np.zeros((n, k), dtype=N.dtype)
+        values: FloatArray = np.empty(0)
+        if len(tied):
+            A, N = (A, N) if len(tied) == n else (A[tied][:, tied], N[tied][:, tied])
+            component = component_numbers(A)
+            # Both storages take the same way: components of a dense matrix are seen as such, too.
+            split = component.max() > 0
+            values, V = leading_eigenvectors(sp.csr_array(N) if split else N, k)
+            Y = self._embed(V, degrees[tied])
+            self.embedding_[tied, : Y.shape[1]] = Y
+            if component.max() + 1 >= k:
+                labels[tied] = deal_out(component, degrees[tied], k)
+            elif len(tied) > k:
+                labels[tied] = self._round(V, Y, degrees[tied], seed)
+        self.eigenvalues_ = leading_values(values, len(alone), k)
+        self._bound = bound_from(values, len(alone), k)
+        return labels
+
+    def _embed(self, V: FloatArray, degrees: FloatArray) -> FloatArray:
+        if self.variant == "njw":
+            return unit_rows(V)
+        # The mean degree keeps numbers near those of V; k-means and QR do not see it.
+        return np.asarray(V / np.sqrt(degrees / degrees.mean())[:, None], dtype=V.dtype)
+
+    def _round(self, V: FloatArray, Y: FloatArray, degrees: FloatArray, seed: int) -> IntArray:
+        if self.rounding == "cluster_qr":
+            labels = cluster_qr(V if self.variant == "njw" else Y)
+        else:
+            weights = None if self.variant == "njw" else degrees
+            labels = round_by_kmeans(Y, weights=weights, random_state=seed, n_init=self.n_init)
+        return fill_empty_clusters(labels, Y)
+
+    def _report(self, rows: FloatArray, task: Task) -> FloatArray:
+        changed = self._tied & (rows.argmax(axis=1) != self._rounded)
+        if not changed.any():
+            return rows
+        rows = rows.copy()
+        rows[changed] = with_label_ahead(rows[changed], self._rounded[changed])
+        return rows
+
+
+def with_label_ahead(rows: FloatArray, labels: IntArray) -> FloatArray:
+    """The nearest rows on the simplex in which nothing is above the label, put ahead of ties.
+
+    What exceeds a common level is cut down to it and goes to the label, which reaches the level.
+    """
+    place = np.arange(len(rows))
+    W = np.array(rows, dtype=np.float64)
+    own = W[place, labels].copy()
+    W[place, labels] = np.inf
+    ordered = -np.sort(-W, axis=1)
+    ordered[:, 0] = own
+    # Means of the label's share and the j largest others; the level is the largest of them.
+    level = np.max(np.cumsum(ordered, axis=1) / np.arange(1, W.shape[1] + 1), axis=1)
+    W = np.minimum(W, level[:, None]) * (1.0 - _AHEAD)
+    W[place, labels] += _AHEAD
+    return np.asarray(W, dtype=rows.dtype)

@@ -1,0 +1,1 @@
+"""Nearest neighbours: exact and approximate search, and the recall of the latter."""

@@ -1,0 +1,224 @@
+"""Approximate nearest neighbours of many points, with the share of true ones that were found.
+
+A random tree sorts the points, and those of a leaf are compared with one another. Every further
+tree brings other points together: these are compared with all that any of them lists. Leaves are
+handled one by one whatever the number of threads. The exact neighbours of a sample tell how good
+the lists are and when to stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from soffit._threads import each
+from soffit._typing import FloatArray, IntArray
+from soffit.neighbors.recall import Judge
+from soffit.neighbors.trees import Tree, grow_tree, ranges, ranges_of_leaves
+
+# Points of a leaf: of the first tree, whose lists are empty, and of those that follow.
+_FIRST_LEAF, _LEAF = 368, 136
+# New points are led to leaves of this size, which are parts of the first tree's.
+_LAST_LEAF = 46
+# Lists are longer than asked for while the search lasts: more ways lead to each neighbour.
+_SPARE = 5
+_SHORTEST_LIST = 20
+# Trees end at this share of true neighbours in the sample (a little above the 0.9 that is wanted,
+# as a sample may be lucky), or when they hardly help.
+ENOUGH = 0.91
+# What a tree cuts apart, its own lists miss: with fewer trees whole walls of ties may be missing.
+_FEWEST_TREES, _MOST_TREES = 4, 16
+_LEAST_GAIN = 0.002
+# A new point asks at most so many others for their lists.
+_MOST_ASKED = 40
+
+
+@dataclass(frozen=True, eq=False)
+class NeighborIndex:
+    """Points sorted so that near ones lie near in memory, and their neighbour lists.
+
+    Attributes
+    ----------
+    order : array of shape (n,)
+        The object that each sorted point is.
+    tree : tuple of arrays
+        Planes (normals and offsets) that lead to the leaves, and the bounds of these.
+    members, squares : arrays of shape (n, length)
+        Lists of the sorted points and their squared distances, nearest first.
+    recall : float
+        Share of a sample's true neighbours that the lists contain.
+    """
+
+    points: FloatArray
+    order: IntArray
+    tree: tuple[FloatArray, FloatArray, IntArray]
+    members: IntArray
+    squares: FloatArray
+    shift: FloatArray
+    size: float
+    recall: float
+    n_jobs: int | None
+
+    @classmethod
+    def of(cls, X: FloatArray, n_neighbors: int, n_jobs: int | None = None) -> NeighborIndex:
+        """Search the neighbours of all rows of X by Euclidean distance."""
+        points, shift, size = _standard(X, n_jobs)
+        tree = grow_tree(points, _LAST_LEAF, 0, n_jobs, keep_planes=True)
+        points = np.take(points, tree.order, axis=0)
+        members, squares, recall = _lists(points, tree, n_neighbors, n_jobs)
+        planes = (tree.normals, tree.offsets, tree.bounds)
+        return cls(points, tree.order, planes, members, squares, shift, size, recall, n_jobs)
+
+    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances of the neighbours of all objects, in the objects' own order."""
+        from soffit.neighbors.kernels import copy_lists
+
+        n, size = len(self.order), np.float32(self.size)
+        indices = np.empty((n, n_neighbors), dtype=np.int32)
+        distances = np.empty((n, n_neighbors), dtype=np.float32)
+
+        def copy(part: range) -> None:
+            copy_lists(
+                self.order, self.members, self.squares, size, part.start, part.stop,
+                indices, distances,
+            )  # fmt: skip
+
+        each(copy, ranges(n), self.n_jobs)
+        return indices, distances
+
+    def query(self, X_new: FloatArray, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances of the fitted objects nearest to new ones."""
+        from soffit.neighbors.kernels import find_nearest, leaves_of
+
+        normals, offsets, bounds = self.tree
+        indices = np.empty((len(X_new), n_neighbors), dtype=np.int32)
+        distances = np.empty((len(X_new), n_neighbors), dtype=np.float32)
+        leaves = np.empty(len(X_new), dtype=np.int32)
+
+        def descend(part: range) -> None:
+            rows = slice(part.start, part.stop)
+            leaves_of(self._standard_rows(X_new[rows]), normals, offsets, leaves[rows])
+
+        each(descend, ranges(len(X_new)), self.n_jobs)
+        # Leaf by leaf: new points of the same leaf are compared with the same candidates.
+        by_leaf = np.argsort(leaves, kind="stable")
+
+        marks = _Marks(len(self.order))
+
+        def search(part: range) -> None:
+            rows = by_leaf[part.start : part.stop]
+            Y = self._standard_rows(X_new[rows])
+            near = np.full((len(Y), list_length(n_neighbors)), -1, dtype=np.int32)
+            squares = np.full(near.shape, np.inf, dtype=np.float32)
+            with marks.taken() as place:
+                find_nearest(
+                    Y, leaves[rows], self.points, bounds, self.members, place,
+                    near, squares, _MOST_ASKED,
+                )  # fmt: skip
+            found = near[:, :n_neighbors]
+            indices[rows] = np.where(found >= 0, self.order[found], -1)
+            distances[rows] = np.sqrt(squares[:, :n_neighbors]) * np.float32(self.size)
+
+        each(search, ranges(len(X_new)), self.n_jobs)
+        return indices, distances
+
+    def _standard_rows(self, X: FloatArray) -> FloatArray:
+        return np.asarray((X - self.shift) / self.size, dtype=np.float32)
+
+
+class _Marks:
+    """Arrays with a number for every point, one a thread: they need not be cleared between uses."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._free: list[IntArray] = []
+
+    @contextmanager
+    def taken(self) -> Iterator[IntArray]:
+        """An array that nobody else uses meanwhile."""
+        try:
+            place = self._free.pop()
+        except IndexError:
+            place = np.zeros(self._n, dtype=np.int32)
+        try:
+            yield place
+        finally:
+            self._free.append(place)
+
+
+def list_length(n_neighbors: int) -> int:
+    """How many neighbours are kept while so many are searched."""
+    return max(n_neighbors + _SPARE, _SHORTEST_LIST)
+
+
+def _lists(
+    points: FloatArray, first_tree: Tree, n_neighbors: int, n_jobs: int | None
+) -> tuple[IntArray, FloatArray, float]:
+    """Neighbour lists, their squared distances and the share of true neighbours in a sample.
+
+    The points are sorted by the leaves of the first tree.
+    """
+    from soffit.neighbors.kernels import compare_with_all, join_leaves
+
+    n = len(points)
+    members = np.empty((n, list_length(n_neighbors)), dtype=np.int32)
+    squares = np.empty(members.shape, dtype=np.float32)
+    marks = _Marks(n)
+
+    def clear(part: range) -> None:
+        members[part.start : part.stop] = -1
+        squares[part.start : part.stop] = np.inf
+
+    each(clear, ranges(n), n_jobs)
+
+    def compare(part: range, chosen: IntArray, true: IntArray, true_squares: FloatArray) -> None:
+        compare_with_all(points, chosen, part.start, part.stop, true, true_squares)
+
+    def join(order: IntArray, bounds: IntArray) -> None:
+        def join_range(part: range) -> None:
+            with marks.taken() as place:
+                join_leaves(points, order, bounds, part.start, part.stop, members, squares, place)
+
+        each(join_range, ranges_of_leaves(bounds), n_jobs)
+
+    # Leaves are halves of halves: every so many of them were one some halvings before.
+    join(np.arange(n, dtype=np.int32), _every(first_tree.bounds, _FIRST_LEAF // _LAST_LEAF))
+    judge = Judge.of(n, n_neighbors, compare, n_jobs)
+    recall, before = judge.recall(members), -1.0
+    for number in range(1, _MOST_TREES):
+        if number >= _FEWEST_TREES and (recall >= ENOUGH or recall - before < _LEAST_GAIN):
+            break
+        tree = grow_tree(points, _LEAF, number, n_jobs)
+        join(tree.order, tree.bounds)
+        recall, before = judge.recall(members), recall
+    return members, squares, recall
+
+
+def _every(bounds: IntArray, count: int) -> IntArray:
+    """Bounds of `count` leaves together, or of all where there are no more."""
+    return bounds[:: min(count, len(bounds) - 1)]
+
+
+def _standard(X: FloatArray, n_jobs: int | None) -> tuple[FloatArray, FloatArray, float]:
+    """Points in single precision, moved to their mean and made at most one in size.
+
+    Squares then neither overflow nor lose the digits that a common offset takes.
+    """
+    parts = [slice(part.start, part.stop) for part in ranges(len(X))]
+    sums = each(lambda rows: X[rows].sum(axis=0, dtype=np.float64), parts, n_jobs)
+    shift = np.sum(sums, axis=0) / len(X)
+    points = np.empty(X.shape, dtype=np.float32)
+
+    def largest_step(rows: slice) -> float:
+        return float(np.abs(X[rows] - shift).max())
+
+    size = max(each(largest_step, parts, n_jobs)) or 1.0
+
+    def fill(rows: slice) -> None:
+        points[rows] = (X[rows] - shift) / size
+
+    each(fill, parts, n_jobs)
+    return points, shift, size

@@ -1,0 +1,586 @@
+"""Compiled loops of the neighbour search: lists, trees, joins and sparse rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# Ranks are looked at in groups of so many: most groups hold nothing near.
+_GROUP = 16
+
+
+@njit(cache=True, nogil=True)
+def nearest_by_rank(ranks, reach, rows, reference, n_neighbors, margin):
+    """The nearest rows of `reference`, sorted by distance, equal distances by index.
+
+    A rank is half a squared distance, up to a constant of its row and up to rounding. The `margin`
+    smallest ranks bound the distance to the last neighbour; whoever else may lie within this bound
+    (`reach` is the rounding less the row's constant) is compared by exact distance, too.
+    """
+    m, n = ranks.shape
+    indices = np.empty((m, n_neighbors), dtype=np.int64)
+    distances = np.empty((m, n_neighbors), dtype=rows.dtype)
+    lowest = np.empty(margin, dtype=ranks.dtype)
+    candidates = np.empty(margin, dtype=np.int64)
+    best = np.empty(n_neighbors)
+    who = np.empty(n_neighbors, dtype=np.int64)
+    for i in range(m):
+        lowest[:] = np.inf
+        whole = n // _GROUP * _GROUP
+        for first in range(0, whole, _GROUP):
+            n_low = np.int32(0)
+            for b in range(_GROUP):
+                n_low += np.int32(ranks[i, first + b] < lowest[-1])
+            if n_low > 0:
+                _keep_lowest(ranks[i], first, first + _GROUP, lowest, candidates)
+        _keep_lowest(ranks[i], whole, n, lowest, candidates)
+        limit = np.inf
+        # Ranks that overflowed are not numbers: the list is not full, and nobody is ruled out.
+        if lowest[-1] < np.inf:
+            _keep_nearest(best, who, candidates, rows[i], reference)
+            limit = 0.5 * best[-1] + reach[i]
+        if not lowest[-1] > limit:
+            _keep_nearest(best, who, np.flatnonzero(~(ranks[i] > limit)), rows[i], reference)
+        indices[i] = who
+        distances[i] = np.sqrt(best)
+    return indices, distances
+
+
+@njit(cache=True, nogil=True)
+def _keep_lowest(ranks, first, last, lowest, candidates):
+    for j in range(first, last):
+        if ranks[j] < lowest[-1]:
+            insert_sorted(lowest, candidates, ranks[j], j)
+
+
+@njit(cache=True, nogil=True)
+def _keep_nearest(best, who, candidates, x, reference):
+    """Fill `best` and `who` with the nearest of the candidates and their squared distances."""
+    best[:] = np.inf
+    for j in np.sort(candidates):
+        square = 0.0
+        for q in range(len(x)):
+            difference = np.float64(x[q]) - np.float64(reference[j, q])
+            square += difference * difference
+        if square < best[-1]:
+            insert_sorted(best, who, square, j)
+
+
+@njit(cache=True, nogil=True)
+def insert_sorted(best, who, value, j):
+    """Put j into the sorted list of the smallest values, behind its equals; the last one falls."""
+    place = len(best) - 1
+    while place > 0 and best[place - 1] > value:
+        best[place] = best[place - 1]
+        who[place] = who[place - 1]
+        place -= 1
+    best[place] = value
+    who[place] = j
+
+
+@njit(cache=True, nogil=True)
+def shared_neighbors(lists_a, lists_b, first, second):
+    """Length of the intersection of two sorted neighbour lists, for every pair of rows."""
+    n_pairs = len(first)
+    length_a, length_b = lists_a.shape[1], lists_b.shape[1]
+    count = np.zeros(n_pairs, dtype=np.int64)
+    for e in range(n_pairs):
+        a, b = 0, 0
+        i, j = first[e], second[e]
+        while a < length_a and b < length_b:
+            x, y = lists_a[i, a], lists_b[j, b]
+            if x == y:
+                count[e] += 1
+                a += 1
+                b += 1
+            elif x < y:
+                a += 1
+            else:
+                b += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _lists(members, i, j):
+    """Whether the sorted list of i contains j."""
+    low, high = 0, members.shape[1]
+    while low < high:
+        middle = (low + high) // 2
+        if members[i, middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    return low < members.shape[1] and members[i, low] == j
+
+
+@njit(cache=True, nogil=True)
+def edges_of_lists(lists, members, first, last, mutual):
+    """Each edge of the objects first to last once: an object and a place in its list.
+
+    An edge that both ends list belongs to the smaller number; others are left out if `mutual`.
+    `members` holds the lists in ascending order.
+    """
+    length = lists.shape[1]
+    owner = np.empty((last - first) * length, dtype=np.int32)
+    place = np.empty((last - first) * length, dtype=np.int32)
+    count = 0
+    for i in range(first, last):
+        for t in range(length):
+            j = lists[i, t]
+            if j < 0 or (mutual and j < i):
+                continue
+            both = _lists(members, j, i)
+            if (both and i < j) or not (both or mutual):
+                owner[count] = i
+                place[count] = t
+                count += 1
+    return owner[:count].copy(), place[:count].copy()
+
+
+_MULTIPLIER = np.uint64(6364136223846793005)
+_INCREMENT = np.uint64(1442695040888963407)
+
+
+@njit(cache=True, nogil=True)
+def _draw(state, count):
+    """A number below `count` and the next state of the generator."""
+    state = state * _MULTIPLIER + _INCREMENT
+    return np.int64((state >> np.uint64(33)) % np.uint64(count)), state
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def grow(X, order, heights, normals, offsets, first, last, node, depth, state):
+    """Halve the points order[first:last] again and again along random lines, `depth` times.
+
+    `node` numbers the halves like a heap; where `normals` has room, the planes are kept.
+    """
+    d = X.shape[1]
+    normal = np.empty(d, dtype=np.float32)
+    stack = [(first, last, node, depth, state)]
+    while len(stack) > 0:
+        low, high, node, left, state = stack.pop()
+        if left == 0 or high - low < 2:
+            continue
+        a, state = _draw(state, high - low)
+        b, state = _draw(state, high - low)
+        for q in range(d):
+            normal[q] = X[order[low + a], q] - X[order[low + b], q]
+        for p in range(low, high):
+            height = np.float32(0.0)
+            i = order[p]
+            for q in range(d):
+                height += X[i, q] * normal[q]
+            heights[p] = height
+        middle = (low + high) // 2
+        _select(heights, order, low, high, middle)
+        if node < len(normals):
+            normals[node] = normal
+            offsets[node] = heights[middle]
+        stack.append((low, middle, 2 * node + 1, left - 1, state + np.uint64(2 * node + 1)))
+        stack.append((middle, high, 2 * node + 2, left - 1, state + np.uint64(2 * node + 2)))
+
+
+@njit(cache=True, nogil=True)
+def _select(values, items, low, high, middle):
+    """Reorder so that position `middle` holds what it would hold after sorting."""
+    while high - low > 1:
+        a, b, c = values[low], values[(low + high) // 2], values[high - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high - 1
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                items[i], items[j] = items[j], items[i]
+                i += 1
+                j -= 1
+        if middle <= j:
+            high = j + 1
+        elif middle >= i:
+            low = i
+        else:
+            return
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def leaves_of(Y, normals, offsets, leaves):
+    """The leaf of the tree to which each row of Y goes down."""
+    for c in range(len(Y)):
+        node = 0
+        while node < len(normals):
+            height = np.float32(0.0)
+            for q in range(Y.shape[1]):
+                height += Y[c, q] * normals[node, q]
+            node = 2 * node + (1 if height < offsets[node] else 2)
+        leaves[c] = node - len(normals)
+
+
+# Candidates compared at once: their copies stay in the cache while all rows of a leaf pass by.
+BLOCK = 256
+# Squares are looked at in groups of so many: most groups hold nothing near.
+_JOIN_GROUP = 16
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def squares_to(x, columns, count, squares):
+    """Squared distances of x to the first `count` columns; the number of rows is a multiple of 4.
+
+    Four coordinates in one pass: loops over candidates become vector instructions.
+    """
+    for b in range(count):
+        squares[b] = np.float32(0.0)
+    for q in range(0, columns.shape[0], 4):
+        x0, x1, x2, x3 = x[q], x[q + 1], x[q + 2], x[q + 3]
+        for b in range(count):
+            s0 = x0 - columns[q, b]
+            s1 = x1 - columns[q + 1, b]
+            s2 = x2 - columns[q + 2, b]
+            s3 = x3 - columns[q + 3, b]
+            squares[b] += s0 * s0 + s1 * s1 + s2 * s2 + s3 * s3
+
+
+@njit(cache=True, nogil=True)
+def _copy_columns(X, numbers, first, count, columns):
+    for b in range(count):
+        j = numbers[first + b]
+        for q in range(X.shape[1]):
+            columns[q, b] = X[j, q]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _take_nearer(new, numbers, first, count, members, squares, groups):
+    """Put the candidates that are near enough into a list.
+
+    `new` goes on with infinity to the end of the last group; `groups` has room for their numbers.
+    """
+    worst = squares[-1]
+    n_near = 0
+    for start in range(0, count, _JOIN_GROUP):
+        least = new[start]
+        for b in range(1, _JOIN_GROUP):
+            least = min(least, new[start + b])
+        # No branch: whether a group is near is hard to foretell.
+        groups[n_near] = start
+        n_near += least < worst
+    for g in range(n_near):
+        for b in range(groups[g], groups[g] + _JOIN_GROUP):
+            if new[b] < worst:
+                insert_sorted(squares, members, new[b], numbers[first + b])
+                worst = squares[-1]
+
+
+@njit(cache=True, nogil=True)
+def _candidates(order, low, size, members, place, found, listed):
+    """The points of a leaf, then whoever they list; returns how many these are.
+
+    `place` tells where in `found` a number is, if it is there; `listed` where each point's list is.
+    """
+    for a in range(size):
+        found[a] = order[low + a]
+        place[found[a]] = a
+    n_found = size
+    for a in range(size):
+        for t in range(members.shape[1]):
+            j = members[found[a], t]
+            if j < 0:
+                listed[a, t] = -1
+                continue
+            at = place[j]
+            if at >= n_found or found[at] != j:
+                at = n_found
+                place[j] = at
+                found[at] = j
+                n_found += 1
+            listed[a, t] = at
+    return n_found
+
+
+@njit(cache=True, nogil=True)
+def join_leaves(X, order, bounds, first, last, members, squares, place):
+    """Compare the points of every leaf from `first` to `last` with all that any of them lists.
+
+    Reads and writes the lists of these points only. `place` has a number for every point, which
+    nobody else uses.
+    """
+    d, length = X.shape[1], members.shape[1]
+    widest = 0
+    for leaf in range(first, last):
+        widest = max(widest, bounds[leaf + 1] - bounds[leaf])
+    rows = np.zeros((widest, -(-d // 4) * 4), dtype=np.float32)
+    columns = np.zeros((rows.shape[1], BLOCK), dtype=np.float32)
+    new = np.empty(BLOCK + _JOIN_GROUP, dtype=np.float32)
+    groups = np.empty(BLOCK // _JOIN_GROUP, dtype=np.int64)
+    found = np.empty(widest * (length + 1), dtype=np.int32)
+    listed = np.empty((widest, length), dtype=np.int32)
+    for leaf in range(first, last):
+        low, size = bounds[leaf], bounds[leaf + 1] - bounds[leaf]
+        n_found = _candidates(order, low, size, members, place, found, listed)
+        for a in range(size):
+            rows[a, :d] = X[found[a]]
+        for start in range(0, n_found, BLOCK):
+            count = min(BLOCK, n_found - start)
+            _copy_columns(X, found, start, count, columns)
+            for a in range(size):
+                squares_to(rows[a], columns, count, new)
+                # Neither the point itself nor those that it lists already.
+                if start <= a < start + count:
+                    new[a - start] = np.inf
+                for t in range(length):
+                    at = listed[a, t] - start
+                    if 0 <= at < count:
+                        new[at] = np.inf
+                new[count : count + _JOIN_GROUP] = np.inf
+                i = found[a]
+                _take_nearer(new, found, start, count, members[i], squares[i], groups)
+
+
+@njit(cache=True, nogil=True)
+def copy_lists(order, members, squares, size, first, last, indices, distances):
+    """The lists of the sorted points first to last, by the objects that these and others are."""
+    for p in range(first, last):
+        i = order[p]
+        for t in range(indices.shape[1]):
+            j = members[p, t]
+            indices[i, t] = order[j] if j >= 0 else -1
+            distances[i, t] = np.sqrt(squares[p, t]) * size
+
+
+@njit(cache=True, nogil=True)
+def compare_with_all(X, chosen, first, last, members, squares):
+    """Exact neighbours of a few points, numbers first to last of `chosen`."""
+    n, d = X.shape
+    rows = np.zeros((last - first, -(-d // 4) * 4), dtype=np.float32)
+    columns = np.zeros((rows.shape[1], BLOCK), dtype=np.float32)
+    new = np.empty(BLOCK + _JOIN_GROUP, dtype=np.float32)
+    groups = np.empty(BLOCK // _JOIN_GROUP, dtype=np.int64)
+    numbers = np.arange(n).astype(np.int32)
+    for c in range(first, last):
+        rows[c - first, :d] = X[chosen[c]]
+    for start in range(0, n, BLOCK):
+        count = min(BLOCK, n - start)
+        _copy_columns(X, numbers, start, count, columns)
+        for c in range(first, last):
+            squares_to(rows[c - first], columns, count, new)
+            if start <= chosen[c] < start + count:
+                new[chosen[c] - start] = np.inf
+            new[count : count + _JOIN_GROUP] = np.inf
+            _take_nearer(new, numbers, start, count, members[c], squares[c], groups)
+
+
+@njit(cache=True, nogil=True)
+def find_nearest(Y, leaves, X, bounds, lists, place, near, squares, most_asked):
+    """Nearest points of X for the rows of Y, which are sorted by leaf: fills `near` and `squares`.
+
+    A row is compared with the points of its leaf and with all that these list; then those that
+    it keeps are asked for their lists, nearest first, until all of them or `most_asked` have been.
+    """
+    n, d = X.shape
+    order = np.arange(n).astype(np.int32)
+    widest = 0
+    for leaf in range(len(bounds) - 1):
+        widest = max(widest, bounds[leaf + 1] - bounds[leaf])
+    x = np.zeros(-(-d // 4) * 4, dtype=np.float32)
+    columns = np.zeros((len(x), BLOCK), dtype=np.float32)
+    new = np.empty(BLOCK + _JOIN_GROUP, dtype=np.float32)
+    groups = np.empty(BLOCK // _JOIN_GROUP, dtype=np.int64)
+    found = np.empty(widest * (lists.shape[1] + 1), dtype=np.int32)
+    listed = np.empty((widest, lists.shape[1]), dtype=np.int32)
+    asked = np.empty(most_asked, dtype=np.int32)
+    first = 0
+    while first < len(Y):
+        leaf, last = leaves[first], first + 1
+        while last < len(Y) and leaves[last] == leaf:
+            last += 1
+        low, size = bounds[leaf], bounds[leaf + 1] - bounds[leaf]
+        n_found = _candidates(order, low, size, lists, place, found, listed)
+        for start in range(0, n_found, BLOCK):
+            count = min(BLOCK, n_found - start)
+            _copy_columns(X, found, start, count, columns)
+            for c in range(first, last):
+                x[:d] = Y[c]
+                squares_to(x, columns, count, new)
+                new[count : count + _JOIN_GROUP] = np.inf
+                _take_nearer(new, found, start, count, near[c], squares[c], groups)
+        for c in range(first, last):
+            _ask(Y[c], X, lists, near[c], squares[c], asked)
+        first = last
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _ask(y, X, lists, near, squares, asked):
+    """Compare a row with those that its nearest points list, as long as there is room to ask."""
+    n_done, at = 0, 0
+    while at < len(near) and near[at] >= 0 and n_done < len(asked):
+        between = near[at]
+        at += 1
+        if _contains(asked, n_done, between):
+            continue
+        asked[n_done] = between
+        n_done += 1
+        for t in range(lists.shape[1]):
+            j = lists[between, t]
+            if j < 0:
+                break
+            square = np.float32(0.0)
+            for q in range(X.shape[1]):
+                step = y[q] - X[j, q]
+                square += step * step
+            if square < squares[-1] and not _contains(near, len(near), j):
+                insert_sorted(squares, near, square, j)
+                # Whoever came before the present one has to be asked as well.
+                at = 0
+
+
+@njit(cache=True, nogil=True)
+def _contains(numbers, count, j):
+    """Whether j is among the first `count` numbers; looks at all of them, a vector at a time."""
+    is_there = False
+    for t in range(count):
+        is_there |= numbers[t] == j
+    return is_there
+
+
+@njit(cache=True, nogil=True)
+def _enter(members, squares, fresh, i, j, square):
+    """Put j into the sorted list of i unless it is there or too far; the last one falls out."""
+    if square >= squares[i, -1]:
+        return 0
+    for t in range(members.shape[1]):
+        if members[i, t] == j:
+            return 0
+    _insert(members, squares, fresh, i, j, square)
+    return 1
+
+
+@njit(cache=True, nogil=True)
+def _insert(members, squares, fresh, i, j, square):
+    """Put j into the sorted list of i, behind its equals, and mark it; returns its place."""
+    place = members.shape[1] - 1
+    while place > 0 and squares[i, place - 1] > square:
+        squares[i, place] = squares[i, place - 1]
+        members[i, place] = members[i, place - 1]
+        fresh[i, place] = fresh[i, place - 1]
+        place -= 1
+    squares[i, place] = square
+    members[i, place] = j
+    fresh[i, place] = True
+    return place
+
+
+@njit(cache=True, nogil=True)
+def listed_by(members, fresh, first, last, others, others_fresh, count):
+    """Who lists each of the rows `first` to `last`: as many as fit, nearest ones first."""
+    n, length = members.shape
+    room = others.shape[1]
+    for t in range(length):
+        for i in range(n):
+            j = members[i, t]
+            if first <= j < last and count[j] < room:
+                others[j, count[j]] = i
+                others_fresh[j, count[j]] = fresh[i, t]
+                count[j] += 1
+
+
+@njit(cache=True, nogil=True)
+def _sparse_candidates(i, members, fresh, others, others_fresh, count, stamp, found):
+    """Numbers of all neighbours of neighbours of i that may be new to it; returns how many."""
+    length = members.shape[1]
+    n_found = 0
+    stamp[i] = i + 1
+    for t in range(length):
+        if members[i, t] >= 0:
+            stamp[members[i, t]] = i + 1
+    for t in range(length + count[i]):
+        if t < length:
+            between, is_fresh = members[i, t], fresh[i, t]
+        else:
+            between, is_fresh = others[i, t - length], others_fresh[i, t - length]
+            if stamp[between] != i + 1:
+                stamp[between] = i + 1
+                found[n_found] = between
+                n_found += 1
+        if between < 0:
+            continue
+        for w in range(length):
+            j = members[between, w]
+            if j >= 0 and (is_fresh or fresh[between, w]) and stamp[j] != i + 1:
+                stamp[j] = i + 1
+                found[n_found] = j
+                n_found += 1
+    return n_found
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def improve(indptr, indices, data, norms, first, last, graph, lists, stamp, wide):
+    """Neighbours of neighbours, in both directions, for the rows `first` to `last`.
+
+    `graph` holds the lists before this round (members, squares, fresh, who lists whom, fresh,
+    count), `lists` those after it; `wide` is a zero vector as long as a row. Returns how many
+    entries are new.
+    """
+    members, squares, fresh, others, others_fresh, count = graph
+    new, new_squares, new_fresh = lists
+    length = members.shape[1]
+    found = np.empty((length + others.shape[1]) * (length + 1), dtype=np.int32)
+    changes = 0
+    for i in range(first, last):
+        for t in range(length):
+            new[i, t], new_squares[i, t], new_fresh[i, t] = members[i, t], squares[i, t], False
+        n_found = _sparse_candidates(i, members, fresh, others, others_fresh, count, stamp, found)
+        for p in range(indptr[i], indptr[i + 1]):
+            wide[indices[p]] = data[p]
+        for t in range(n_found):
+            square = _square_to(found[t], indptr, indices, data, norms, wide, norms[i])
+            changes += _enter(new, new_squares, new_fresh, i, found[t], square)
+        for p in range(indptr[i], indptr[i + 1]):
+            wide[indices[p]] = 0.0
+    return changes
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _square_to(j, indptr, indices, data, norms, wide, norm):
+    product = np.float32(0.0)
+    for p in range(indptr[j], indptr[j + 1]):
+        product += data[p] * wide[indices[p]]
+    return max(norm + norms[j] - np.float32(2.0) * product, np.float32(0.0))
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def measure(indptr, indices, data, norms, first, last, members, squares, fresh, wide):
+    """Replace the squares of given lists by those of the CSR rows, and sort the lists again."""
+    length = members.shape[1]
+    old = np.empty(length, dtype=np.int32)
+    for i in range(first, last):
+        old[:] = members[i]
+        members[i] = -1
+        squares[i] = np.inf
+        for p in range(indptr[i], indptr[i + 1]):
+            wide[indices[p]] = data[p]
+        for t in range(length):
+            if old[t] >= 0:
+                square = _square_to(old[t], indptr, indices, data, norms, wide, norms[i])
+                _enter(members, squares, fresh, i, old[t], square)
+        for p in range(indptr[i], indptr[i + 1]):
+            wide[indices[p]] = 0.0
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def compare_sparse_with_all(
+    indptr, indices, data, norms, chosen, first, last, members, squares, wide
+):
+    """Exact neighbours of a few rows, numbers first to last of `chosen`."""
+    n = len(norms)
+    fresh = np.zeros(members.shape, dtype=np.bool_)
+    for c in range(first, last):
+        i = chosen[c]
+        for p in range(indptr[i], indptr[i + 1]):
+            wide[indices[p]] = data[p]
+        for j in range(n):
+            square = _square_to(j, indptr, indices, data, norms, wide, norms[i])
+            if j != i and square < squares[c, -1]:
+                _enter(members, squares, fresh, c, j, square)
+        for p in range(indptr[i], indptr[i + 1]):
+            wide[indices[p]] = 0.0

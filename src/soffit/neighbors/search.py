@@ -1,0 +1,285 @@
+"""Nearest neighbours, in an order that does not depend on the number of threads.
+
+Exact up to some thousand objects and in few dimensions; approximate above, with the share of true
+neighbours measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._threads import each, n_threads
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.neighbors.approximate import NeighborIndex
+from soffit.neighbors.sparse import sparse_neighbors
+
+# Below this many columns a k-d tree beats comparing all pairs.
+_TREE_COLUMNS = 8
+# Rows compared at once by the brute-force search: large enough for BLAS, small enough for cache.
+_CHUNK = 64
+# Single precision ranks if rounding is at most this share of the distance to the last neighbour, by
+# a sample of so many rows, and if half the squared lengths are far from its limits.
+_CLEAR = 0.02
+_SAMPLE = 32
+_SINGLE = (1e-10, 1e10)
+
+# Up to here all pairs are compared; above, only in so few dimensions that a k-d tree is as quick.
+_MOST_COMPARED = 20_000
+_EXACT_TREE_COLUMNS = 3
+
+Metric = str | Callable[..., float]
+
+
+class Search(Protocol):
+    """Neighbours of the fitted objects, and of new ones among them."""
+
+    recall: float
+
+    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances for the fitted objects, nearest first, without themselves."""
+        ...
+
+    def query(self, X_new: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances of fitted objects for new ones, nearest first."""
+        ...
+
+
+def make_search(X: Any, n_neighbors: int, *, metric: Metric, n_jobs: int | None = None) -> Search:
+    """The search that suits the number of objects, their dimension and the metric."""
+    columns = X.shape[1]
+    quick = isinstance(metric, str) and metric in ("euclidean", "l2", "cosine")
+    few = X.shape[0] <= _MOST_COMPARED or columns <= _EXACT_TREE_COLUMNS
+    if few or not quick:
+        return ExactSearch(X, metric, n_jobs)
+    if sp.issparse(X):
+        return SparseSearch(X, metric, n_jobs, n_neighbors)
+    return ApproximateSearch(X, metric, n_jobs, n_neighbors)
+
+
+@dataclass(eq=False)
+class ExactSearch:
+    """All true neighbours."""
+
+    X: Any
+    metric: Metric
+    n_jobs: int | None
+    recall: float = 1.0
+
+    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances for the fitted objects."""
+        return nearest_neighbors(self.X, n_neighbors, metric=self.metric, n_jobs=self.n_jobs)
+
+    def query(self, X_new: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances of fitted objects for new ones."""
+        return neighbors_of(X_new, self.X, n_neighbors, metric=self.metric, n_jobs=self.n_jobs)
+
+
+class ApproximateSearch:
+    """Most of the true neighbours of the rows of a dense table."""
+
+    def __init__(self, X: FloatArray, metric: Metric, n_jobs: int | None, n_neighbors: int) -> None:
+        self.metric = metric
+        self.dtype = X.dtype
+        self.index = NeighborIndex.of(self._points(X), n_neighbors, n_jobs)
+        self.recall = self.index.recall
+
+    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances for the fitted objects."""
+        return self._measured(*self.index.neighbors(n_neighbors))
+
+    def query(self, X_new: FloatArray, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances of fitted objects for new ones."""
+        return self._measured(*self.index.query(self._points(X_new), n_neighbors))
+
+    def _points(self, X: FloatArray) -> FloatArray:
+        return X if self.metric != "cosine" else _on_sphere(X)
+
+    def _measured(self, indices: IntArray, lengths: FloatArray) -> tuple[IntArray, FloatArray]:
+        # On the sphere 1 - cosine is half the squared distance.
+        lengths = lengths if self.metric != "cosine" else 0.5 * lengths**2
+        return indices, lengths.astype(self.dtype, copy=False)
+
+
+class SparseSearch(ExactSearch):
+    """Most of the true neighbours of the rows of a sparse table; exact for new rows."""
+
+    def __init__(
+        self, X: sp.csr_array, metric: Metric, n_jobs: int | None, n_neighbors: int
+    ) -> None:
+        super().__init__(X, metric, n_jobs)
+        points = X if metric != "cosine" else _on_sphere(X)
+        indices, lengths, self.recall = sparse_neighbors(points, n_neighbors, n_jobs)
+        lengths = lengths if metric != "cosine" else 0.5 * lengths**2
+        self._found = indices, lengths.astype(X.dtype, copy=False)
+
+    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices and distances for the fitted objects."""
+        return self._found[0][:, :n_neighbors], self._found[1][:, :n_neighbors]
+
+
+def _on_sphere(X: Any) -> Any:
+    """Rows made unit length; zero rows stay."""
+    from sklearn.preprocessing import normalize
+
+    return normalize(X)
+
+
+def nearest_neighbors(
+    X: Any, n_neighbors: int, *, metric: Metric = "euclidean", n_jobs: int | None = None
+) -> tuple[IntArray, FloatArray]:
+    """Indices and distances of each object's nearest neighbours among the others.
+
+    Parameters
+    ----------
+    X : array, CSR features, or distances when ``metric="precomputed"``
+        The objects.
+    n_neighbors : int
+        Neighbours per object, the object itself not counted.
+    metric : str or callable
+        Any metric that scikit-learn knows.
+    n_jobs : int, optional
+        Threads.
+
+    Returns
+    -------
+    indices, distances : arrays of shape (n, n_neighbors)
+        Sorted by distance, equal distances by index. Where a sparse distance matrix stores too
+        few neighbours of an object, indices are -1 and distances infinite.
+    """
+    n = X.shape[0]
+    indices, distances = neighbors_of(X, X, min(n_neighbors + 1, n), metric=metric, n_jobs=n_jobs)
+    own = indices == np.arange(n)[:, None]
+    # With more copies of a point than neighbours asked for, the point itself may not be listed.
+    own[~own.any(axis=1), -1] = True
+    keep = ~own
+    shape = (n, indices.shape[1] - 1)
+    return indices[keep].reshape(shape), distances[keep].reshape(shape)
+
+
+def neighbors_of(
+    X_new: Any, X: Any, n_neighbors: int, *, metric: Metric, n_jobs: int | None = None
+) -> tuple[IntArray, FloatArray]:
+    """Nearest objects of X for every row of X_new (which may be X itself)."""
+    if metric == "precomputed":
+        return _from_distances(X_new, n_neighbors)
+    if metric in ("euclidean", "l2") and not sp.issparse(X):
+        if X.shape[1] <= _TREE_COLUMNS:
+            found = _by_tree(X_new, X, n_neighbors, n_jobs)
+        else:
+            found = _by_products(X_new, X, n_neighbors, n_jobs)
+    else:
+        found = _by_scikit_learn(X_new, X, n_neighbors, metric, n_jobs)
+    return _ordered(*found)
+
+
+def _by_tree(
+    X_new: FloatArray, X: FloatArray, n_neighbors: int, n_jobs: int | None
+) -> tuple[IntArray, FloatArray]:
+    from scipy.spatial import cKDTree
+
+    distances, indices = cKDTree(X).query(
+        X_new, k=np.arange(1, n_neighbors + 1), workers=n_threads(n_jobs)
+    )
+    return np.asarray(indices), np.asarray(distances, dtype=X.dtype)
+
+
+def _by_products(
+    X_new: FloatArray, X: FloatArray, n_neighbors: int, n_jobs: int | None
+) -> tuple[IntArray, FloatArray]:
+    """Compare all pairs through matrix products; what rounding leaves open, by exact distances."""
+    from soffit.neighbors.kernels import nearest_by_rank
+
+    X, X_new = np.ascontiguousarray(X), np.ascontiguousarray(X_new)
+    center = X.mean(axis=0)
+    reference = X - center
+    half_norms = 0.5 * np.einsum("ij,ij->i", reference, reference)
+    dtype = _dtype_of_ranks(reference, half_norms, n_neighbors)
+    # (x, 1) times (-y, |y|^2 / 2) ranks all y for x. Transposed beforehand: BLAS is several times
+    # slower when it must read a long thin matrix across.
+    against = np.ascontiguousarray(np.column_stack([-reference, half_norms]).T, dtype=dtype)
+    margin = min(n_neighbors + 8, len(X))
+    rounding = _rounding(X.shape[1], dtype)
+
+    def search(first: int) -> tuple[IntArray, FloatArray]:
+        given = X_new[first : first + _CHUNK]
+        rows = given - center
+        # Where ranks overflow, exact distances decide. NumPy keeps this setting for each thread.
+        with np.errstate(over="ignore", invalid="ignore"):
+            ones = np.ones(len(rows), dtype=X.dtype)
+            ranks = np.column_stack([rows, ones]).astype(dtype) @ against
+            half_own = 0.5 * np.einsum("ij,ij->i", rows, rows)
+            reach = rounding * (half_own + half_norms.max()) - half_own
+        found: tuple[IntArray, FloatArray] = nearest_by_rank(
+            ranks, reach, given, X, n_neighbors, margin
+        )
+        return found
+
+    parts = each(search, range(0, len(X_new), _CHUNK), n_jobs)
+    return np.vstack([p[0] for p in parts]), np.vstack([p[1] for p in parts])
+
+
+def _rounding(n_columns: int, dtype: Any) -> float:
+    """Bounds the error of a rank by rounding: d + 1 products and sums, and the centring."""
+    return 2 * (n_columns + 5) * float(np.finfo(dtype).eps)
+
+
+def _dtype_of_ranks(reference: FloatArray, half_norms: FloatArray, n_neighbors: int) -> Any:
+    """Single precision where it decides nearly all pairs: half the time of double."""
+    n, largest = len(reference), float(half_norms.max())
+    if not _SINGLE[0] < largest < _SINGLE[1]:
+        return reference.dtype
+    sample = np.arange(0, n, max(n // _SAMPLE, 1))
+    half_squares = half_norms[sample, None] + half_norms - reference[sample] @ reference.T
+    last = np.median(np.partition(half_squares, n_neighbors - 1, axis=1)[:, n_neighbors - 1])
+    unclear = 2 * _rounding(reference.shape[1], np.float32) * largest
+    return np.float32 if unclear < _CLEAR * last else reference.dtype
+
+
+def _by_scikit_learn(
+    X_new: Any, X: Any, n_neighbors: int, metric: Metric, n_jobs: int | None
+) -> tuple[IntArray, FloatArray]:
+    from sklearn.neighbors import NearestNeighbors
+
+    from soffit.neighbors.distances import metric_parameters
+
+    search = NearestNeighbors(
+        n_neighbors=n_neighbors,
+        metric=metric,
+        metric_params=metric_parameters(X, metric) or None,
+        n_jobs=n_threads(n_jobs),
+    ).fit(X)
+    distances, indices = search.kneighbors(X_new)
+    return indices, np.asarray(distances, dtype=X.dtype)
+
+
+def _from_distances(D: Matrix, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+    if sp.issparse(D):
+        return _from_sparse_distances(sp.csr_array(D), n_neighbors)
+    D = np.asarray(D)
+    chosen = np.argsort(D, axis=1, kind="stable")[:, :n_neighbors]
+    return chosen, np.take_along_axis(D, chosen, axis=1)
+
+
+def _from_sparse_distances(D: sp.csr_array, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+    """The smallest stored distances of every row; the object itself counts as distance 0."""
+    m = D.shape[0]
+    rows = np.repeat(np.arange(m), np.diff(D.indptr))
+    order = np.lexsort((D.indices, D.data, rows))
+    place = np.arange(D.nnz) - D.indptr[rows]
+    indices = np.full((m, n_neighbors), -1, dtype=np.intp)
+    distances = np.full((m, n_neighbors), np.inf, dtype=D.dtype)
+    wanted = place < n_neighbors
+    indices[rows[wanted], place[wanted]] = D.indices[order][wanted]
+    distances[rows[wanted], place[wanted]] = D.data[order][wanted]
+    return indices, distances
+
+
+def _ordered(indices: IntArray, distances: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Sort each row by distance, then by index, so that ties have one answer."""
+    order = np.lexsort((indices, distances), axis=1)
+    return np.take_along_axis(indices, order, 1), np.take_along_axis(distances, order, 1)

@@ -1,0 +1,204 @@
+"""A good hard partition of a graph, chosen without labels: where the flagship's fit begins.
+
+The spectral relaxation alone cuts long or uneven clusters in the wrong place. So several candidate
+partitions are made from the same eigenvectors, some of them by cutting too finely and merging, and
+a cut that knows about sizes chooses among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, log
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import qr, svd
+
+from soffit._threads import each
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.partition.kmeans import kmeans
+
+# score = log(mean conductance + _LEAST_CUT) - log(smallest cluster k/n + _LEAST_SHARE) / 3
+_LEAST_CUT = 0.002
+_LEAST_SHARE = 0.01
+_SIZE_WEIGHT = 1.0 / 3.0
+# The score of even clusters whose mean conductance is as small as the least that counts.
+RANK_OF_CLEAN_CUTS = log(2 * _LEAST_CUT)
+# Single k-means runs end in different optima, and the best one is not the one with the least
+# inertia: each is a candidate of its own.
+_KMEANS_STARTS = 6
+# Finer cuts by k-means: groups as a multiple of the clusters, and the seed's offset.
+_KMEANS_FINER = ((1.5, 0), (1.5, 1), (2.0, 0))
+# A cluster below this share of an even one is a splinter.
+_SPLINTER_SHARE = 0.05
+# Merging finds slightly smaller cuts through touching clusters, too: it must be clearly better.
+_MARGIN_OF_MERGING = 0.2
+
+MergeRule = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def cluster_qr(V: FloatArray) -> IntArray:
+    """Labels from eigenvectors by a pivoted QR decomposition: no seed, no iteration."""
+    k = V.shape[1]
+    _, _, pivots = qr(V.T, mode="economic", pivoting=True)
+    left, _, right = svd(V[pivots[:k]].T)
+    return np.abs(V @ (left @ right)).argmax(axis=1)
+
+
+def cluster_kmeans(V: FloatArray, *, random_state: int, n_init: int = 3) -> IntArray:
+    """Labels by k-means on the rows of the eigenvectors, made unit length."""
+    return kmeans(unit_rows(V), V.shape[1], random_state=random_state, n_init=n_init)
+
+
+def unit_rows(V: FloatArray) -> FloatArray:
+    """Rows divided by their lengths; zero rows stay zero."""
+    length = np.linalg.norm(V, axis=1, keepdims=True)
+    return np.asarray(V / np.where(length > 0, length, 1.0), dtype=V.dtype)
+
+
+def group_weights(A: Matrix, labels: IntArray, n_groups: int) -> FloatArray:
+    """Total weight between every two groups."""
+    labels = np.asarray(labels, dtype=np.int64)
+    if is_sparse(A):
+        from soffit.partition.kernels import weights_between
+
+        between: FloatArray = weights_between(A.indptr, A.indices, A.data, labels, n_groups)
+        return between
+    n = len(labels)
+    indicator = sp.csr_array((np.ones(n), (np.arange(n), labels)), shape=(n, n_groups))
+    return np.asarray(indicator.T @ (A @ indicator.toarray()), dtype=np.float64)
+
+
+def conductance_gain(between: FloatArray, volume: FloatArray) -> FloatArray:
+    """Merge where the link is strong for the smaller of the two groups."""
+    return np.asarray(between / np.minimum.outer(volume, volume))
+
+
+def cut_gain(between: FloatArray, volume: FloatArray) -> FloatArray:
+    """Merge where the sum of associations over volumes loses least."""
+    inside = np.diag(between)
+    joined = (inside[:, None] + inside[None, :] + 2 * between) / np.add.outer(volume, volume)
+    share = inside / volume
+    return np.asarray(joined - share[:, None] - share[None, :])
+
+
+def merge_groups(between: FloatArray, n_clusters: int, rule: MergeRule) -> IntArray:
+    """Join groups two at a time by `rule` until `n_clusters` are left; returns group -> cluster."""
+    between = between.copy()
+    cluster = np.arange(len(between))
+    alive = list(range(len(between)))
+    while len(alive) > n_clusters:
+        current = between[np.ix_(alive, alive)]
+        gain = rule(current, np.maximum(current.sum(axis=1), 1e-300))
+        linked = current > 0
+        np.fill_diagonal(linked, False)
+        # Unlinked groups are joined only when no link is left.
+        gain = np.where(linked, gain, -np.inf) if linked.any() else gain
+        np.fill_diagonal(gain, -np.inf)
+        a, b = divmod(int(gain.argmax()), len(alive))
+        keep, drop = alive[min(a, b)], alive[max(a, b)]
+        between[keep] += between[drop]
+        between[:, keep] += between[:, drop]
+        cluster[cluster == drop] = keep
+        alive.remove(drop)
+    return np.searchsorted(np.array(alive), cluster)
+
+
+def size_aware_cut(
+    A: Matrix, labels: IntArray, n_clusters: int, *, sizes: FloatArray | None = None
+) -> float:
+    """Small when clusters are well separated and none of them is a splinter.
+
+    A node may stand for several objects; `sizes` says for how many.
+    """
+    between = group_weights(A, labels, n_clusters)
+    return size_aware_cut_between(between, np.bincount(labels, sizes, minlength=n_clusters))
+
+
+def size_aware_cut_between(between: FloatArray, sizes: FloatArray | IntArray) -> float:
+    """The same from the weights between clusters and their numbers of objects."""
+    k = len(sizes)
+    volume = between.sum(axis=1)
+    inside = np.divide(np.diag(between), volume, out=np.zeros(k), where=volume > 0)
+    share = sizes.min() * k / sizes.sum()
+    cut = float(np.mean(1.0 - inside))
+    return float(np.log(cut + _LEAST_CUT) - _SIZE_WEIGHT * np.log(share + _LEAST_SHARE))
+
+
+def n_fine_vectors(n_objects: int, n_clusters: int) -> int:
+    """How many eigenvectors the candidates need."""
+    return max(min(max(4 * n_clusters, 20), n_objects // 6, 150), n_clusters)
+
+
+def rounded_partitions(V: FloatArray, *, random_state: int) -> list[IntArray]:
+    """As many clusters as eigenvectors, by QR and by single runs of k-means."""
+    seeds = [(random_state + start) % 2**31 for start in range(_KMEANS_STARTS)]
+    by_kmeans = each(lambda seed: cluster_kmeans(V, random_state=seed, n_init=1), seeds)
+    return [cluster_qr(V), *by_kmeans]
+
+
+def merged_partitions(
+    A: Matrix, V: FloatArray, n_clusters: int, *, random_state: int
+) -> list[IntArray]:
+    """Finer cuts, merged down to k clusters by two rules."""
+    merged = []
+    for fine in _finer_cuts(V, n_clusters, random_state):
+        _, group = np.unique(fine, return_inverse=True)
+        n_groups = int(group.max()) + 1
+        if n_groups > n_clusters:
+            between = group_weights(A, group, n_groups)
+            for rule in (conductance_gain, cut_gain):
+                merged.append(merge_groups(between, n_clusters, rule)[group])
+    return merged
+
+
+def _finer_cuts(V: FloatArray, n_clusters: int, random_state: int) -> list[IntArray]:
+    """Cuts into more groups than clusters: QR on all vectors, k-means on 1.5 k and 2 k of them."""
+    finer = [(ceil(share * n_clusters), start) for share, start in _KMEANS_FINER]
+
+    def cut(which: tuple[int, int]) -> IntArray:
+        n_groups, start = which
+        seed = (random_state + start) % 2**31
+        return cluster_kmeans(V[:, :n_groups], random_state=seed, n_init=1)
+
+    possible = [which for which in finer if n_clusters < which[0] <= V.shape[1]]
+    return [cluster_qr(V), *each(cut, possible)]
+
+
+def best_partition(
+    A: Matrix,
+    V: FloatArray,
+    n_clusters: int,
+    *,
+    random_state: int,
+    correct: Callable[[IntArray, int], IntArray] | None = None,
+    sizes: FloatArray | None = None,
+) -> IntArray:
+    """The candidate with the smallest size-aware cut; one with a splinter only for want of others.
+
+    On data with far outliers the smallest cuts are those that set a few outliers apart. Where
+    something is known about the clusters, `correct` brings every candidate into line with it
+    first: a candidate that had to be bent much has a large cut afterwards. `sizes` tells how many
+    objects each node stands for; one if not given.
+    """
+    rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
+    merged = merged_partitions(A, V, n_clusters, random_state=random_state)
+    if correct is not None:
+        rounded = [correct(labels, n_clusters) for labels in rounded]
+        merged = [correct(labels, n_clusters) for labels in merged]
+    candidates = [*rounded, *merged]
+    ranks = each(lambda labels: partition_rank(A, labels, n_clusters, sizes=sizes), candidates)
+    ranking = []
+    for number, (has_splinter, score) in enumerate(ranks):
+        margin = _MARGIN_OF_MERGING if number >= len(rounded) else 0.0
+        ranking.append((has_splinter, score + margin, number))
+    return candidates[min(ranking)[2]]
+
+
+def partition_rank(
+    A: Matrix, labels: IntArray, n_clusters: int, *, sizes: FloatArray | None = None
+) -> tuple[bool, float]:
+    """Whether a partition has a splinter, and its size-aware cut: the less, the better."""
+    counts = np.bincount(labels, sizes, minlength=n_clusters)
+    has_splinter = bool(counts.min() < _SPLINTER_SHARE * counts.sum() / n_clusters)
+    return has_splinter, size_aware_cut(A, labels, n_clusters, sizes=sizes)

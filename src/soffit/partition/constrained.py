@@ -1,0 +1,64 @@
+"""Labels corrected by side information: where a fit with must-link and cannot-link pairs begins."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.affinity import SideInformation
+
+# A broken cannot-link outweighs this many members that have to move.
+_PRICE = 10.0
+# Lazy steps by which corrected objects carry the others along.
+_STEPS = 10
+
+
+class Correction:
+    """Corrects partitions of one graph by the same pairs.
+
+    Objects joined by must-links move together. Each such group takes the cluster where most of
+    its members are and no cannot-link is broken, large groups first. Then the labels of the
+    objects that no pair touches walk a few steps on the graph, with the corrected ones held
+    fixed, so that the surroundings of a corrected object follow it.
+    """
+
+    def __init__(self, A: Matrix, side: SideInformation) -> None:
+        n = side.n_objects
+        self._A = A
+        degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+        self._half = np.divide(0.5, degrees, out=np.zeros(n), where=degrees > 0)[:, None]
+        must, cannot = side.must, side.cannot
+        joined = sp.csr_array((np.ones(len(must)), (must[:, 0], must[:, 1])), shape=(n, n))
+        component = connected_components(joined, directed=False)[1]
+        self._touched = np.unique(np.concatenate([must.ravel(), cannot.ravel()]))
+        numbers, self._group = np.unique(component[self._touched], return_inverse=True)
+        self._n_groups = len(numbers)
+        self._order = np.argsort(-np.bincount(self._group), kind="stable")
+        place = np.searchsorted(numbers, component[cannot])
+        shape = (self._n_groups, self._n_groups)
+        apart = sp.csr_array((np.ones(len(cannot)), (place[:, 0], place[:, 1])), shape=shape)
+        self._apart = sp.csr_array(apart + apart.T)
+
+    def __call__(self, labels: IntArray, n_clusters: int) -> IntArray:
+        """The corrected labels."""
+        from soffit.partition.kernels import assign_groups
+
+        wish = np.zeros((self._n_groups, n_clusters))
+        np.add.at(wish, (self._group, labels[self._touched]), 1.0)
+        cluster = np.empty(self._n_groups, dtype=np.int64)
+        C = self._apart
+        assign_groups(self._order, C.indptr, C.indices, C.data, wish, _PRICE, cluster)
+        corrected = np.array(labels)
+        corrected[self._touched] = cluster[self._group]
+        return self._carried_along(corrected, n_clusters)
+
+    def _carried_along(self, labels: IntArray, n_clusters: int) -> IntArray:
+        fixed: FloatArray = np.eye(n_clusters, dtype=self._A.dtype)[labels]
+        W = fixed.copy()
+        stay = np.where(self._half > 0, 0.5, 1.0).astype(W.dtype)
+        for _ in range(_STEPS):
+            W = stay * W + (self._half * (self._A @ W)).astype(W.dtype)
+            W[self._touched] = fixed[self._touched]
+        return W.argmax(axis=1)

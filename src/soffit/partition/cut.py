@@ -1,0 +1,136 @@
+"""The normalized cut of a partition, and the bound that eigenvalues set to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from soffit._threads import row_blocks
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.normalize import normalize
+from soffit.partition.eigenvectors import leading_eigenvectors
+
+
+def normalized_cut(A: Matrix, labels: Any) -> float:
+    r"""Weight that leaves each cluster, as a share of the cluster's volume, summed.
+
+    .. math:: C = \sum_r \frac{\sum_{i \in r,\, j \notin r} A_{ij}}{\sum_{i \in r,\, j} A_{ij}}
+                = k - \sum_r \frac{e_r^\top A e_r}{e_r^\top D e_r}
+
+    A cluster of objects without any affinity counts 1, as in the second form with 0 for 0/0.
+
+    Parameters
+    ----------
+    A : ndarray or csr_array of shape (n, n)
+        Symmetric nonnegative affinities. The diagonal counts as the affinity inside a cluster.
+    labels : array-like of shape (n,)
+        Cluster of each object, any integers.
+
+    Returns
+    -------
+    float
+        Between 0 and the number of clusters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import normalized_cut
+    >>> path = np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1)
+    >>> round(normalized_cut(path, [0, 0, 1, 1]), 4)
+    0.6667
+
+    References
+    ----------
+    M. I. Jordan (2004). Spectral clustering. Lecture notes, scribe D. Sontag. Section 3.
+    """
+    given = np.asarray(labels)
+    if given.shape != (A.shape[0],):
+        raise ValueError(
+            f"labels must be a vector of {A.shape[0]} clusters, one an object, got shape "
+            f"{given.shape}."
+        )
+    clusters, codes = np.unique(given, return_inverse=True)
+    inside, volume = _inside_and_volume(A, codes, len(clusters))
+    share = np.divide(inside, volume, out=np.zeros_like(volume), where=volume > 0)
+    return float(np.sum(np.maximum(1.0 - share, 0.0)))
+
+
+def relaxed_bound(A: Matrix, n_clusters: int, *, random_state: int = 0) -> float:
+    r"""The least value that any normalized cut into k clusters can have, up to rounding.
+
+    .. math:: k - \sum_{c=1}^k \lambda_c \le C, \qquad
+              \lambda_1 \ge \lambda_2 \ge \dots \text{ of } D^{-1/2} A D^{-1/2}
+
+    Dropping the condition that columns are indicators of clusters leaves an eigenvalue problem
+    (proposition 1 of the lecture, with any orthogonal k x k rotation; Ky Fan's theorem).
+
+    Parameters
+    ----------
+    A : ndarray or csr_array of shape (n, n)
+        Symmetric nonnegative affinities.
+    n_clusters : int
+        Number of clusters k, at most n.
+    random_state : int, default 0
+        Seed of the Lanczos iterations, which large matrices need.
+
+    Returns
+    -------
+    float
+        The bound, at least 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import normalized_cut, relaxed_bound
+    >>> path = np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1)
+    >>> relaxed_bound(path, 2) <= normalized_cut(path, [0, 0, 1, 1])
+    True
+
+    References
+    ----------
+    M. I. Jordan (2004). Spectral clustering. Lecture notes, scribe D. Sontag. Section 3.
+    """
+    n = A.shape[0]
+    if not 1 <= n_clusters <= n:
+        raise ValueError(
+            f"n_clusters={n_clusters} must be between 1 and the number of objects, {n}."
+        )
+    tied = np.flatnonzero(np.asarray(A.sum(axis=1)).ravel() > 0)
+    if len(tied) < n:
+        A = A[tied][:, tied]
+    values: FloatArray = np.empty(0)
+    if len(tied):
+        N = normalize(A, "degree").matrix
+        values, _ = leading_eigenvectors(N, n_clusters, random_state=random_state)
+    return bound_from(values, n - len(tied), n_clusters)
+
+
+def bound_from(values: FloatArray, n_isolated: int, n_clusters: int) -> float:
+    """The relaxed bound from the leading eigenvalues of the objects that have any tie."""
+    return max(n_clusters - float(leading_values(values, n_isolated, n_clusters).sum()), 0.0)
+
+
+def leading_values(values: FloatArray, n_isolated: int, n_clusters: int) -> FloatArray:
+    """The k largest eigenvalues when objects without any tie, each with a zero, are counted."""
+    every = np.concatenate([np.asarray(values, dtype=np.float64), np.zeros(n_isolated)])
+    return np.sort(every)[::-1][:n_clusters]
+
+
+def _inside_and_volume(
+    A: Matrix, codes: IntArray, n_clusters: int
+) -> tuple[FloatArray, FloatArray]:
+    """Affinity inside every cluster and of its objects to all, summed in double precision."""
+    if is_sparse(A):
+        own = np.repeat(codes, np.diff(A.indptr))
+        same = own == codes[A.indices]
+        inside = np.bincount(own[same], weights=A.data[same], minlength=n_clusters)
+        volume = np.bincount(own, weights=A.data, minlength=n_clusters)
+        # Sums of nothing are whole numbers to bincount.
+        return inside.astype(np.float64), volume.astype(np.float64)
+    indicator = np.zeros((len(codes), n_clusters))
+    indicator[np.arange(len(codes)), codes] = 1.0
+    between = np.zeros((n_clusters, n_clusters))
+    for rows in row_blocks(A.shape):
+        between += indicator[rows].T @ (A[rows] @ indicator)
+    return np.diag(between).copy(), between.sum(axis=1)

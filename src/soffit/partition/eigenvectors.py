@@ -1,0 +1,162 @@
+"""Leading eigenvectors of a normalized graph, with or without regularization."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh
+from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, SuperLU, eigsh, splu
+
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+
+# Up to this size a dense decomposition is the quickest and the most robust one.
+_DENSE = 1200
+# Bandwidth of a plane graph of neighbours, in roots of n; graphs of solid bodies have much more.
+_PLANAR = 7.0
+# Shift slightly beyond the largest eigenvalue of a degree-normalized graph.
+_SHIFT = 1.0 + 1e-4
+
+
+def leading_eigenvectors(
+    N: Matrix, n_vectors: int, *, random_state: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """The largest eigenvalues (descending) of a degree-normalized matrix and their eigenvectors.
+
+    The components of a graph are treated one by one: a repeated eigenvalue has no eigenvectors
+    of its own, and Lanczos iterations may miss some of them. Where there are more components than
+    vectors, the largest components are described and the others have zero rows.
+    """
+    n_vectors = min(n_vectors, N.shape[0])
+    if not is_sparse(N):
+        values, vectors = _connected(N, n_vectors, random_state)
+        return values, _fix_signs(vectors)
+    count, component = connected_components(N, directed=False)
+    if count == 1:
+        values, vectors = _connected(N, n_vectors, random_state)
+        return values, _fix_signs(vectors)
+    sizes = np.bincount(component)
+    largest = np.argsort(-sizes, kind="stable")[:n_vectors]
+    return _by_component(N, component, largest, n_vectors, random_state)
+
+
+def _by_component(
+    N: sp.csr_array, component: IntArray, chosen: IntArray, n_vectors: int, random_state: int
+) -> tuple[FloatArray, FloatArray]:
+    found = []
+    # Every other component has an eigenvalue 1 of its own, except single objects without any tie.
+    n_tied = max(int(np.sum(np.bincount(component)[chosen] > 1)), 1)
+    for c in chosen:
+        members = np.flatnonzero(component == c)
+        wanted = min(len(members), n_vectors - n_tied + 1)
+        values, vectors = _connected(N[members][:, members], wanted, random_state)
+        found += [(values[i], members, vectors[:, i]) for i in range(wanted)]
+    order = np.argsort([-value for value, _, _ in found], kind="stable")[:n_vectors]
+    V = np.zeros((N.shape[0], len(order)), dtype=N.dtype)
+    for place, index in enumerate(order):
+        V[found[index][1], place] = found[index][2]
+    return np.array([found[index][0] for index in order], dtype=N.dtype), _fix_signs(V)
+
+
+def _connected(N: Matrix, n_vectors: int, random_state: int) -> tuple[FloatArray, FloatArray]:
+    n = N.shape[0]
+    if n <= _DENSE or n_vectors > n // 3:
+        dense = N.toarray() if is_sparse(N) else np.asarray(N)
+        values, vectors = _dense(dense, n_vectors)
+    else:
+        values, vectors = _lanczos(N, n_vectors, random_state)
+    order = np.argsort(-values, kind="stable")
+    return values[order], vectors[:, order]
+
+
+def _dense(N: FloatArray, n_vectors: int) -> tuple[FloatArray, FloatArray]:
+    n = len(N)
+    try:
+        values, vectors = eigh(N, subset_by_index=[n - n_vectors, n - 1])
+    except np.linalg.LinAlgError:
+        # Many equal eigenvalues (a complete graph) defeat the search for a few of them.
+        values, vectors = eigh(N, driver="evd")
+    return values[-n_vectors:], vectors[:, -n_vectors:]
+
+
+def _lanczos(N: Matrix, n_vectors: int, random_state: int) -> tuple[FloatArray, FloatArray]:
+    n = N.shape[0]
+    start = np.asarray(np.random.default_rng(random_state).uniform(0.5, 1.0, n), dtype=N.dtype)
+    if is_sparse(N) and _factorizes_cheaply(N):
+        # Long thin clusters crowd the eigenvalues near 1; the inverse spreads them out.
+        factor = _factorized(_SHIFT * sp.eye_array(n) - N.astype(np.float64))
+        inverse = LinearOperator((n, n), matvec=factor.solve, dtype=np.float64)
+        values, vectors = eigsh(inverse, n_vectors, which="LA", v0=start.astype(np.float64))
+        spread_out = np.asarray(_SHIFT - 1.0 / np.asarray(values), dtype=N.dtype)
+        return spread_out, np.asarray(vectors, dtype=N.dtype)
+    width = min(max(2 * n_vectors + 20, 60), n)
+    try:
+        found = eigsh(N, n_vectors, which="LA", v0=start, ncv=width, tol=1e-5, maxiter=500)
+    except ArpackNoConvergence:
+        found = eigsh(N, n_vectors, which="LA", v0=start, ncv=min(3 * width, n), tol=1e-3)
+    return found[0], found[1]
+
+
+def _factorized(matrix: sp.csr_array) -> SuperLU:
+    """Factors of a positive definite matrix, in an order that suits symmetric ones."""
+    return splu(
+        matrix.tocsc(),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+
+
+def _factorizes_cheaply(N: sp.csr_array) -> bool:
+    """Whether the graph is nearly planar: its bandwidth after reordering is a few roots of n."""
+    n = N.shape[0]
+    place = np.empty(n, dtype=np.int64)
+    place[reverse_cuthill_mckee(sp.csr_matrix(N), symmetric_mode=True)] = np.arange(n)
+    rows = np.repeat(np.arange(n), np.diff(N.indptr))
+    spread = np.abs(place[rows] - place[N.indices])
+    return bool(len(spread) and spread.max() < _PLANAR * np.sqrt(n))
+
+
+def _fix_signs(vectors: FloatArray) -> FloatArray:
+    """Make the largest entry of every vector positive: eigenvectors have no sign of their own."""
+    place = np.abs(vectors).argmax(axis=0)
+    signs = np.sign(vectors[place, np.arange(vectors.shape[1])])
+    return np.asarray(vectors * np.where(signs == 0, 1.0, signs).astype(vectors.dtype))
+
+
+_TOL = 1e-4
+_MOST_RESTARTS = 100
+
+
+def regularized_eigenvectors(
+    A: sp.csr_array, sizes: FloatArray, n_vectors: int, *, random_state: int = 0
+) -> FloatArray | None:
+    """Leading eigenvectors of the graph with raised degrees; None if they are not found soon.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        A coarse graph; its diagonal is left out.
+    sizes : array of shape (n,)
+        How many objects each node stands for: every object's degree is raised alike.
+    n_vectors : int
+        Eigenvectors.
+    random_state : int
+        Seed of the start.
+    """
+    n = A.shape[0]
+    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel() - A.diagonal()
+    raised = degrees + degrees.sum() / sizes.sum() * sizes
+    root = 1.0 / np.sqrt(np.maximum(raised, np.finfo(np.float64).tiny))
+    rows = np.repeat(np.arange(n), np.diff(A.indptr))
+    weights = np.where(rows == A.indices, 0.0, A.data * root[rows] * root[A.indices])
+    N = sp.csr_array((weights.astype(A.dtype), A.indices, A.indptr), shape=A.shape)
+    start = np.random.default_rng(random_state).uniform(0.5, 1.0, n).astype(A.dtype)
+    width = min(2 * n_vectors + 20, n)
+    try:
+        values, V = eigsh(
+            N, n_vectors, which="LA", v0=start, ncv=width, tol=_TOL, maxiter=_MOST_RESTARTS
+        )
+    except ArpackNoConvergence:
+        return None
+    return np.asarray(V[:, np.argsort(-values, kind="stable")])

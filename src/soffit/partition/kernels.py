@@ -1,0 +1,320 @@
+"""Compiled loops of the partitions: coarser graphs, k-means, label sweeps."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from soffit.graph_kernels import insert_column
+
+# Rows up to this length are sorted by insertion, which needs no memory of its own.
+_SHORT = 64
+
+
+@njit(cache=True, nogil=True)
+def pair_nodes(indptr, indices, data, inverse):
+    """Pair each node, in order, with its strongest neighbour that is still free.
+
+    The strength is the weight times `inverse` of the neighbour. Returns the number of the pair (or
+    single node) of each node, and how many there are.
+    """
+    n = len(indptr) - 1
+    group = np.full(n, -1, dtype=np.int32)
+    count = 0
+    for i in range(n):
+        if group[i] >= 0:
+            continue
+        best, partner = 0.0, -1
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            if j != i and group[j] < 0 and data[p] * inverse[j] > best:
+                best, partner = data[p] * inverse[j], j
+        group[i] = count
+        if partner >= 0:
+            group[partner] = count
+        count += 1
+    return group, count
+
+
+@njit(cache=True, nogil=True)
+def join_rows(indptr, indices, data, group, begins, members, first, last, n_groups):
+    """Rows first to last of the graph of groups: lengths, columns in ascending order, weights.
+
+    `members[begins[g]:begins[g + 1]]` are the nodes of group g.
+    """
+    room = 0
+    for m in range(begins[first], begins[last]):
+        room += indptr[members[m] + 1] - indptr[members[m]]
+    lengths = np.zeros(last - first, dtype=np.int64)
+    columns = np.empty(room, dtype=np.int32)
+    weights = np.empty(room, dtype=data.dtype)
+    place = np.full(n_groups, -1, dtype=np.int32)
+    total = 0
+    for g in range(first, last):
+        begin = total
+        for m in range(begins[g], begins[g + 1]):
+            i = members[m]
+            for p in range(indptr[i], indptr[i + 1]):
+                column = group[indices[p]]
+                if place[column] < begin:
+                    place[column] = total
+                    columns[total] = column
+                    weights[total] = data[p]
+                    total += 1
+                else:
+                    weights[place[column]] += data[p]
+        _sort(columns, weights, begin, total)
+        lengths[g - first] = total - begin
+    return lengths, columns[:total].copy(), weights[:total].copy()
+
+
+@njit(cache=True, nogil=True)
+def _sort(columns, weights, begin, end):
+    """Sort the entries from begin to before end by column."""
+    if end - begin <= _SHORT:
+        for p in range(begin + 1, end):
+            insert_column(columns, weights, begin, p, columns[p], weights[p])
+    else:
+        order = np.argsort(columns[begin:end])
+        columns[begin:end] = columns[begin:end][order]
+        weights[begin:end] = weights[begin:end][order]
+
+
+@njit(cache=True, nogil=True)
+def nodes_of_groups(group, count):
+    """Nodes group by group, in ascending order, and where each group begins."""
+    begins = np.zeros(count + 1, dtype=np.int64)
+    for i in range(len(group)):
+        begins[group[i] + 1] += 1
+    for g in range(count):
+        begins[g + 1] += begins[g]
+    place = begins[:-1].copy()
+    members = np.empty(len(group), dtype=np.int32)
+    for i in range(len(group)):
+        members[place[group[i]]] = i
+        place[group[i]] += 1
+    return members, begins
+
+
+# Rows handled at a time: their copies and results stay in the fastest cache.
+_BLOCK = 256
+# Sums in any order.
+_FAST = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def squares_with(columns, candidate, closest, squares):
+    """Squared distance of each row to the nearest centre, if the candidate were one.
+
+    `closest` are these distances without it. Returns their sum.
+    """
+    d, n = columns.shape
+    total = 0.0
+    for first in range(0, n, _BLOCK):
+        last = min(first + _BLOCK, n)
+        part, before = squares[first:last], closest[first:last]
+        part[:] = 0.0
+        for q in range(d):
+            row, y = columns[q][first:last], columns[q, candidate]
+            for b in range(last - first):
+                step = row[b] - y
+                part[b] += step * step
+        for b in range(last - first):
+            part[b] = min(part[b], before[b])
+            total += part[b]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def lloyd(columns, lengths, centers, least_shift, most_steps):
+    """Labels after rows and centres have been fitted to one another in turn, and the inertia.
+
+    `lengths` are the squared lengths of the rows. Ends when no label changes, or when all centres
+    together move by `least_shift` (squared) at most.
+    """
+    n = columns.shape[1]
+    labels = np.full(n, -1, dtype=np.int64)
+    ranks = np.empty(n, dtype=columns.dtype)
+    for _ in range(most_steps):
+        n_changed = _nearest(columns, centers, labels, ranks)
+        if n_changed == 0:
+            return labels, np.sum(lengths) + 2.0 * np.sum(ranks)
+        moved = _means(columns, lengths, centers, labels, ranks)
+        shift = np.sum((moved - centers) ** 2)
+        centers = moved
+        if shift <= least_shift:
+            break
+    _nearest(columns, centers, labels, ranks)
+    return labels, np.sum(lengths) + 2.0 * np.sum(ranks)
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _nearest(columns, centers, labels, ranks):
+    """Give every row its nearest centre; returns how many change.
+
+    A rank is half the squared distance without the length of the row.
+    """
+    d, n = columns.shape
+    halves = np.zeros(len(centers), dtype=columns.dtype)
+    for c in range(len(centers)):
+        for q in range(d):
+            halves[c] += centers[c, q] * centers[c, q] / 2
+    rank = np.empty(_BLOCK, dtype=columns.dtype)
+    least = np.empty(_BLOCK, dtype=columns.dtype)
+    best = np.empty(_BLOCK, dtype=np.int32)
+    n_changed = 0
+    for first in range(0, n, _BLOCK):
+        size = min(_BLOCK, n - first)
+        least[:] = np.inf
+        best[:] = 0
+        for c in range(len(centers)):
+            rank[:] = halves[c]
+            for q in range(d):
+                row, y = columns[q][first : first + size], centers[c, q]
+                for b in range(size):
+                    rank[b] -= row[b] * y
+            for b in range(size):
+                nearer = rank[b] < least[b]
+                least[b] = rank[b] if nearer else least[b]
+                best[b] = np.int32(c) if nearer else best[b]
+        for b in range(size):
+            n_changed += labels[first + b] != best[b]
+            labels[first + b] = best[b]
+            ranks[first + b] = least[b]
+    return n_changed
+
+
+@njit(cache=True, nogil=True)
+def _means(columns, lengths, centers, labels, ranks):
+    """Means of the rows of each centre; one without any gets the row farthest from its own."""
+    k, d = centers.shape
+    sums = np.zeros((k, d))
+    counts = np.zeros(k, dtype=np.int64)
+    for i in range(len(labels)):
+        counts[labels[i]] += 1
+    for q in range(d):
+        row = columns[q]
+        for i in range(len(labels)):
+            sums[labels[i], q] += row[i]
+    empty = np.flatnonzero(counts == 0)
+    if len(empty) > 0:
+        squares = lengths + 2 * ranks
+        for c in empty:
+            far = squares.argmax()
+            squares[far] = -np.inf
+            counts[labels[far]] -= 1
+            sums[labels[far]] -= columns[:, far]
+            counts[c] = 1
+            sums[c] = columns[:, far]
+    moved = centers.copy()
+    for filled in np.flatnonzero(counts > 0):
+        moved[filled] = sums[filled] / counts[filled]
+    return moved
+
+
+@njit(cache=True, nogil=True)
+def majority(indptr, indices, data, labels, m, first, last, moved):
+    """The label that the ties of each row favour; its own one if no other has more weight.
+
+    Returns the weight of the ties between objects of one label.
+    """
+    ties = np.zeros(m)
+    inside = 0.0
+    for i in range(first, last):
+        own = labels[i]
+        for place in range(indptr[i], indptr[i + 1]):
+            ties[labels[indices[place]]] += data[place]
+        inside += ties[own]
+        best = own
+        for place in range(indptr[i], indptr[i + 1]):
+            c = labels[indices[place]]
+            if ties[c] > ties[best]:
+                best = c
+        moved[i] = best
+        for place in range(indptr[i], indptr[i + 1]):
+            ties[labels[indices[place]]] = 0.0
+    return inside
+
+
+@njit(cache=True, nogil=True)
+def ties_to_labels(indptr, indices, data, labels, m, first, last):
+    """For each row: its own label and those of its neighbours, and the weight of the ties to each.
+
+    Returns how many labels each row has, these labels in ascending order, and the weights.
+    """
+    ties = np.zeros(m)
+    seen = np.zeros(m, dtype=np.bool_)
+    most = 0
+    for i in range(first, last):
+        most += min(indptr[i + 1] - indptr[i] + 1, m)
+    lengths = np.empty(last - first, dtype=np.int64)
+    found = np.empty(most, dtype=np.int32)
+    weights = np.empty(most, dtype=data.dtype)
+    size = 0
+    for i in range(first, last):
+        begin = size
+        found[size] = labels[i]
+        seen[labels[i]] = True
+        size += 1
+        for place in range(indptr[i], indptr[i + 1]):
+            c = labels[indices[place]]
+            ties[c] += data[place]
+            if not seen[c]:
+                seen[c] = True
+                q = size
+                while q > begin and found[q - 1] > c:
+                    found[q] = found[q - 1]
+                    q -= 1
+                found[q] = c
+                size += 1
+        for q in range(begin, size):
+            weights[q] = ties[found[q]]
+            ties[found[q]] = 0.0
+            seen[found[q]] = False
+        lengths[i - first] = size - begin
+    return lengths, found[:size], weights[:size]
+
+
+@njit(cache=True, nogil=True)
+def weights_between(indptr, indices, data, labels, m):
+    """Total weight of the ties between every two labels."""
+    between = np.zeros((m, m))
+    for i in range(len(labels)):
+        own = labels[i]
+        for place in range(indptr[i], indptr[i + 1]):
+            between[own, labels[indices[place]]] += data[place]
+    return between
+
+
+_MOST_PASSES = 20
+
+
+@njit(cache=True, nogil=True)
+def assign_groups(order, indptr, indices, data, wish, price, cluster):
+    """Give every group of must-linked objects a cluster, in place.
+
+    A group pays `price` for each cannot-link inside its cluster and gains its wish for it, the
+    number of its members that were there. Large groups choose first; then all may choose again,
+    which lowers the total with every change, until none does.
+    """
+    k = wish.shape[1]
+    cost = np.empty(k)
+    cluster[:] = -1
+    for _ in range(_MOST_PASSES):
+        changed = False
+        for g in order:
+            for a in range(k):
+                cost[a] = -wish[g, a]
+            for p in range(indptr[g], indptr[g + 1]):
+                other = cluster[indices[p]]
+                if other >= 0:
+                    cost[other] += price * data[p]
+            best = cluster[g]
+            for a in range(k):
+                if best < 0 or cost[a] < cost[best]:
+                    best = a
+            if best != cluster[g]:
+                cluster[g] = best
+                changed = True
+        if not changed:
+            break

@@ -1,0 +1,158 @@
+"""Coarser graphs, and eigenvectors found by way of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._threads import each, pieces
+from soffit._typing import FloatArray, IntArray
+from soffit.graph import product
+from soffit.normalize import normalize
+from soffit.partition.eigenvectors import leading_eigenvectors
+
+# Pairing goes on as long as it removes at least this share of the nodes.
+_LEAST_REMOVED = 0.1
+# Two pairings make one level: nodes become about a quarter.
+_PAIRINGS = 2
+# Groups whose rows one thread joins at a time: few pieces, each needs a mark for every group.
+_MOST_PIECES = 32
+_GROUPS = 2**12
+
+
+def coarser_graphs(A: sp.csr_array, n_nodes: int) -> tuple[list[sp.csr_array], list[IntArray]]:
+    """The graph and coarser ones; and for each but the last, the coarse node of every node."""
+    levels, groups = [A], []
+    while levels[-1].shape[0] > n_nodes:
+        coarse = levels[-1]
+        group: IntArray = np.arange(coarse.shape[0])
+        for _ in range(_PAIRINGS):
+            pairs, coarse = _paired(coarse)
+            group = pairs[group]
+        if coarse.shape[0] > (1 - _LEAST_REMOVED) * levels[-1].shape[0]:
+            break
+        levels.append(coarse)
+        groups.append(group)
+    return levels, groups
+
+
+def coarse_graph(A: sp.csr_array, n_nodes: int) -> tuple[sp.csr_array, IntArray]:
+    """A graph of about as many nodes at most, and the node that every object belongs to."""
+    levels, groups = coarser_graphs(A, n_nodes)
+    group: IntArray = np.arange(A.shape[0])
+    for coarser in groups:
+        group = coarser[group]
+    return levels[-1], group
+
+
+def _paired(A: sp.csr_array) -> tuple[IntArray, sp.csr_array]:
+    """Pairs of nodes, and the graph of their total weights (inner weights on the diagonal)."""
+    from soffit.partition.kernels import join_rows, nodes_of_groups, pair_nodes
+
+    inverse = 1.0 / np.sqrt(np.maximum(_coarse_degrees(A), np.finfo(np.float64).tiny))
+    group, count = pair_nodes(A.indptr, A.indices, A.data, inverse)
+    members, begins = nodes_of_groups(group, count)
+
+    def join(part: range) -> tuple[IntArray, IntArray, FloatArray]:
+        joined: tuple[IntArray, IntArray, FloatArray] = join_rows(
+            A.indptr, A.indices, A.data, group, begins, members, part.start, part.stop, count
+        )
+        return joined
+
+    parts = each(join, pieces(count, max(_GROUPS, -(-count // _MOST_PIECES))))
+    lengths = np.concatenate([part[0] for part in parts])
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(A.indptr.dtype)
+    columns = np.concatenate([part[1] for part in parts])
+    weights = np.concatenate([part[2] for part in parts])
+    return group, sp.csr_array((weights, columns, indptr), shape=(count, count))
+
+
+def _coarse_degrees(A: sp.csr_array) -> FloatArray:
+    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+
+
+# Graphs of at most this many nodes are decomposed directly.
+_COARSEST = 600
+_DEGREE = 20
+# Above this, what a filter amplifies least is lost to rounding.
+_MOST_AMPLIFIED = 1e3
+# Filters are repeated while they lower the sum of 1 - eigenvalue by this share.
+_GAIN = 0.1
+_MOST_FILTERS = 2
+# Products of the columns of an orthonormal basis differ by less from zero and one.
+_ORTHONORMAL = 1e-9
+
+
+def multilevel_eigenvectors(
+    A: sp.csr_array, n_vectors: int, *, random_state: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """The largest eigenvalues (descending) of the degree-normalized A, and their eigenvectors.
+
+    Approximate: accurate to a few per cent of each eigenvalue's distance from 1, which is what a
+    partition needs. Every node must have a tie.
+    """
+    levels, groups = coarser_graphs(A, max(_COARSEST, 4 * n_vectors))
+    coarsest = normalize(levels[-1], "degree").matrix
+    values, V = leading_eigenvectors(coarsest, n_vectors, random_state=random_state)
+    for A_fine, A_coarse, group in zip(levels[-2::-1], levels[:0:-1], groups[::-1], strict=True):
+        root = np.sqrt(_degrees(A_fine) / _degrees(A_coarse)[group])
+        N = normalize(A_fine, "degree").matrix
+        values, V = _improved(N, np.asarray(root[:, None] * V[group], dtype=A.dtype))
+    return values, V
+
+
+def _improved(N: sp.csr_array, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Filters and Rayleigh-Ritz steps until they gain little."""
+    values, V = _rayleigh_ritz(N, V)
+    for _ in range(_MOST_FILTERS):
+        before = np.sum(1.0 - values)
+        values, V = _rayleigh_ritz(N, _filtered(N, V, float(values[-1])))
+        if before - np.sum(1.0 - values) < _GAIN * before:
+            break
+    return values, V
+
+
+def _filtered(N: sp.csr_array, V: FloatArray, cut: float) -> FloatArray:
+    """A Chebyshev polynomial of N times V: small on [-1, cut], growing fast above."""
+    center, half = 0.5 * (cut - 1.0), max(0.5 * (cut + 1.0), 1e-3)
+    steepness = float(np.arccosh(max((1.0 - center) / half, 1.0 + 1e-12)))
+    degree = min(_DEGREE, max(int(np.arccosh(_MOST_AMPLIFIED) / steepness), 1))
+    shift, scale = V.dtype.type(center), V.dtype.type(1.0 / half)
+    earlier, current = V, scale * (product(N, V) - shift * V)
+    for _ in range(degree - 1):
+        following = product(N, current) - shift * current
+        following *= 2 * scale
+        following -= earlier
+        earlier, current = current, following
+    return current
+
+
+def _rayleigh_ritz(N: sp.csr_array, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The best approximate eigenvectors in the span of V's columns."""
+    Q = _orthonormal(V)
+    H = np.asarray(Q.T @ product(N, Q), dtype=np.float64)
+    values, turn = np.linalg.eigh((H + H.T) / 2)
+    return values[::-1], np.asarray(Q @ turn[:, ::-1].astype(V.dtype))
+
+
+def _orthonormal(V: FloatArray) -> FloatArray:
+    """An orthonormal basis of the columns' span, in the precision of V.
+
+    By the Cholesky factor of their products, once more if rounding left too much: matrix products
+    are several times quicker than reflections, which serve columns that nearly coincide.
+    """
+    Q = np.asarray(V, dtype=np.float64)
+    products = Q.T @ Q
+    for _ in range(2):
+        try:
+            Q = Q @ np.linalg.inv(np.linalg.cholesky(products)).T
+        except np.linalg.LinAlgError:
+            break
+        products = Q.T @ Q
+        if np.abs(products - np.eye(Q.shape[1])).max() < _ORTHONORMAL:
+            return Q.astype(V.dtype)
+    return np.linalg.qr(np.asarray(V, dtype=np.float64))[0].astype(V.dtype)
+
+
+def _degrees(A: sp.csr_array) -> FloatArray:
+    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel()

@@ -1,0 +1,179 @@
+"""What was done: the input, the similarities, the model and how the fit went, in sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from soffit._typing import is_sparse
+from soffit.report._subject import Subject
+from soffit.report._words import count_of, listed, number, percent, shorten, spelled
+from soffit.report.html import name, text
+
+_NAMED_COLUMNS = 8
+
+_MODELS = {
+    "SoftClustering": "The graph of neighbours was divided into soft clusters by a factorization "
+    "with one scale for each cluster. Memberships were smoothed along the graph.",
+    "SoF": "Memberships were sought that explain how near objects are, relative to their "
+    "neighbourhoods (Zhao et al. 2015).",
+    "BaumEagon": "Memberships were sought whose products explain the similarities up to a common "
+    "factor (Rota Bulò & Pelillo 2010).",
+    "CompletelyPositive": "The normalized similarities were factorized into nonnegative parts, "
+    "one for each cluster (Zass & Shashua 2005).",
+    "RelationFactorization": "Links were read as steps of a random walk through hidden clusters "
+    "(Yu, Yu & Tresp 2005).",
+    "SoftHierarchy": "Objects were grouped into many small clusters, these into fewer, and so on "
+    "to the top (Yu, Yu & Tresp 2005). This page describes the top level.",
+    "SpectralClustering": "Clusters were read from the leading eigenvectors of the normalized "
+    "similarities.",
+    "HigherOrder": "Clusters were found from the similarities of small groups of objects rather "
+    "than of pairs (Zass & Shashua 2005).",
+    "RandomWalkClassifier": "The labels of a few objects were carried to all others by a random "
+    "walk along the graph (Yu, Yu & Tresp 2005).",
+}
+
+_AFFINITIES = {
+    "nearest_neighbors": "Each object was linked to its {neighbors} by {distance}.",
+    "relative": "Similarities come from {distance}, judged by each object's own neighbourhood.",
+    "rbf": "Similarities are Gaussian functions of {distance}.",
+    "laplacian": "Similarities fall off exponentially with {distance}.",
+    "cosine": "Similarities are cosines of the angles between rows.",
+    "precomputed": "Similarities were taken as given.",
+}
+
+
+# Metrics that are named after someone or some place.
+_PEOPLE = ("euclidean", "manhattan", "hamming", "jaccard", "minkowski", "canberra", "mahalanobis")
+
+
+def account(subject: Subject) -> list[str]:
+    """Paragraphs, already HTML."""
+    first = [*_input(subject), *_notes(subject)]
+    if subject.model is None:
+        told = [
+            "The memberships were read from a result file, which does not say how they were made."
+        ]
+        return [" ".join(first), *told] if first else told
+    second = [_similarities(subject), _method(subject), _pairs(subject)]
+    third = [_number_of_clusters(subject), _fit(subject), _resamples(subject)]
+    return [" ".join(filter(None, part)) for part in (first, second, third) if any(part)]
+
+
+# --- input ----------------------------------------------------------------------------------------
+
+
+def _input(subject: Subject) -> list[str]:
+    path = getattr(subject.source, "path", None)
+    origin = f" in <code>{text(path)}</code>" if path else ""
+    objects = count_of(subject.n_objects, "object")
+    kind = subject.kind
+    if kind == "table" and subject.columns:
+        named = [f"<em>{name(shorten(column))}</em>" for column in subject.columns]
+        columns = listed(named, most=_NAMED_COLUMNS, noun="columns")
+        return [f"The table{origin} has {objects} and {count_of(len(named), 'column')}: {columns}."]
+    if kind == "graph":
+        links = _links(subject)
+        return [f"The graph{origin} has {objects}{links}."]
+    if kind in ("distances", "similarities"):
+        return [f"The {kind}{origin} are those between {objects}."]
+    return []
+
+
+def _links(subject: Subject) -> str:
+    A = subject.affinities
+    if A is None or not is_sparse(A):
+        return ""
+    loops = int((np.asarray(A.diagonal()) != 0).sum())
+    return f" and {count_of((A.nnz - loops) // 2 + loops, 'link')}"
+
+
+def _notes(subject: Subject) -> list[str]:
+    return [text(note) for note in getattr(subject.source, "notes", ()) or ()]
+
+
+# --- model ----------------------------------------------------------------------------------------
+
+
+def _similarities(subject: Subject) -> str:
+    model = subject.model
+    metric = getattr(model, "metric", None)
+    if subject.kind == "graph" or metric is None:
+        return ""
+    affinity = getattr(model, "affinity", None)
+    sentence = _AFFINITIES.get(affinity) if isinstance(affinity, str) else None
+    if sentence is None:
+        return f"Similarities come from <code>{text(_called(affinity))}</code>."
+    count = int(getattr(model, "n_neighbors", 0))
+    neighbors = f"{count:,} nearest neighbours" if count != 1 else "nearest neighbour"
+    return sentence.format(neighbors=neighbors, distance=_distance(metric))
+
+
+def _distance(metric: Any) -> str:
+    named = _called(metric)
+    if named == "precomputed":
+        return "the given distances"
+    return f"{text(named.title() if named in _PEOPLE else named)} distance"
+
+
+def _called(value: Any) -> str:
+    """A short name for a parameter that may be any object."""
+    if isinstance(value, str):
+        return value
+    return str(getattr(value, "__name__", None) or type(value).__name__)
+
+
+def _method(subject: Subject) -> str:
+    model_name = type(subject.model).__name__
+    sentence = _MODELS.get(model_name, "")
+    return f"The model is <code>{text(model_name)}</code>. {sentence}".strip()
+
+
+def _pairs(subject: Subject) -> str:
+    side = getattr(subject.model, "side_information_", None)
+    if side is None:
+        return ""
+    together, apart = len(side.must), len(side.cannot)
+    told = [
+        f"{spelled(count, 'pair')} of objects {'was' if count == 1 else 'were'} known to belong "
+        f"{where}"
+        for count, where in ((together, "together"), (apart, "apart"))
+        if count
+    ]
+    return (listed(told).capitalize() + ".") if told else ""
+
+
+def _number_of_clusters(subject: Subject) -> str:
+    choice = getattr(subject.model, "k_choice_", None)
+    if choice is None:
+        return ""
+    next_best = "" if choice.runner_up is None else f"; the next best is {choice.runner_up}"
+    considered = listed([str(int(choice.ks.min())), str(int(choice.ks.max()))])
+    between = f" among the numbers between {considered}" if len(choice.ks) > 1 else ""
+    return (
+        f"The number of clusters, {choice.n_clusters}, was chosen{between} "
+        f"(confidence {choice.confidence:.2f}{next_best})."
+    )
+
+
+def _fit(subject: Subject) -> str:
+    model = subject.model
+    if not hasattr(model, "n_iter_") or not hasattr(model, "converged_"):
+        return ""
+    end = "settled" if model.converged_ else "was stopped"
+    objective = getattr(model, "objective_", None)
+    value = "" if objective is None else f" with an objective of {number(float(objective))}"
+    return f"The fit {end} after {count_of(int(model.n_iter_), 'iteration')}{value}."
+
+
+def _resamples(subject: Subject) -> str:
+    agreement = getattr(subject.model, "agreement_", None)
+    if agreement is None:
+        return ""
+    times = int(subject.model.resamples)
+    return (
+        f"It was repeated {times} times on 63 % of the objects; two of these fits agree on "
+        f"{percent(float(agreement))} of the objects. Memberships were averaged over the fits "
+        "and softened to this agreement."
+    )

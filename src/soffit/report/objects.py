@@ -1,0 +1,207 @@
+"""The table of all objects."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from soffit._typing import FloatArray, IntArray
+from soffit.report._subject import Subject
+from soffit.report._words import count_of, shorten
+from soffit.report.embed import data_block, json_block, packed_array, packed_text
+from soffit.report.html import text
+
+# Memberships and entropies are shown with three decimals and kept with four.
+_STEPS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column: its heading, how the page reads it, and its packed values."""
+
+    title: str
+    hint: str
+    kind: str  # "number" of object, "name", "code" of a name, "share"
+    payload: str = ""
+    type: str = ""
+    names: tuple[str, ...] = ()
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether values are aligned as numbers."""
+        return self.kind in ("number", "share")
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranked:
+    """The likeliest clusters of each object, best first."""
+
+    clusters: IntArray
+    shares: FloatArray
+
+
+def object_columns(subject: Subject) -> list[Column]:
+    """All columns in the order of the page."""
+    ranked = _ranked(subject, 3)
+    noun = subject.noun
+    columns = [
+        _id_column(subject),
+        _code(noun.capitalize(), f"The likeliest {noun}", ranked.clusters[:, 0], subject.names),
+        _share("Certainty", f"Membership in the likeliest {noun}", ranked.shares[:, 0]),
+        _share("Entropy", "Uncertainty in nats; 0 is certain", subject.entropy),
+    ]
+    if subject.overlap is not None and subject.instability is not None:
+        columns += [
+            _share("Overlap", "Part of the entropy: clusters touch here", subject.overlap),
+            _share(
+                "Instability",
+                "Part of the entropy: the clusters themselves change here",
+                subject.instability,
+            ),
+        ]
+    for rank, word in ((1, "Second"), (2, "Third")):
+        if subject.n_clusters > rank:
+            place = f"{word.lower()} likeliest {noun}"
+            columns += [
+                _code(word, f"The {place}", ranked.clusters[:, rank], subject.names),
+                _share("Share", f"Membership in the {place}", ranked.shares[:, rank]),
+            ]
+    if subject.truth is not None:
+        columns.append(_label_column(subject.truth))
+    return columns
+
+
+def _ranked(subject: Subject, most: int) -> _Ranked:
+    order = np.argsort(-subject.memberships, axis=1, kind="stable")[:, :most]
+    return _Ranked(order, np.take_along_axis(subject.memberships, order, axis=1))
+
+
+def _id_column(subject: Subject) -> Column:
+    if subject.ids is None:
+        return Column("Object", "Number of the object, from 0", "number")
+    return Column(
+        subject.id_name,
+        "What the object is called",
+        "name",
+        packed_text(json.dumps(subject.ids, separators=(",", ":"))),
+    )
+
+
+def _label_column(truth: NDArray[Any]) -> Column:
+    names, codes = np.unique(truth, return_inverse=True)
+    return _code("Label", "The label in the data", codes, tuple(map(str, names)))
+
+
+def _code(title: str, hint: str, codes: IntArray, names: tuple[str, ...]) -> Column:
+    small = _smallest(codes)
+    return Column(title, hint, "code", packed_array(small), small.dtype.name, names)
+
+
+def _share(title: str, hint: str, values: FloatArray) -> Column:
+    small = _smallest(np.round(np.maximum(values, 0.0) * _STEPS))
+    return Column(title, hint, "share", packed_array(small), small.dtype.name)
+
+
+def _smallest(values: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers in the smallest type that holds them."""
+    largest = int(values.max(initial=0))
+    for dtype in (np.uint8, np.uint16):
+        if largest <= np.iinfo(dtype).max:
+            return values.astype(dtype)
+    return values.astype(np.uint32)
+
+
+def objects_section(subject: Subject, colours: list[str]) -> str:
+    """The whole section but its heading."""
+    columns = object_columns(subject)
+    spec = {
+        "n": subject.n_objects,
+        "colours": colours,
+        "columns": [_spec(number, column) for number, column in enumerate(columns)],
+    }
+    blocks = "".join(
+        data_block(_identifier(number), column.payload)
+        for number, column in enumerate(columns)
+        if column.payload
+    )
+    return (
+        _controls(subject)
+        + _frame(subject, columns)
+        + _pages()
+        + json_block("objects-spec", spec)
+        + blocks
+    )
+
+
+def _identifier(number: int) -> str:
+    return f"objects-column-{number}"
+
+
+def _spec(number: int, column: Column) -> dict[str, Any]:
+    return {
+        "kind": column.kind,
+        "payload": _identifier(number),
+        "type": column.type,
+        "names": column.names,
+        "coloured": column.kind == "code" and column.title != "Label",
+        "searched": column.kind in ("number", "name") or column.title == "Label",
+    }
+
+
+def _controls(subject: Subject) -> str:
+    what = "name or label" if subject.truth is not None else "name"
+    clusters = "".join(
+        f'<option value="{number}">{text(shorten(subject.cluster(number)))}</option>'
+        for number in range(subject.n_clusters)
+    )
+    return f"""
+<form class="controls" role="search" aria-label="Objects">
+<label>Search by {what} <input type="search" name="search" autocomplete="off"></label>
+<label>{subject.noun.capitalize()}
+<select name="cluster"><option value="">all {subject.plural}</option>{clusters}</select></label>
+<label>Certainty <select name="certainty"><option value="">any</option>
+<option value="0.9">below 0.9</option><option value="0.8">below 0.8</option>
+<option value="0.6">below 0.6</option></select></label>
+<label>Rows
+<select name="rows"><option>25</option><option>100</option><option>500</option></select></label>
+</form>"""
+
+
+def _frame(subject: Subject, columns: list[Column]) -> str:
+    first, *others = (_heading(column) for column in columns)
+    heads = f'{first}<th scope="col">Memberships</th>{"".join(others)}'
+    caption = (
+        f"{count_of(subject.n_objects, 'object')}. Choose a heading to sort by it, and once more "
+        "to turn the order round."
+    )
+    return f"""
+<div class="scroll"><table class="objects"><caption>{caption}</caption>
+<thead><tr>{heads}</tr></thead><tbody></tbody></table></div>"""
+
+
+def _heading(column: Column) -> str:
+    right = ' class="number"' if column.is_numeric else ""
+    button = (
+        f'<button type="button" title="{text(column.hint)}">{text(shorten(column.title))}</button>'
+    )
+    return f'<th scope="col" aria-sort="none"{right}>{button}</th>'
+
+
+def _pages() -> str:
+    def button(go: str, label: str) -> str:
+        return f'<button type="button" data-go="{go}">{label}</button>'
+
+    return (
+        '<nav class="paging" aria-label="Pages of the table">'
+        + button("first", "First")
+        + button("previous", "Previous")
+        + '<label>Page <input type="number" name="page" min="1" value="1"></label>'
+        + '<span class="pages"></span>'
+        + button("next", "Next")
+        + button("last", "Last")
+        + '<p role="status">The table appears here when scripts are allowed.</p></nav>'
+    )

@@ -1,0 +1,90 @@
+"""The HTML page, its data and its scripts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from soffit._version import __version__
+from soffit.figures.style import PALETTE
+from soffit.report import sections
+from soffit.report._overview import one_sentence
+from soffit.report._subject import Subject
+from soffit.report.embed import (
+    data_block,
+    packed_text,
+    script_hash,
+)
+from soffit.report.html import text
+from soffit.report.objects import objects_section
+from soffit.report.page_figures import Picture
+
+_SCRIPTS = ("unpack.js", "table.js", "figures.js")
+
+
+def page(subject: Subject, pictures: list[Picture], *, title: str, command: str | None) -> str:
+    """The whole document."""
+    colours = list(PALETTE)
+    is_drawn = any(not picture.failure for picture in pictures)
+    library = _library() if is_drawn else None
+    script = "\n".join(_file(name) for name in _SCRIPTS)
+    uses_webgl = any(picture.needs_webgl for picture in pictures)
+    return Template(_file("page.html")).substitute(
+        policy=text(_policy(script, library, uses_webgl)),
+        title=text(title),
+        style=_file("style.css") + _colour_rules(colours),
+        sentence=text(one_sentence(subject)),
+        tiles=sections.tiles(subject),
+        warnings=sections.warnings_section(subject, pictures),
+        clusters=sections.clusters_section(subject, colours),
+        figures=sections.figures_section([p for p in pictures if not p.is_about_truth]),
+        truth=sections.truth_section(subject, [p for p in pictures if p.is_about_truth]),
+        objects=objects_section(subject, colours),
+        account=sections.account_section(subject),
+        recipe=sections.recipe_section(subject, command),
+        version=text(__version__),
+        library="" if library is None else data_block("plotly", library.packed),
+        script=script,
+    )
+
+
+def _file(name: str) -> str:
+    return files("soffit.report").joinpath(name).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class _Library:
+    packed: str
+    hash: str
+
+
+@cache
+def _library() -> _Library:
+    """The library that draws the figures; packing it takes longer than all the rest."""
+    from plotly.offline import get_plotlyjs
+
+    code = str(get_plotlyjs())
+    return _Library(packed_text(code), script_hash(code))
+
+
+def _policy(script: str, library: _Library | None, uses_webgl: bool) -> str:
+    """Nothing is loaded from anywhere, and only our own two scripts run.
+
+    Plotly compiles its drawing code for WebGL in the browser, which has to be allowed. Plotly
+    also sets styles inside the page.
+    """
+    allowed = [script_hash(script)]
+    if library is not None:
+        allowed.append(library.hash)
+    if uses_webgl:
+        allowed.append("'unsafe-eval'")
+    return (
+        f"default-src 'none'; script-src {' '.join(allowed)}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _colour_rules(colours: list[str]) -> str:
+    return "".join(f".c{number}{{background:{colour}}}" for number, colour in enumerate(colours))

@@ -1,0 +1,308 @@
+"""Which figures a report shows, with the words that explain them."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from soffit._typing import is_sparse
+from soffit.report._subject import Subject
+
+# The reconstruction has as many entries as there are pairs of objects.
+_MOST_RECONSTRUCTED = 5000
+# More points or pixels would not be seen, but they would make the file larger.
+_MOST_POINTS = 10_000
+_MOST_PIXELS = 150
+# Height of the figures that stand side by side, and of the titles that the page takes over.
+_HEIGHT = 450
+_TITLE = 50
+# More points than this are too slow as vectors.
+_MOST_VECTORS = 5000
+# Half a page has no room for more columns than this.
+_MANY_COLUMNS = 15
+# A confusion matrix with more classes than this is no longer readable.
+_MOST_CLASSES = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """One figure: a name for the page, a heading, how to read it, and Plotly's JSON."""
+
+    key: str
+    heading: str
+    reading: str
+    is_wide: bool
+    height: int = 0  # in pixels; 0 means what the figure asks for, or that of its neighbour
+    note: str = ""  # what the figure says about itself, as plain text
+    content: str = ""
+    needs_webgl: bool = False
+    failure: str = ""
+    is_about_truth: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    picture: Picture
+    draw: Callable[[], Any]
+
+
+def pictures(subject: Subject, model: Any) -> list[Picture]:
+    """All figures that make sense for the subject; `model` is what the user gave.
+
+    A figure that cannot be drawn says why, and does not keep the others from being shown.
+    """
+    return [_drawn(plan) for plan in _plans(subject, model)]
+
+
+def _drawn(plan: _Plan) -> Picture:
+    try:
+        figure = plan.draw()
+    except (ValueError, MemoryError, np.linalg.LinAlgError) as error:
+        return replace(plan.picture, failure=str(error))
+    layout = figure.layout
+    asked = plan.picture.height or int(layout.height or _HEIGHT) - _TITLE
+    height = asked if plan.picture.is_wide else _HEIGHT
+    note = html.unescape(layout.title.subtitle.text or "").replace(" · ", "; ")
+    # The page has the heading and the note as text, which can be read aloud and searched.
+    figure.update_layout(title=None, width=None, height=None, autosize=True)
+    figure.update_layout(margin_t=40 if layout.annotations else 28)
+    content, needs_webgl = _content(figure)
+    return replace(plan.picture, height=height, note=note, content=content, needs_webgl=needs_webgl)
+
+
+def _content(figure: Any) -> tuple[str, bool]:
+    """The figure as JSON, and whether it is drawn by WebGL.
+
+    A few thousand points are drawn as vectors instead: they print well, and the page needs no
+    permission to compile code.
+    """
+    content = str(figure.to_json())
+    pointed = [trace for trace in figure.data if trace.type == "scattergl"]
+    if not pointed or sum(len(trace.x) for trace in pointed) > _MOST_VECTORS:
+        return content, bool(pointed)
+    described = json.loads(content)
+    for trace in described["data"]:
+        trace["type"] = trace["type"].removesuffix("gl")
+    return json.dumps(described, separators=(",", ":")), False
+
+
+def _plans(subject: Subject, model: Any) -> Iterator[_Plan]:
+    yield from _maps(subject, model)
+    yield from _memberships(subject, model)
+    yield from _fit(subject, model)
+    yield from _against_truth(subject)
+
+
+def _maps(subject: Subject, model: Any) -> Iterator[_Plan]:
+    maps = _Maps(subject, model)
+    yield _Plan(
+        Picture(
+            "scatter",
+            "Map of the objects",
+            f"Each point is an object, its colour the likeliest cluster. {_placing(subject)}",
+            is_wide=True,
+        ),
+        maps.clusters,
+    )
+    if subject.n_clusters > 1:
+        yield _Plan(
+            Picture(
+                "entropy", "Where the uncertainty lies", _entropy_reading(subject), is_wide=True
+            ),
+            maps.entropy,
+        )
+
+
+class _Maps:
+    """The two maps of the objects, which share their positions."""
+
+    def __init__(self, subject: Subject, model: Any) -> None:
+        self._subject = subject
+        self._model = model
+        self._ids = None if subject.ids is None else np.array(subject.ids, dtype=object)
+
+    @cached_property
+    def _placed(self) -> Any:
+        from soffit.figures.embedding import place
+
+        return place(self._model, self._subject.table)
+
+    @property
+    def _axes(self) -> tuple[str, str] | None:
+        table, columns = self._subject.table, self._subject.columns
+        if table is not None and table.shape[1] == 2:
+            return columns[0], columns[1]
+        axes: tuple[str, str] | None = self._placed.axes
+        return axes
+
+    def clusters(self) -> Any:
+        """Coloured by cluster."""
+        from soffit.figures import scatter
+
+        return self._drawn(scatter, _MOST_POINTS)
+
+    def entropy(self) -> Any:
+        """Coloured by uncertainty, in one panel or three."""
+        from soffit.figures import entropy_map
+
+        has_parts = self._subject.overlap is not None
+        return self._drawn(entropy_map, _MOST_POINTS // 2 if has_parts else _MOST_POINTS)
+
+    def _drawn(self, draw: Callable[..., Any], most: int) -> Any:
+        from soffit.figures.points import set_axes
+
+        points = self._placed.points
+        figure = draw(self._model, points, ids=self._ids, max_points=most, axes=self._axes)
+        if self._axes is None:
+            # Positions that mean nothing in themselves get no numbers along the axes.
+            set_axes(figure, None)
+        return figure
+
+
+def _placing(subject: Subject) -> str:
+    if subject.table is not None and subject.table.shape[1] > 2:
+        return "Positions are the two main directions of the columns (principal components)."
+    if subject.table is None and subject.affinities is not None:
+        return (
+            "Objects that are linked lie near one another; the axes have no meaning of their own."
+        )
+    if subject.table is None:
+        return "Objects with similar memberships lie near one another."
+    return ""
+
+
+def _entropy_reading(subject: Subject) -> str:
+    whole = "Darker points are less certain; the scale is entropy in nats."
+    if subject.overlap is None or subject.instability is None:
+        return whole
+    return (
+        f"{whole} It has two parts: clusters touch at an object (overlap), or the clusters "
+        "themselves change there when objects are left out (instability)."
+    )
+
+
+def _memberships(subject: Subject, model: Any) -> Iterator[_Plan]:
+    from soffit.figures import cluster_sizes, hierarchy, membership_heatmap
+
+    yield _Plan(
+        Picture(
+            "sizes",
+            "Sizes of the clusters",
+            "How many objects each cluster has, and how certain they are.",
+            is_wide=subject.n_clusters > _MANY_COLUMNS,
+        ),
+        lambda: cluster_sizes(model),
+    )
+    if subject.n_clusters > 1:
+        yield _Plan(
+            Picture(
+                "heatmap",
+                "All memberships",
+                "One row for each object, sorted by cluster. A row with one dark cell is certain; "
+                "several shaded cells show between which clusters an object lies.",
+                is_wide=subject.n_clusters > _MANY_COLUMNS,
+            ),
+            lambda: membership_heatmap(model),
+        )
+    if getattr(subject.model, "levels_", None):
+        yield _Plan(
+            Picture(
+                "hierarchy",
+                "The hierarchy",
+                "Each cluster stands below its most probable parent.",
+                is_wide=True,
+            ),
+            lambda: hierarchy(model),
+        )
+
+
+def _fit(subject: Subject, model: Any) -> Iterator[_Plan]:
+    from soffit.figures import k_selection, objective, reconstruction
+
+    choice = getattr(subject.model, "k_choice_", None)
+    if choice is not None and len(choice.ks) > 1:
+        yield _Plan(
+            Picture(
+                "selection",
+                "How the number of clusters was chosen",
+                "The evidence for each number of clusters that was considered.",
+                is_wide=True,
+            ),
+            lambda: k_selection(choice),
+        )
+    if _is_reconstructible(subject):
+        yield _Plan(
+            Picture(
+                "reconstruction",
+                "Similarities and what the clusters explain of them",
+                "Left the similarities, in the middle what follows from the memberships alone, "
+                "right the difference. Blocks along the diagonal are the clusters.",
+                is_wide=True,
+                height=390,
+            ),
+            lambda: reconstruction(model, max_pixels=_pixels(subject)),
+        )
+    history = getattr(subject.model, "objective_history_", None)
+    if history is not None and len(history) > 1:
+        yield _Plan(
+            Picture(
+                "objective",
+                "How the fit went",
+                "The objective falls with every iteration. A curve that has become flat has "
+                "converged.",
+                is_wide=False,
+            ),
+            lambda: objective(model),
+        )
+
+
+def _pixels(subject: Subject) -> int | None:
+    """Fewer pixels for large data; the figure itself chooses for small ones."""
+    return _MOST_PIXELS if subject.n_objects > _MOST_POINTS else None
+
+
+def _is_reconstructible(subject: Subject) -> bool:
+    A = subject.affinities
+    if A is None or not hasattr(subject.model, "factor_"):
+        return False
+    return is_sparse(A) or subject.n_objects <= _MOST_RECONSTRUCTED
+
+
+def _against_truth(subject: Subject) -> Iterator[_Plan]:
+    from soffit.figures import calibration, confusion
+
+    truth = subject.truth
+    if truth is None:
+        return
+    known = truth != ""
+    labels, memberships = subject.labels[known], subject.memberships[known]
+    given = truth[known]
+    if len(np.unique(given)) > _MOST_CLASSES:
+        return
+    yield _Plan(
+        Picture(
+            "confusion",
+            "Clusters against the labels",
+            "Each row is a label of the data, each column a cluster.",
+            is_wide=len(np.unique(given)) > _MANY_COLUMNS or subject.n_clusters > _MANY_COLUMNS,
+            is_about_truth=True,
+        ),
+        lambda: confusion(given, labels),
+    )
+    yield _Plan(
+        Picture(
+            "calibration",
+            "Do memberships mean what they say?",
+            "Of the objects with a membership of 0.8, eight in ten should have the label that "
+            "matches their cluster. Memberships that mean what they say lie on the diagonal.",
+            is_wide=False,
+            is_about_truth=True,
+        ),
+        lambda: calibration(given, memberships),
+    )

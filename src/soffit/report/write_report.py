@@ -1,0 +1,81 @@
+"""Writing a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from soffit.report._overview import default_title
+from soffit.report._subject import read_subject
+from soffit.report.page import page
+from soffit.report.page_figures import pictures
+
+
+def write_report(  # noqa: PLR0913
+    path: Any,
+    model: Any,
+    *,
+    source: Any = None,
+    X: Any = None,
+    columns: Any = None,
+    ids: Any = None,
+    truth: Any = None,
+    command: str | None = None,
+    title: str | None = None,
+) -> None:
+    """Write one self-contained HTML page about a clustering.
+
+    The page holds the result in words, what to be careful about, figures, a table of all objects
+    that can be sorted and searched, and how to get the same result again. It needs no network and
+    runs no code but its own; names from the data are shown as text whatever they contain.
+
+    Parameters
+    ----------
+    path : str or path
+        Where to write the page.
+    model : fitted model or soffit.io.Result
+        What to report on.
+    source : soffit.io.Source, optional
+        The data as they were read from a file, with their names and notes.
+    X : table, optional
+        The data that the model was fitted to, so that clusters can be described by columns. Taken
+        from the source by default.
+    columns : sequence of str, optional
+        Names of the columns of the table.
+    ids : sequence, optional
+        Names of the objects; numbers from 0 by default.
+    truth : sequence, optional
+        Known labels to compare with; None, NaN or an empty text where a label is not known.
+    command : str, optional
+        The command line that made the result.
+    title : str, optional
+        Title of the page.
+
+    Raises
+    ------
+    ValueError
+        If there is not one row, identifier or label for each object.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from soffit import SoftClustering
+    >>> from soffit.datasets import make_moons
+    >>> from soffit.report import write_report
+    >>> X, labels, posterior = make_moons(200, random_state=7)
+    >>> model = SoftClustering(n_clusters=2, random_state=7).fit(X)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_report(Path(folder) / "moons.html", model, X=X, columns=["east", "north"])
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['moons.html']
+    """
+    subject = read_subject(model, source=source, X=X, columns=columns, ids=ids, truth=truth)
+    content = page(
+        subject,
+        pictures(subject, model),
+        title=title or default_title(subject),
+        command=command,
+    )
+    # The page is whole before anything is written: a failure leaves no half of it behind.
+    Path(path).write_text(content, encoding="utf-8", newline="\n")

@@ -1,0 +1,158 @@
+"""Partitions into every number of clusters, all from one graph and one set of eigenvectors."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._typing import FloatArray, IntArray
+from soffit.partition.candidates import (
+    MergeRule,
+    cluster_qr,
+    conductance_gain,
+    cut_gain,
+    group_weights,
+    merge_groups,
+    size_aware_cut_between,
+    unit_rows,
+)
+
+# Below this share of an even one a cluster is a splinter, and its partition only a last resort.
+_SPLINTER_SHARE = 0.05
+# Merging finds slightly smaller cuts through touching clusters, too: it must be clearly better.
+_MARGIN_OF_MERGING = 0.2
+_FINER = 1.5
+_KMEANS_STEPS = 10
+
+
+class _Grouping:
+    """Groups of objects with the weights between them; joined, they stay groups of the objects."""
+
+    def __init__(
+        self,
+        objects: IntArray,
+        between: FloatArray,
+        sizes: IntArray,
+        cluster: IntArray | None = None,
+    ) -> None:
+        self._objects, self.between, self.sizes = objects, between, sizes
+        # The group in which each of the first groups has ended.
+        self._cluster = np.arange(len(sizes)) if cluster is None else cluster
+
+    def labels(self) -> IntArray:
+        """The group of every object."""
+        return np.asarray(self._cluster[self._objects], dtype=np.int64)
+
+    def least(self, k: int) -> float:
+        """The size below which one of k clusters is a splinter."""
+        return float(_SPLINTER_SHARE * self.sizes.sum() / k)
+
+    def merged(self, k: int, rule: MergeRule) -> _Grouping:
+        """Joined two at a time until k groups are left."""
+        if len(self.sizes) == k:
+            return self
+        return self._joined(merge_groups(self.between, k, rule))
+
+    def without_splinters(self, k: int) -> _Grouping:
+        """What is too small for one of k clusters is joined, smallest first, where it is tied."""
+        between, sizes = self.between.copy(), self.sizes.copy()
+        cluster = np.arange(len(sizes))
+        alive = np.ones(len(sizes), dtype=bool)
+        while alive.sum() > 1:
+            small = int(np.where(alive, sizes, np.inf).argmin())
+            if sizes[small] >= self.least(k):
+                break
+            alive[small] = False
+            into = int(np.where(alive, between[small], -1.0).argmax())
+            between[into] += between[small]
+            between[:, into] += between[:, small]
+            sizes[into] += sizes[small]
+            cluster[cluster == small] = into
+        if alive.all():
+            return self
+        return self._joined(np.unique(cluster, return_inverse=True)[1])
+
+    def _joined(self, number: IntArray) -> _Grouping:
+        n_left = int(number.max()) + 1
+        indicator = np.eye(n_left)[number]
+        sizes = np.bincount(number, weights=self.sizes, minlength=n_left).astype(np.int64)
+        between = indicator.T @ self.between @ indicator
+        return _Grouping(self._objects, between, sizes, number[self._cluster])
+
+
+class PartitionPath:
+    """The best partition into 1, 2, ..., `most` clusters by the size-aware cut.
+
+    Candidates are the roundings of the first k eigenvectors, and two finer cuts merged step by
+    step by two rules, which gives all numbers at once: as they are, and with their splinters put
+    to where these are tied most. On data with sparse fringes all eigenvectors describe splinters.
+    """
+
+    def __init__(self, A: sp.csr_array, V: FloatArray, most: int) -> None:
+        self._A = A
+        self._best: dict[int, tuple[tuple[bool, float], IntArray]] = {}
+        self.most = most
+        self.fine = np.unique(cluster_qr(V), return_inverse=True)[1]
+        self._merge(self.fine)
+        n_groups = min(ceil(_FINER * most), V.shape[1])
+        finer = _kmeans(V[:, :n_groups], cluster_qr(V[:, :n_groups]))
+        self._merge(np.unique(finer, return_inverse=True)[1])
+        for k in range(2, most + 1):
+            rounded = cluster_qr(V[:, :k])
+            self._offer(rounded, k)
+            self._offer(_kmeans(V[:, :k], rounded), k)
+        self._best[1] = ((False, 0.0), np.zeros(len(V), dtype=np.int64))
+
+    def labels(self, n_clusters: int) -> IntArray:
+        """The partition into this number of clusters."""
+        return self._best[n_clusters][1]
+
+    def _merge(self, groups: IntArray) -> None:
+        n_groups = int(groups.max()) + 1
+        fine = _Grouping(groups, group_weights(self._A, groups, n_groups), np.bincount(groups))
+        for rule in (conductance_gain, cut_gain):
+            merged = fine
+            whole = merged_whole = fine
+            for k in range(min(self.most, n_groups - 1), 1, -1):
+                merged = merged.merged(k, rule)
+                self._keep(k, merged, margin=_MARGIN_OF_MERGING)
+                larger = whole.without_splinters(k)
+                # Merging goes on where it was, unless further splinters have gone.
+                merged_whole = merged_whole if larger is whole else larger
+                whole = larger
+                if len(whole.sizes) >= k:
+                    merged_whole = merged_whole.merged(k, rule)
+                    self._keep(k, merged_whole, margin=_MARGIN_OF_MERGING)
+
+    def _offer(self, labels: IntArray, k: int) -> None:
+        between = group_weights(self._A, labels, k)
+        self._keep(k, _Grouping(labels, between, np.bincount(labels, minlength=k)), margin=0.0)
+
+    def _keep(self, k: int, found: _Grouping, *, margin: float) -> None:
+        has_splinter = bool(found.sizes.min() < found.least(k))
+        rank = (has_splinter, size_aware_cut_between(found.between, found.sizes) + margin)
+        if k not in self._best or rank < self._best[k][0]:
+            self._best[k] = (rank, found.labels())
+
+
+def _kmeans(V: FloatArray, labels: IntArray) -> IntArray:
+    """Labels made better by a few steps of k-means on the rows, made unit length."""
+    points = unit_rows(V)
+    k = V.shape[1]
+    ones = np.ones(len(labels), dtype=V.dtype)
+    for _ in range(_KMEANS_STEPS):
+        sizes = np.bincount(labels, minlength=k)
+        members = np.argsort(labels.astype(np.min_scalar_type(k)), kind="stable")
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        indicator = sp.csr_array((ones, members, ends), shape=(k, len(labels)))
+        centers = (indicator @ points) / np.maximum(sizes, 1)[:, None]
+        # The squared length of a point is the same for all centers.
+        distance = np.sum(centers**2, axis=1) - 2.0 * points @ centers.T
+        distance[:, sizes == 0] = np.inf
+        moved = distance.argmin(axis=1)
+        if np.array_equal(moved, labels):
+            break
+        labels = moved
+    return labels

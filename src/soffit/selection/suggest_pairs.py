@@ -1,0 +1,454 @@
+"""Pairs of objects that are worth asking about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
+
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.affinity import SideInformation
+from soffit.factorize import leading_eigenvectors
+from soffit.graph import without_diagonal, without_strays
+from soffit.normalize import normalize
+from soffit.partition.candidates import (
+    MergeRule,
+    cluster_qr,
+    conductance_gain,
+    cut_gain,
+    group_weights,
+)
+
+_LEAST_REGIONS = 36
+_MOST_REGIONS = 150
+# An object asked about before stands for its region unless another is twice as central.
+_PREFER_KNOWN = 2.0
+# Numbers of clusters of the committee's partitions, as multiples of the model's.
+_COMMITTEE = (0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
+# How far the model's own memberships count against the committee.
+_SHARE_OF_MODEL = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Known pairs with all that follows: components of must-links, and which are told apart."""
+
+    component: IntArray
+    apart: IntArray
+    touched: IntArray
+
+    @classmethod
+    def of(cls, side: SideInformation | None, n: int) -> Answers:
+        """What the pairs say about all objects."""
+        none = np.empty((0, 2), dtype=np.int64)
+        must, cannot = (none, none) if side is None else (side.must, side.cannot)
+        links = sp.csr_array((np.ones(len(must)), (must[:, 0], must[:, 1])), shape=(n, n))
+        component = connected_components(links, directed=False)[1].astype(np.int64)
+        rivals = component[cannot]
+        # Answers may contradict each other; must-links then prevail here.
+        rivals = rivals[rivals[:, 0] != rivals[:, 1]]
+        touched = np.unique(np.concatenate([must, cannot]))
+        return cls(component, np.unique(_key(rivals[:, 0], rivals[:, 1], n)), touched)
+
+    def told_apart(self, a: IntArray, b: IntArray) -> Any:
+        """Whether objects are known to be in different clusters."""
+        n = len(self.component)
+        return np.isin(_key(self.component[a], self.component[b], n), self.apart)
+
+    def is_open(self, a: IntArray, b: IntArray) -> Any:
+        """Whether the answer about objects is not known."""
+        return (self.component[a] != self.component[b]) & ~self.told_apart(a, b)
+
+    def n_open(self) -> int:
+        """Number of pairs whose answer is not known."""
+        n = len(self.component)
+        size = np.bincount(self.component).astype(np.int64)
+        apart = np.sum(size[self.apart // n] * size[self.apart % n])
+        return int(n * (n - 1) // 2 - np.sum(size * (size - 1) // 2) - apart)
+
+
+def _key(a: IntArray, b: IntArray, n: int) -> IntArray:
+    return np.minimum(a, b).astype(np.int64) * n + np.maximum(a, b)
+
+
+# --- regions, and what answers make of them ----------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """A fine partition of the graph; every region is represented by a central object."""
+
+    region: IntArray
+    size: FloatArray
+    representative: IntArray
+    between: FloatArray
+
+    @classmethod
+    def of(cls, A: Matrix, n_clusters: int, answers: Answers, *, seed: int) -> Regions:
+        """Small regions of the graph, each with a representative."""
+        n_regions = _number_of_regions(A.shape[0], n_clusters)
+        V = leading_eigenvectors(normalize(A, "degree").matrix, n_regions, random_state=seed)[1]
+        region = np.unique(cluster_qr(V), return_inverse=True)[1]
+        central = _weight_inside(A, region)
+        central[answers.touched] *= _PREFER_KNOWN
+        order = np.lexsort((-central, region))
+        first = np.flatnonzero(np.diff(region[order], prepend=-1))
+        # Objects without ties are in no region in earnest, and stand for nobody.
+        tied = np.asarray(A.sum(axis=1)).ravel() > 0
+        size = np.bincount(region, weights=tied).astype(np.float64)
+        return cls(region, size, order[first], group_weights(A, region, len(size)))
+
+
+def _number_of_regions(n: int, n_clusters: int) -> int:
+    """Several a cluster, of six objects or more: as many as some dozens of answers can settle."""
+    wanted = min(max(4 * n_clusters, _LEAST_REGIONS), n // 6, _MOST_REGIONS)
+    return min(max(wanted, 2 * n_clusters), n)
+
+
+def _weight_inside(A: Matrix, region: IntArray) -> FloatArray:
+    """Sum of every object's affinities to its own region."""
+    n = len(region)
+    if is_sparse(A):
+        rows = np.repeat(np.arange(n), np.diff(A.indptr))
+        inside = region[rows] == region[A.indices]
+        return np.bincount(rows[inside], A.data[inside], minlength=n).astype(np.float64)
+    total = np.zeros(n)
+    for number in range(int(region.max()) + 1):
+        members = np.flatnonzero(region == number)
+        total[members] = A[np.ix_(members, members)].sum(axis=1)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Regions, joined where their representatives are known to belong together."""
+
+    group: IntArray
+    size: FloatArray
+    speaker: IntArray
+    memberships: FloatArray
+    between: FloatArray
+    apart: Any
+
+    @classmethod
+    def of(cls, regions: Regions, memberships: FloatArray, answers: Answers) -> Groups:
+        """Regions that the answers join, with their memberships."""
+        n, n_regions = len(memberships), len(regions.size)
+        component = answers.component[regions.representative]
+        group = np.unique(component, return_inverse=True)[1]
+        size = np.bincount(group, weights=regions.size).astype(np.float64)
+        # The largest region of a group speaks for it.
+        order = np.lexsort((-regions.size, group))
+        speaker = regions.representative[order[np.flatnonzero(np.diff(group[order], prepend=-1))]]
+        joined = sp.csr_array(
+            (np.ones(n_regions), (group, np.arange(n_regions))), shape=(len(size), n_regions)
+        )
+        inside = sp.csr_array((np.ones(n), (group[regions.region], np.arange(n))))
+        mean = (inside @ memberships) / np.asarray(inside.sum(axis=1)).reshape(-1, 1)
+        between = np.asarray(joined @ regions.between @ joined.T)
+        apart = answers.told_apart(speaker[:, None], speaker[None, :])
+        return cls(group, size, speaker, mean, between, apart)
+
+
+def chance_together(groups: Groups, n_clusters: int) -> FloatArray:
+    """Probability that two groups are in one cluster: the model's and the committee's."""
+    by_model = groups.memberships @ groups.memberships.T
+    levels = sorted({max(round(share * n_clusters), 2) for share in _COMMITTEE})
+    levels = [level for level in levels if level < len(groups.size)]
+    if not levels:
+        return np.asarray(by_model)
+    votes = np.zeros_like(by_model)
+    for rule in (conductance_gain, cut_gain):
+        for labels in _merged(groups.between, groups.apart, levels, rule):
+            votes += labels[:, None] == labels[None, :]
+    by_committee = votes / (2 * len(levels))
+    return np.asarray(_SHARE_OF_MODEL * by_model + (1.0 - _SHARE_OF_MODEL) * by_committee)
+
+
+def _merged(between: FloatArray, apart: Any, levels: list[int], rule: MergeRule) -> list[IntArray]:
+    """Groups joined two at a time, but none that are told apart; labels at each level."""
+    between, apart = between.copy(), apart.copy()
+    cluster = np.arange(len(between))
+    alive = np.arange(len(between))
+    found: list[IntArray] = []
+    for level in reversed(levels):
+        while len(alive) > level:
+            current = between[np.ix_(alive, alive)]
+            allowed = (current > 0) & ~apart[np.ix_(alive, alive)]
+            np.fill_diagonal(allowed, False)
+            if not allowed.any():
+                break
+            gain = rule(current, np.maximum(current.sum(axis=1), 1e-300))
+            best = int(np.where(allowed, gain, -np.inf).argmax())
+            keep, drop = sorted(alive[list(divmod(best, len(alive)))])
+            between[keep] += between[drop]
+            between[:, keep] += between[:, drop]
+            apart[keep] |= apart[drop]
+            apart[:, keep] |= apart[:, drop]
+            cluster[cluster == drop] = keep
+            alive = alive[alive != drop]
+        found.append(cluster.copy())
+    return found
+
+
+_SEEDS = np.iinfo(np.int32).max
+
+
+def suggest_pairs(model: Any, n_pairs: int, *, random_state: Any = 0) -> IntArray:
+    r"""Pairs of objects whose must-link or cannot-link answer would settle most.
+
+    Ask them, fit again with all answers so far, and ask for more: what the model knows shapes the
+    next questions. A question about the objects a and b is worth
+
+    .. math:: \min(w_a, w_b)\; h(p_{ab}), \quad h(p) = -p \log p - (1 - p) \log(1 - p),
+
+    the number of objects that the answer moves, times the entropy of the answer. The graph is cut
+    into several times as many regions as clusters, and the most central object of a region stands
+    for its w objects; regions that answers have joined stand together. The probability p that two
+    of them share a cluster is half the model's (the product of their mean memberships), and half
+    that of a committee: partitions into fewer and more clusters, made by merging regions in line
+    with the answers. So clusters that may be two, and neighbours that may be one, come first. What
+    is left are single objects (w about 1) between clusters, each asked against a typical object of
+    its most probable cluster. Where the model has `instability_`, doubt of that kind counts twice:
+    it is there because something is not known, and not because clusters touch.
+
+    Each pair lowers the value of others about the same regions, so that the pairs are spread over
+    the clusters, and no pair closes a circle with others of the same call, as long as there is
+    anything else to ask. Pairs that the model knows, or that follow from them, are never returned.
+
+    Parameters
+    ----------
+    model : fitted model
+        Any model with `memberships_` and `affinity_matrix_`. The pairs it was fitted with count
+        as known.
+    n_pairs : int
+        Number of pairs.
+    random_state : int, RandomState or None, default 0
+        Seed of the eigenvectors' start, and of the pairs after all promising ones are used up.
+        Keep it between rounds.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs, 2)
+        Numbers of objects, the smaller one first; the most valuable pair in the first row.
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    TypeError
+        If the model has no affinities between objects, or `n_pairs` is no whole number.
+    ValueError
+        If there is but one cluster, or if fewer than `n_pairs` pairs are open.
+
+    Examples
+    --------
+    >>> from soffit import SoftClustering
+    >>> from soffit.datasets import make_gaussians
+    >>> from soffit.selection import suggest_pairs
+    >>> X, labels, posterior = make_gaussians(200, n_clusters=3, random_state=7)
+    >>> model = SoftClustering(n_clusters=3, random_state=7).fit(X)
+    >>> pairs = suggest_pairs(model, 10)
+    >>> same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    >>> better = model.fit(X, must_link=pairs[same], cannot_link=pairs[~same])
+    >>> suggest_pairs(better, 10).shape
+    (10, 2)
+
+    References
+    ----------
+    Neighbourhoods told apart and then filled: S. Basu, A. Banerjee, R. J. Mooney (2004). Active
+    semi-supervision for pairwise constrained clustering. SDM. Questions by the entropy of the
+    answer: S. Xiong, J. Azimi, X. Z. Fern (2014). Active learning of constraints for
+    semi-supervised clustering. IEEE TKDE 26.
+    """
+    memberships, A = _of_fitted(model)
+    n, k = memberships.shape
+    answers = Answers.of(_known_pairs(model), n)
+    n_pairs = _checked_number(n_pairs, answers.n_open())
+    generator = check_random_state(random_state)
+    graph = without_strays(without_diagonal(A), k)
+    # One thread for BLAS, as in fits: the same bytes on any machine.
+    with threadpool_limits(limits=1):
+        regions = Regions.of(graph, k, answers, seed=int(generator.randint(_SEEDS)))
+    doubt = _weight_of_doubt(model)
+    groups = Groups.of(regions, memberships, answers)
+    choice = _Choice(answers, regions.region)
+    choice.take_best(
+        [
+            _about_groups(groups, regions, doubt, k),
+            _about_objects(groups, graph, memberships, answers, doubt),
+        ],
+        n_pairs,
+    )
+    choice.fill_up(n_pairs, generator)
+    return np.array(choice.pairs, dtype=np.int64)
+
+
+# --- the model and what it knows ---------------------------------------------------------------
+
+
+def _of_fitted(model: Any) -> tuple[FloatArray, Matrix]:
+    """Memberships and affinities of a model, if it can be asked about."""
+    name = type(model).__name__
+    memberships = getattr(model, "memberships_", None)
+    if memberships is None:
+        raise NotFittedError(f"This {name} has no memberships_. Call fit before suggest_pairs.")
+    A = getattr(model, "affinity_matrix_", None)
+    if A is None:
+        raise TypeError(
+            f"suggest_pairs needs affinities between objects, and {name} has no "
+            "affinity_matrix_. Use a model of pairwise affinities, such as SoftClustering."
+        )
+    if memberships.shape[1] < 2:
+        raise ValueError(
+            f"model has n_clusters={memberships.shape[1]}: all pairs are in one cluster and "
+            "there is nothing to ask. Fit it with two clusters or more."
+        )
+    return np.asarray(memberships, dtype=np.float64), A
+
+
+def _known_pairs(model: Any) -> SideInformation | None:
+    known = getattr(model, "side_information_", None)
+    return known if known is not None else getattr(model, "_side", None)
+
+
+def _checked_number(n_pairs: Any, n_open: int) -> int:
+    if not isinstance(n_pairs, Integral) or isinstance(n_pairs, bool):
+        raise TypeError(f"n_pairs must be a whole number, got {n_pairs!r}.")
+    if int(n_pairs) < 1:
+        raise ValueError(f"n_pairs must be at least 1, got {n_pairs}.")
+    if int(n_pairs) > n_open:
+        raise ValueError(
+            f"n_pairs={n_pairs} is more than the {n_open} pairs whose answer is not known. Ask "
+            f"for at most {n_open}."
+        )
+    return int(n_pairs)
+
+
+def _weight_of_doubt(model: Any) -> FloatArray:
+    """Between 1 and 2: one plus the share of instability in each object's entropy."""
+    memberships = model.memberships_
+    instability = getattr(model, "instability_", None)
+    if instability is None:
+        return np.ones(len(memberships))
+    entropy = np.asarray(model.entropy_, dtype=np.float64)
+    share = np.divide(instability, entropy, out=np.zeros(len(entropy)), where=entropy > 0)
+    return np.asarray(1.0 + np.clip(share, 0.0, 1.0))
+
+
+# --- questions and their values ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Questions:
+    """Pairs with their values; the answer says more about the first object than the second."""
+
+    first: IntArray
+    second: IntArray
+    value: FloatArray
+
+
+def _binary_entropy(p: FloatArray) -> FloatArray:
+    p = np.clip(p, 1e-12, 1.0 - 1e-12)
+    return np.asarray(-p * np.log(p) - (1.0 - p) * np.log1p(-p))
+
+
+def _about_groups(
+    groups: Groups, regions: Regions, doubt: FloatArray, n_clusters: int
+) -> _Questions:
+    """Speakers of any two groups; the smaller group is the one in question."""
+    a, b = np.triu_indices(len(groups.size), 1)
+    a, b = np.where(groups.size[a] <= groups.size[b], (a, b), (b, a))
+    member = groups.group[regions.region]
+    mean_doubt = np.bincount(member, weights=doubt) / np.bincount(member)
+    value = groups.size[a] * _binary_entropy(chance_together(groups, n_clusters)[a, b])
+    value *= (mean_doubt[a] + mean_doubt[b]) / 2
+    return _Questions(groups.speaker[a], groups.speaker[b], value)
+
+
+def _about_objects(
+    groups: Groups, A: Matrix, memberships: FloatArray, answers: Answers, doubt: FloatArray
+) -> _Questions:
+    """Each object against a typical one of its most probable cluster that is not ruled out."""
+    n = len(memberships)
+    objects = np.arange(n)
+    typical = groups.speaker[(groups.size[:, None] * groups.memberships).argmax(axis=0)]
+    ruled_out = answers.told_apart(objects[:, None], typical[None, :])
+    p = np.where(ruled_out, 0.0, memberships)
+    p /= np.maximum(p.sum(axis=1, keepdims=True), 1e-12)
+    cluster = p.argmax(axis=1)
+    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+    # How many objects look at this one first: about one on average.
+    stands_for = np.asarray(A @ np.divide(1.0, degrees, out=np.zeros(n), where=degrees > 0)).ravel()
+    value = stands_for * doubt * _binary_entropy(p[objects, cluster])
+    # Objects in a known group are asked about, if at all, by its speaker.
+    value[np.bincount(answers.component)[answers.component] > 1] = 0.0
+    return _Questions(objects, typical[cluster], value)
+
+
+class _Choice:
+    """Pairs chosen one after another, each lowering the value of those about the same regions."""
+
+    def __init__(self, answers: Answers, region: IntArray) -> None:
+        self.pairs: list[tuple[int, int]] = []
+        self._answers = answers
+        self._region = region
+        self._used = np.zeros(int(region.max()) + 1)
+        # Chains of objects by the pairs of this call; pairs inside one may follow from others.
+        self._chain: dict[int, int] = {}
+
+    def take_best(self, kinds: list[_Questions], n_pairs: int) -> None:
+        """As many pairs as there are with a positive value and without circles."""
+        first = np.concatenate([kind.first for kind in kinds])
+        second = np.concatenate([kind.second for kind in kinds])
+        value = np.concatenate([kind.value for kind in kinds])
+        usable = np.flatnonzero((value > 0) & self._answers.is_open(first, second))
+        waiting = [(-value[q], int(q)) for q in usable]
+        heapify(waiting)
+        while waiting and len(self.pairs) < n_pairs:
+            promised, q = heappop(waiting)
+            a, b = int(first[q]), int(second[q])
+            if self._end(a) == self._end(b):
+                continue
+            now = -value[q] / self._wear(a, b)
+            # Values only fall: a question that still leads the queue is the best one.
+            if waiting and now > waiting[0][0] and now > promised:
+                heappush(waiting, (now, q))
+                continue
+            self._add(a, b)
+
+    def fill_up(self, n_pairs: int, generator: np.random.RandomState) -> None:
+        """Any open pairs, evenly over the objects, until there are enough."""
+        order = generator.permutation(len(self._region))
+        taken = set(self.pairs)
+        for shift in range(1, len(order)):
+            if len(self.pairs) >= n_pairs:
+                return
+            a, b = order[:-shift], order[shift:]
+            for i in np.flatnonzero(self._answers.is_open(a, b)):
+                pair = (int(min(a[i], b[i])), int(max(a[i], b[i])))
+                if pair not in taken and len(self.pairs) < n_pairs:
+                    self.pairs.append(pair)
+
+    def _wear(self, a: int, b: int) -> float:
+        return float((1 + self._used[self._region[a]]) * (1 + self._used[self._region[b]]))
+
+    def _add(self, a: int, b: int) -> None:
+        self.pairs.append((min(a, b), max(a, b)))
+        self._chain[self._end(a)] = self._end(b)
+        self._used[self._region[a]] += 1.0
+        self._used[self._region[b]] += 0.5
+
+    def _end(self, a: int) -> int:
+        """The last object of a chain, the same for all in it."""
+        while a in self._chain:
+            a = self._chain[a]
+        return a

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+
+from soffit._threads import each
+from soffit.partition.kmeans import kmeans
+
+
+def groups(n, k, d, seed, spread=4.0):
+    """Rows about k centres, and the centre of each."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(k, size=n)
+    return rng.normal(size=(n, d)) + spread * rng.normal(size=(k, d))[labels], labels
+
+
+def inertia(Y, labels):
+    return sum(((Y[labels == c] - Y[labels == c].mean(axis=0)) ** 2).sum() for c in set(labels))
+
+
+@given(
+    n=st.integers(20, 600),
+    k=st.integers(1, 12),
+    d=st.integers(1, 9),
+    n_init=st.integers(1, 3),
+    seed=st.integers(0, 10_000),
+)
+def test_finds_what_scikit_learn_finds(n, k, d, n_init, seed):
+    Y, _ = groups(n, k, d, seed)
+    expected = KMeans(k, n_init=n_init, random_state=seed).fit(Y)
+    found = kmeans(Y, k, random_state=seed, n_init=n_init)
+    # The same draws and rules: the same labels, or another optimum where rounding decides.
+    if n_init == 1:
+        assert np.array_equal(found, expected.labels_)
+    assert inertia(Y, found) <= expected.inertia_ * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize("n", [255, 256, 257, 513])
+def test_blocks_of_rows_end_anywhere(n):
+    Y, _ = groups(n, 5, 4, n)
+    expected = KMeans(5, n_init=1, random_state=2).fit(Y)
+    assert np.array_equal(kmeans(Y, 5, random_state=2), expected.labels_)
+
+
+def test_single_precision():
+    Y, labels = groups(3000, 4, 6, 1, spread=10.0)
+    found = kmeans(Y.astype(np.float32), 4, random_state=0, n_init=5)
+    pairs = set(zip(labels, found, strict=True))
+    assert len(pairs) == 4
+
+
+def test_far_from_the_origin():
+    Y, _ = groups(500, 3, 2, 5)
+    assert np.array_equal(kmeans(Y + 1e6, 3, random_state=1), kmeans(Y, 3, random_state=1))
+
+
+def test_equal_rows_leave_clusters_empty():
+    Y = np.repeat([[0.0, 1.0], [5.0, 5.0]], 10, axis=0)
+    labels = kmeans(Y, 4, random_state=0)
+    assert len(set(labels[:10])) == len(set(labels[10:])) == 1
+    assert labels[0] != labels[10]
+
+
+def test_as_many_clusters_as_rows():
+    Y = np.arange(12.0).reshape(6, 2)
+    assert sorted(kmeans(Y, 6, random_state=0)) == list(range(6))
+
+
+def test_an_empty_cluster_gets_the_row_farthest_out():
+    # Two seeds in one place: the second cluster is empty after the first step.
+    from soffit.partition.kernels import lloyd
+
+    Y = np.array([[0.0], [0.1], [0.2], [9.0]])
+    lengths = (Y**2).sum(axis=1)
+    labels, left = lloyd(Y.T.copy(), lengths, np.array([[0.0], [0.0]]), 0.0, 100)
+    assert labels.tolist() == [0, 0, 0, 1]
+    assert left == pytest.approx(0.02)
+
+
+def test_runs_side_by_side_are_the_same():
+    Y, _ = groups(2000, 6, 5, 3)
+    alone = [kmeans(Y, 6, random_state=seed) for seed in range(8)]
+    together = each(lambda seed: kmeans(Y, 6, random_state=seed), range(8), 2)
+    assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
