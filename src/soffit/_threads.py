@@ -6,6 +6,8 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TypeVar
 
@@ -19,19 +21,48 @@ _BLOCK_ENTRIES = 2**21
 _pools: dict[int, ThreadPoolExecutor] = {}
 # Knows whether the thread that looks is one of them.
 _this_thread = threading.local()
+# Threads that the present fit may use; None outside of fits.
+_limit: ContextVar[int | None] = ContextVar("soffit_threads", default=None)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)
 
 
-def n_threads(n_jobs: int | None = None) -> int:
-    """How many threads to use: as scikit-learn counts `n_jobs`; None means all cores.
+@contextmanager
+def thread_limit(n_jobs: int | None) -> Iterator[None]:
+    """A context in which all loops use as many threads as an estimator's `n_jobs` says."""
+    token = _limit.set(effective_threads(n_jobs))
+    try:
+        yield
+    finally:
+        _limit.reset(token)
 
-    None obeys OMP_NUM_THREADS, by which users and process pools keep cores free.
+
+def effective_threads(n_jobs: int | None) -> int:
+    """Threads by the rules of scikit-learn: -1 means all cores, None what joblib is set to.
+
+    All cores are those that OMP_NUM_THREADS allows, by which users and process pools keep cores
+    free.
     """
-    if n_jobs is not None:
-        from joblib import effective_n_jobs
+    if n_jobs == -1:
+        return _usual()
+    from joblib import effective_n_jobs
 
-        return int(effective_n_jobs(n_jobs))
+    return int(effective_n_jobs(n_jobs))
+
+
+def n_threads(n_jobs: int | None = None) -> int:
+    """How many threads a loop may use: no more than the present fit, and by default as many.
+
+    Outside of a fit, None means all cores.
+    """
+    limit = _limit.get()
+    if n_jobs is None:
+        return _usual() if limit is None else limit
+    threads = effective_threads(n_jobs)
+    return threads if limit is None else min(threads, limit)
+
+
+def _usual() -> int:
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return min(_n_cores(), max(int(limit), 1)) if limit.isdigit() else _n_cores()
 

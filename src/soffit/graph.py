@@ -127,6 +127,38 @@ def without_diagonal(A: Matrix) -> Matrix:
     return trimmed
 
 
+def same_entries(A: Matrix, B: Matrix) -> bool:
+    """Whether two matrices are equal in storage and in every entry."""
+    if A is B:
+        return True
+    if A.shape != B.shape or A.dtype != B.dtype or is_sparse(A) != is_sparse(B):
+        return False
+    if is_sparse(A) and is_sparse(B):
+        return (
+            np.array_equal(A.indptr, B.indptr)
+            and np.array_equal(A.indices, B.indices)
+            and np.array_equal(A.data, B.data)
+        )
+    return np.array_equal(A, B)
+
+
+def with_positive_diagonal(K: Matrix) -> Matrix:
+    """K where each object is at least as similar to itself as to others, if it was not at all.
+
+    A positive diagonal guarantees that a doubly stochastic scaling exists.
+    """
+    diagonal = np.asarray(K.diagonal())
+    if np.all(diagonal > 0):
+        return K
+    largest = K.max(axis=1).toarray().ravel() if is_sparse(K) else K.max(axis=1)
+    missing = np.where(diagonal > 0, 0, largest).astype(K.dtype)
+    if is_sparse(K):
+        return sp.csr_array(K + sp.diags_array(missing))
+    K = K.copy()
+    K[np.diag_indices(len(K))] += missing
+    return K
+
+
 def without_strays(A: Matrix, n_clusters: int) -> Matrix:
     """A without the ties inside tiny separate components, so that none passes for a cluster.
 

@@ -10,8 +10,14 @@ from soffit.datasets import make_bridge, make_donut, make_gaussians
 from soffit.factorize import Problem
 from soffit.metrics import accuracy, adjusted_rand
 from soffit.models.completely_positive import CompletelyPositive
+from soffit.normalize import normalize
 
 SOLVERS = ["coordinate", "multiplicative", "parallel"]
+
+
+def factorized(model):
+    """The matrix that the model factorized."""
+    return model._fitted.placer.factorized(model.side_information_)
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +127,9 @@ def test_memberships_are_the_rows_of_the_factor(solver, normalization, blobs):
 
 def test_objective_is_the_loss_of_the_factor(blobs):
     model = CompletelyPositive(3, random_state=53).fit(blobs.X)
-    problem = Problem(model._normalized.matrix, 3, constraint="nonnegative")
+    F = normalize(model.affinity_matrix_, "sinkhorn").matrix
+    np.testing.assert_allclose(factorized(model), F, rtol=1e-7)
+    problem = Problem(F, 3, constraint="nonnegative")
     loss = problem_loss(problem, model.factor_, np.ones(3))
     assert model.objective_ == pytest.approx(loss, rel=1e-9)
     np.testing.assert_allclose(problem.matrix.sum(axis=1), 1.0, atol=1e-7)
@@ -167,7 +175,7 @@ def test_sparse_graph_starts_from_eigenvectors_and_stays_sparse():
         CompletelyPositive(3, affinity="precomputed", random_state=seed).fit(graph)
         for seed in (73, 79)
     ]
-    assert sp.issparse(fits[0]._normalized.matrix)
+    assert sp.issparse(factorized(fits[0]))
     assert adjusted_rand(labels, fits[0].labels_) == 1.0
     np.testing.assert_array_equal(fits[0].memberships_, fits[1].memberships_)
 
@@ -304,8 +312,8 @@ def test_side_information_leaves_a_graph_sparse():
     graph, _ = planted_graph([60, 60], 0.15, 0.01, 167)
     model = CompletelyPositive(2, affinity="precomputed", random_state=173)
     model.fit(graph, must_link=[(0, 1)], cannot_link=[(2, 100)])
-    assert sp.issparse(model._normalized.matrix)
-    assert model._normalized.matrix.nnz <= graph.nnz + 120 + 4
+    assert sp.issparse(factorized(model))
+    assert factorized(model).nnz <= graph.nnz + 120 + 4
     assert model.affinity_matrix_.nnz == graph.nnz
 
 
@@ -336,7 +344,7 @@ def test_known_pairs_count_as_observed(blobs):
     known[np.ix_(together, together)] = 0.0
     model = CompletelyPositive(3, normalization="additive", random_state=193)
     model.fit(blobs.X, pair_weight=known, must_link=[together])
-    assert model._normalized.matrix[together[0], together[1]] > 0
+    assert factorized(model)[together[0], together[1]] > 0
 
 
 # --- parameters -----------------------------------------------------------------------------------

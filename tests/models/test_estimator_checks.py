@@ -35,8 +35,15 @@ MODELS = [
 ]
 
 
+# These expect `fit_transform` to equal `fit(X).transform(X)`. Here it returns `memberships_`, as
+# users of a clustering expect; `transform` places the same objects as if they were new.
+CONTRADICTED = ("check_transformer_general", "check_transformer_data_not_an_array")
+
+
 # The checks shorten max_iter on purpose, so fits may stop early, and say so.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(MODELS)
 def test_scikit_learn_check(estimator: Any, check: Any) -> None:
+    if check.func.__name__ in CONTRADICTED:
+        pytest.skip("fit_transform returns memberships_")
     check(estimator)

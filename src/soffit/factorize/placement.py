@@ -18,6 +18,10 @@ class Extension(Protocol):
         """Rows on the simplex; an object tied to no other gets the mean of the rest."""
         ...
 
+    def profiles(self) -> FloatArray:
+        """How similar the fitted objects are to each cluster, one column per cluster."""
+        ...
+
     def place(self, block: Matrix, degrees: FloatArray) -> FloatArray:
         """Rows on the simplex from normalized affinities and raw degrees of new objects."""
         ...

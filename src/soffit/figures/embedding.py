@@ -326,9 +326,10 @@ def _place_table(model: Any, table: Matrix, columns: list[str] | None) -> Placem
         dense = table.toarray() if is_sparse(table) else table
         spread = (np.arange(len(dense)) * 0.6180339887498949) % 1.0
         return Placement(np.column_stack([dense[:, 0], spread]), (names[0], "spread"), "")
-    standardizer = getattr(model, "_standardizer", None)
-    if standardizer is not None and len(np.atleast_1d(standardizer.center)) == width:
-        table = standardizer.apply(table)
+    fitted: Any = getattr(model, "_fitted", None)
+    center = None if fitted is None else fitted.preparation.center
+    if center is not None and len(center) == width:
+        table = fitted.preparation.apply(table)
     points = principal_components(table)
     axes = ("first principal component", "second principal component")
     return Placement(points, axes, f"placed by {width:,} columns")

@@ -14,6 +14,7 @@ from soffit.factorize.simplex.placement import FittedRows
 from soffit.figures._model import read_shown
 from soffit.figures.points import link_axes
 from soffit.figures.style import DIFFERENCE, SHARE, colour_bar, dress, scale
+from soffit.fitting.fitted import SimilarityPlacer
 
 # Solvers that fit the diagonal, too; all others for squared errors leave it out.
 _WITH_DIAGONAL = ("gradient", "growth", "penalty")
@@ -49,15 +50,16 @@ class Pixels:
 
 def fitted_of(model: Any) -> Fitted:
     """What the model's loss compares."""
-    extension = getattr(model, "_extension", None)
-    normalized = getattr(model, "_normalized", None)
-    if extension is None or normalized is None:
+    fitted: Any = getattr(model, "_fitted", None)
+    placer = None if fitted is None else fitted.placer
+    if not isinstance(placer, SimilarityPlacer) or "factor_" not in fitted.attributes:
         raise ValueError(
             f"{type(model).__name__} holds no factorization of pairwise affinities. Pass a fitted "
             "model, such as SoftClustering; results and memberships alone do not say what was "
             "factorized."
         )
-    matrix: Matrix = normalized.matrix
+    extension, normalized = placer.extension, placer.normalization
+    matrix = placer.factorized(model.side_information_)
     if isinstance(extension, FittedRows):
         diagonal = getattr(model, "solver", "rows") in _WITH_DIAGONAL
         corrected = extension.mean_degree is not None

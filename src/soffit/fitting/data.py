@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -18,7 +19,7 @@ from soffit.affinity import SideInformation
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class Constraints:
     """The arguments of a `fit` that takes more than the objects, as given."""
 
     must_link: Any = None
@@ -28,6 +29,8 @@ class Known:
 
     def side_information(self, n: int, names: NDArray[Any] | None) -> SideInformation | None:
         """The pairs, checked; None if there are none."""
+        if self.must_link is not None or self.cannot_link is not None:
+            _refuse_row_numbers_of_other_rows()
         side = SideInformation.of(
             self.must_link, self.cannot_link, n, transitive=self.transitive, names=names
         )
@@ -63,6 +66,25 @@ class Known:
 
 
 UNLABELLED = -1
+
+
+def _refuse_row_numbers_of_other_rows() -> None:
+    """Refuse pairs inside scikit-learn's cross-validation.
+
+    It fits to a part of the rows and passes the pairs on as they are, so that their numbers would
+    mean other rows. Nothing else tells that this is going on but the calls themselves.
+    """
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_code.co_name not in ("_fit_and_score", "_fit_and_predict"):
+            continue
+        if str(frame.f_globals.get("__name__", "")).startswith("sklearn.model_selection"):
+            raise ValueError(
+                "must_link and cannot_link hold row numbers, which scikit-learn's "
+                "cross-validation does not translate to the rows of a fold. Fit the folds in a "
+                "loop of your own, and pass the pairs among their rows."
+            )
 
 
 @dataclass(frozen=True, eq=False)

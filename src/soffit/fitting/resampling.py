@@ -1,16 +1,21 @@
-"""The same model fitted to parts of the objects."""
+"""The same recipe followed for subsamples: memberships that admit what changes between them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
-from soffit._typing import FloatArray, IntArray
+from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import SideInformation
+from soffit.fitting.data import Constraints
+from soffit.fitting.fitted import Smoothing
+from soffit.fitting.monitor import Progress
+from soffit.fitting.recipe import Affinities, Count, Data, Recipe, Smoothed, Stage
+from soffit.fitting.run import run
+from soffit.memberships import carried_over, combine
 
 # Leaving out 37 % is what a bootstrap sample does, without its copies.
 SHARE_KEPT = 0.63
@@ -18,39 +23,56 @@ LEAST_PARTS = 2
 _SEEDS = np.iinfo(np.int32).max
 
 
-def fit_to_parts(
-    model: Any,
-    table: Any,
-    side: SideInformation | None,
-    random_state: np.random.RandomState,
-    *,
-    n_parts: int,
-    is_matrix: bool,
-    progress: Callable[[int], bool],
-) -> list[FloatArray]:
-    """Memberships of all objects from copies of `model`, each fitted to a part of them.
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """A smoothing, and what the subsamples have changed in the memberships of fitted objects."""
 
-    The objects left out are placed like new ones. `table` holds features, or affinities or
-    distances between all objects if `is_matrix`. When `progress` says, before a part, that the
-    fit is to end, or on Ctrl-C, there are fewer parts, but at least two: one cannot be compared
-    with any.
+    smoothing: Smoothing
+    correction: FloatArray
+
+    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+        """Memberships of new objects, corrected like those of the fitted ones they resemble."""
+        return carried_over(self.smoothing.place(rows, table, block), block, self.correction)
+
+
+def over_subsamples(
+    recipe: Recipe[Affinities], stage: Stage[Affinities], single: Smoothed, n_resamples: int
+) -> Smoothed:
+    """Memberships averaged over fits to subsamples, softened by their disagreement."""
+    parts = fit_subsamples(recipe, stage, n_resamples)
+    stopped = stage.progress.stopped or "interrupted" if len(parts) < n_resamples else None
+    ensemble = combine(single.memberships, parts)
+    attributes = {
+        **single.attributes,
+        "overlap_": ensemble.overlap,
+        "instability_": ensemble.instability,
+        "agreement_": ensemble.agreement,
+        "cluster_stability_": ensemble.cluster_stability,
+        "expected_accuracy_": float(ensemble.memberships.max(axis=1).mean()),
+    }
+    smoothing = Corrected(single.smoothing, ensemble.memberships - single.memberships)
+    return Smoothed(ensemble.memberships, smoothing, attributes, stopped)
+
+
+def fit_subsamples(
+    recipe: Recipe[Affinities], stage: Stage[Affinities], n_resamples: int
+) -> list[FloatArray]:
+    """Memberships of all objects from the recipe, each time followed for a part of them.
+
+    The objects left out are placed like new ones. When the fit is to end, or on Ctrl-C, there are
+    fewer parts, but at least two: one cannot be compared with any.
     """
-    n = table.shape[0]
+    n, random_state = stage.data.objects.n_objects, stage.random_state
+    fixed = replace(recipe, n_clusters=stage.n_clusters, count=lambda _: Count(stage.n_clusters))
     found: list[FloatArray] = []
-    for number in range(n_parts):
-        is_last = progress(number)
+    for number in range(n_resamples):
+        is_last = stage.progress.phase(f"resample {number + 1}")
         if is_last and len(found) >= LEAST_PARTS:
             break
         order = random_state.permutation(n)
-        kept = np.sort(order[: _part_size(n, model.n_clusters)])
-        copy = clone(model).set_params(
-            random_state=int(random_state.randint(_SEEDS)),
-            max_time=None,
-            warm_start=False,
-            callback=None,
-        )
-        memberships = _memberships(copy, table, kept, side, is_matrix)
-        if copy.stopped_ == "interrupted":
+        kept = np.sort(order[: _part_size(n, stage.n_clusters)])
+        memberships = _memberships(fixed, stage, kept, int(random_state.randint(_SEEDS)))
+        if memberships is None:
             if len(found) < LEAST_PARTS:
                 raise KeyboardInterrupt
             break
@@ -63,23 +85,29 @@ def _part_size(n: int, n_clusters: int) -> int:
 
 
 def _memberships(
-    model: Any, table: Any, kept: IntArray, side: SideInformation | None, is_matrix: bool
-) -> FloatArray:
-    left = np.setdiff1d(np.arange(table.shape[0]), kept)
-    inside, outside = table[kept], table[left]
-    if is_matrix:
-        inside, outside = inside[:, kept], outside[:, kept]
-    pairs = {}
-    if side is not None:
-        among = side.among(kept)
-        pairs = {"must_link": among.must, "cannot_link": among.cannot}
+    recipe: Recipe[Affinities], stage: Stage[Affinities], kept: IntArray, seed: int
+) -> FloatArray | None:
+    """Memberships of all objects from a fit to some; None if that was interrupted."""
+    objects = stage.data.objects
+    left = np.setdiff1d(np.arange(objects.n_objects), kept)
+    pairs = _pairs_among(stage.relations.side, kept, stage.data.constraints.transitive)
+    data = Data(objects.inside(kept), pairs)
     with warnings.catch_warnings():
         # What there is to say about the data, the fit to all of them has said.
         warnings.simplefilter("ignore")
-        model.fit(inside, **pairs)
-        shape = (table.shape[0], model.n_clusters_)
-        result = np.empty(shape, dtype=model.memberships_.dtype)
-        result[kept] = model.memberships_
+        fitted = run(recipe, data, np.random.RandomState(seed), Progress("resample", 0))
+        if fitted.stopped == "interrupted":
+            return None
+        inside = fitted.attributes["memberships_"]
+        result = np.empty((objects.n_objects, inside.shape[1]), dtype=inside.dtype)
+        result[kept] = inside
         if len(left):
-            result[left] = model.predict_proba(outside)
+            result[left] = fitted.place(objects.outside(left, kept))
     return result
+
+
+def _pairs_among(side: SideInformation | None, kept: IntArray, transitive: bool) -> Constraints:
+    if side is None:
+        return Constraints()
+    among = side.among(kept)
+    return Constraints(among.must, among.cannot, transitive=transitive)

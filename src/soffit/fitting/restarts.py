@@ -1,64 +1,69 @@
-"""Run a solver from several starts and keep the lowest loss."""
+"""Several starts, of which the lowest loss is kept."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from soffit._threads import n_threads
 from soffit._typing import FloatArray
-from soffit.factorize import Factorization, Problem, random_start
+from soffit.factorize import SOLVERS, Factorization, Problem, random_start
 from soffit.factorize.descent import lowest
+from soffit.factorize.problem import Scale
 from soffit.fitting.monitor import Progress
+from soffit.fitting.recipe import Affinities, Solution, Stage
+from soffit.normalize import normalize
 
 # Seconds after which a waiting thread looks up.
 _PATIENCE = 0.2
 
 
-def solve_from_starts(  # noqa: PLR0913
-    problem: Problem,
-    solver: Callable[..., Factorization],
-    random_state: np.random.RandomState,
+def factorize_from_starts(
+    stage: Stage[Affinities],
     *,
+    solver: str,
+    scale: Scale,
     n_init: int,
     max_iter: int,
     tol: float,
-    progress: Progress,
-    warm: FloatArray | None = None,
     n_rounds: int | None = None,
-) -> Factorization:
-    """The factorization with the lowest loss over random starts, or from the one that is given.
+) -> Solution:
+    """Factorize affinities as they are, with rows on the simplex, from random starts.
 
-    The first one wins ties. A search that is cut short is the last. `n_rounds` tells how many
-    times a solver reports whose rounds `max_iter` and `tol` do not bound.
+    The factorization with the lowest loss is kept; the first one wins ties. A warm start is the
+    only one. A search that is cut short is the last. `n_rounds` is how many times a solver
+    reports whose rounds `max_iter` and `tol` do not bound.
     """
+    A, k, progress = stage.relations.A, stage.n_clusters, stage.progress
+    # The solver by row blocks leaves out the diagonal; the published ones do not.
+    problem = Problem(A, k, scale=scale, diagonal=solver != "rows")
     begin = partial(progress.phase, max_iter=max_iter, tol=tol)
     if n_rounds is not None:
         begin = partial(progress.phase, max_iter=n_rounds, tol=0.0)
 
     def starts() -> Iterator[FloatArray]:
+        warm = stage.warm_factor(problem.n_objects)
         if warm is not None:
-            begin("going on")
+            begin("warm start")
             yield warm
             return
         for number in range(n_init):
             begin(f"start {number + 1} of {n_init}")
-            yield random_start(problem.n_objects, problem.n_clusters, random_state)
+            yield random_start(problem.n_objects, k, stage.random_state)
 
-    return lowest(
-        solver(problem, start, max_iter=max_iter, tol=tol, callback=progress.iteration)
+    found = lowest(
+        SOLVERS[solver](problem, start, max_iter=max_iter, tol=tol, callback=progress.iteration)
         for start in starts()
     )
+    return Solution(problem, normalize(A, None), found)
 
 
 def solve_side_by_side(
     solve: Callable[..., Factorization],
     starts: Sequence[FloatArray],
-    n_jobs: int | None,
     progress: Progress,
 ) -> Factorization:
     """The lowest loss over all starts, searched from in threads; the first one wins ties.
@@ -71,14 +76,14 @@ def solve_side_by_side(
         name = f"start {number + 1} of {len(starts)}" if number else None
         return solve(starts[number], callback=partial(progress.iteration, beside=name))
 
-    threads = min(n_threads(n_jobs), len(starts))
+    threads = min(n_threads(), len(starts))
     if threads == 1:
         return lowest(search(number) for number in range(len(starts)))
     searches: list[Future[Factorization]] = []
     with ThreadPoolExecutor(threads, thread_name_prefix="soffit") as pool:
         try:
             for number in range(len(starts)):
-                searches.append(pool.submit(search, number))
+                searches.append(pool.submit(copy_context().run, search, number))
             # Not all systems wake a thread that waits without a limit.
             while wait(searches, timeout=_PATIENCE).not_done:
                 pass

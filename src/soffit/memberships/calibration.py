@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import SideInformation
+from soffit.memberships.ensemble import soften
 from soffit.memberships.mixture import SeededMixture, fit_seeded_mixture
 from soffit.memberships.pairs import pair_log_likelihood
 from soffit.memberships.walk import sharpen
 
 # Smoothing draws memberships together; this power undoes it inside clusters.
 _SHARPNESS = 1.5
+# Partitions are sometimes wrong where nothing in the graph says so; this power allows for it.
+_MODESTY = 0.9
 # Weight of a mixture, beside the walk, whose pieces look as they should.
 _SHARE = 0.8
 # The same for a mixture that describes the corrected clusters as they are.
@@ -41,6 +44,32 @@ def mixed(walked: FloatArray, mixture: SeededMixture, X: FloatArray) -> FloatArr
     """The average of a walk and a mixture, the latter as far as it is to be trusted."""
     share = _SHARE * mixture.trust
     return np.asarray((1 - share) * walked + share * mixture.memberships(X), dtype=walked.dtype)
+
+
+def calibrated(
+    walked: FloatArray, block: Matrix, mixture: SeededMixture | None, X: FloatArray | None
+) -> FloatArray:
+    """Memberships from a walk and, for features, a mixture.
+
+    Raising the result of the walk to a power counteracts its smoothing; the power is smaller where
+    the walk is alone. Objects that had nowhere to walk keep the prior, unless the mixture knows
+    more.
+
+    Parameters
+    ----------
+    walked : array of shape (m, k)
+        Memberships after the walk.
+    block : array or CSR of shape (m, n)
+        The affinities along which it went.
+    mixture : SeededMixture, optional
+        Densities of the clusters.
+    X : array of shape (m, d), optional
+        Features of the objects.
+    """
+    sharpened = sharp(walked, block)
+    if mixture is not None and X is not None:
+        return mixed(sharpened, mixture, X)
+    return np.where(linked(block), soften(sharpened, _MODESTY), walked)
 
 
 def fit_told_mixture(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from copy import copy
 from dataclasses import dataclass
+from functools import cache, partial
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -19,9 +21,10 @@ from sklearn.base import (
 )
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from soffit._typing import FloatArray, IntArray, Matrix
+from soffit._threads import thread_limit
+from soffit._typing import FloatArray, IntArray
 from soffit._validation import (
     Function,
     Number,
@@ -32,15 +35,14 @@ from soffit._validation import (
     WholeNumber,
     check_parameters,
 )
-from soffit.affinity import Affinity, Precomputed, Settings, SideInformation, make_affinity
-from soffit.factorize import Factorization, Problem
-from soffit.factorize.problem import Stop
-from soffit.fitting.data import Known
+from soffit.affinity import Settings
+from soffit.affinity.objects import as_table, read_objects
+from soffit.fitting.data import Constraints
+from soffit.fitting.fitted import Fitted
 from soffit.fitting.monitor import Progress, warn_unless_converged
+from soffit.fitting.recipe import Data, Recipe
+from soffit.fitting.run import run
 from soffit.inputs import read_input
-from soffit.memberships import entropy, extension
-from soffit.normalize import Normalized
-from soffit.selection import choose_k_of_graph
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -315,19 +317,63 @@ def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-class SimilarityDoor(NotebookSummary, PageWriter):
-    """Tables, matrices and graphs in; the parameters say which affinity is made of them."""
+class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
+    """What clusterings and classifiers share: one way to fit, publish and place new objects.
 
+    A model is a composition: its constructor assigns, `_recipe` says which steps a fit takes.
+    `fit` runs the recipe into one frozen value and publishes it; nothing else writes to the model.
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {}
+    # Which neighbours make an edge, and its weight.
+    _keep: ClassVar[Literal["mutual", "union"]] = "mutual"
+    _weights: ClassVar[Literal["overlap", "local", "binary"]] = "overlap"
     # Parameters, declared here for the type checker; every estimator's __init__ assigns them.
     affinity: Any
     metric: Any
     n_neighbors: int
+    random_state: Any
+    verbose: int | bool
     n_jobs: int | None
-    # Set by `fit`.
-    _affinity: Affinity
-    # Which neighbours make an edge, and its weight.
-    _keep: ClassVar[Literal["mutual", "union"]] = "mutual"
-    _weights: ClassVar[Literal["overlap", "local", "binary"]] = "overlap"
+    _fitted: Fitted
+
+    def _recipe(self) -> Recipe[Any]:
+        raise TypeError("a model must define _recipe")
+
+    # --- fit -----------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, constraints: Constraints | None = None, y: Any = None) -> Self:
+        """What every `fit` does; models that take more than X pass it on."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
+        progress = self._progress()
+        warm = vars(self).get("_fitted") if getattr(self, "warm_start", False) else None
+        # One thread for BLAS: the same bytes on any machine. Own loops use `n_jobs` threads.
+        with progress, threadpool_limits(limits=1), thread_limit(self.n_jobs):
+            data = self._read(X, constraints or Constraints(), y)
+            seeds = check_random_state(self.random_state)
+            fitted = run(self._recipe(), data, seeds, progress, warm=warm)
+        self._publish(fitted)
+        warn_unless_converged(self, fitted.stopped, fitted.n_iter, depth=3)
+        return self
+
+    def _publish(self, fitted: Fitted) -> None:
+        """Replace everything that an earlier fit has left."""
+        kept = {*self._get_param_names(), "_fitted"}
+        for name in [name for name in vars(self) if name.endswith("_") and name not in kept]:
+            delattr(self, name)
+        self._fitted = fitted
+        for name, value in fitted.attributes.items():
+            setattr(self, name, value)
+
+    def _progress(self) -> Progress:
+        return Progress(
+            type(self).__name__,
+            int(self.verbose),
+            max_iter=getattr(self, "max_iter", None),
+            tol=getattr(self, "tol", 0.0),
+            callback=getattr(self, "callback", None),
+            max_time=getattr(self, "max_time", None),
+        )
 
     def _settings(self) -> Settings:
         """What the parameters say about affinities."""
@@ -340,52 +386,47 @@ class SimilarityDoor(NotebookSummary, PageWriter):
             n_jobs=self.n_jobs,
         )
 
-    def _make_affinity(self, kind: Literal["table", "graph"]) -> Affinity:
-        if kind == "graph":
-            return Precomputed()
-        return make_affinity(self.affinity, self._settings())
-
-    @property
-    def neighbor_recall_(self) -> float:
-        """Share of true nearest neighbours in the graph, measured on a sample of the objects.
-
-        1 where the search was exact. Only models whose affinities are a neighbour graph have it.
-        """
-        recall = getattr(vars(self).get("_affinity"), "recall_", None)
-        if recall is None:
-            raise AttributeError(
-                f"{type(self).__name__} has no neighbor_recall_: it is not fitted, or its "
-                "affinities are no graph of nearest neighbours."
-            )
-        return float(recall)
-
-    def _validated(self, data: Any, builder: Affinity, *, reset: bool, depth: int = 3) -> Any:
-        """Checked features; `depth` counts the calls down to the user's, for warnings."""
-        table = validate_data(
-            self, data, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+    def _read(self, X: Any, constraints: Constraints, y: Any) -> Data:
+        """Read and check what was passed to `fit`, without a trace in the model."""
+        # scikit-learn's check writes down the columns; it may do so in a copy only.
+        scratch = copy(self)
+        objects = read_objects(
+            X,
+            affinity=self.affinity,
+            settings=self._settings(),
+            check=partial(_validated, scratch, reset=True),
         )
-        table = sp.csr_array(table) if sp.issparse(table) else table
-        if reset and not self._takes_matrix(builder) and _is_symmetric(table):
+        if not objects.is_matrix and _is_symmetric(objects.table):
+            n = objects.n_objects
             warnings.warn(
-                f"X is a symmetric {table.shape[0]} x {table.shape[0]} matrix, but "
-                f"affinity={self.affinity!r} reads its rows as features. Pass "
-                "affinity='precomputed' if it holds similarities, metric='precomputed' if it "
-                "holds distances.",
+                f"X is a symmetric {n} x {n} matrix, but affinity={self.affinity!r} reads its "
+                "rows as features. Pass affinity='precomputed' if it holds similarities, "
+                "metric='precomputed' if it holds distances.",
                 UserWarning,
-                stacklevel=depth,
+                stacklevel=4,
             )
-        return table
+        return Data(objects, constraints, columns=read_columns(scratch))
 
-    def _takes_matrix(self, builder: Affinity) -> bool:
-        return isinstance(builder, Precomputed) or self._names("metric", "precomputed")
+    # --- new objects ---------------------------------------------------------------------------
+
+    def _place(self, X: Any) -> FloatArray:
+        """Probabilities of new objects."""
+        table = self._new_table(X)
+        with blas_on_one_thread(), thread_limit(self.n_jobs):
+            return self._fitted.place(table)
+
+    def _new_table(self, X: Any) -> Any:
+        return as_table(read_input(X).data, partial(_validated, self, reset=False))
+
+    # --- scikit-learn --------------------------------------------------------------------------
 
     def _names(self, parameter: str, value: str) -> bool:
         """Whether a parameter, which may be any object, is this text."""
-        given = getattr(self, parameter)
+        given = getattr(self, parameter, None)
         return isinstance(given, str) and given == value
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._names("affinity", "precomputed") or self._names(
             "metric", "precomputed"
@@ -393,49 +434,10 @@ class SimilarityDoor(NotebookSummary, PageWriter):
         return tags
 
 
-def _is_symmetric(table: Any) -> bool:
-    n, d = table.shape
-    if n != d or n < 3:
-        return False
-    if isinstance(table, sp.csr_array):
-        return bool(abs(table - table.T).max() == 0)
-    return bool(np.array_equal(table, table.T))
-
-
-# Entries of one dense block of affinities between new and fitted objects.
-_BLOCK_ENTRIES = 2**23
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What a model's own steps receive from the template."""
-
-    table: Any
-    is_matrix: bool
-    A: Matrix
-    random_state: np.random.RandomState
-    progress: Progress
-    side: SideInformation | None = None
-    pair_weight: Matrix | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """What a model's factorization step hands back to the template."""
-
-    problem: Problem
-    normalized: Normalized
-    found: Factorization
-
-
 class SimilarityClustering(
-    SimilarityDoor, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, SimilarityEstimator
 ):
-    """Base of all models.
-
-    A model says which problem it solves (`_solve`) and, where memberships are more than the
-    factor, how they are reported (`_report`, `_report_new`).
-    """
+    """Base of all clusterings."""
 
     _rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": OrNone(WholeNumber(1)),
@@ -454,18 +456,21 @@ class SimilarityClustering(
     max_iter: int
     tol: float
     max_time: float | None
-    random_state: Any
-    verbose: int | bool
     callback: Any
     warm_start: bool
+    # Published by `fit`.
+    memberships_: FloatArray
+    labels_: IntArray
+    n_clusters_: int
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the objects.
 
-        A fit that `max_time`, the `callback` or Ctrl-C ends keeps the best so far: it warns,
-        `converged_` is False and `stopped_` names the reason. Before the first iteration of a
-        solver there is nothing to keep: time and callback end the fit after that iteration, and
-        Ctrl-C at once, with a KeyboardInterrupt. So does a second Ctrl-C at any time.
+        If `max_time`, the `callback` or Ctrl-C stops the fit, the best solution so far is kept and
+        a warning is issued; `converged_` is then False and `stopped_` names the reason. Before the
+        first iteration of a solver there is nothing to keep: time and callback end the fit after
+        that iteration, and Ctrl-C at once, with a KeyboardInterrupt. So does a second Ctrl-C at
+        any time. A fit that fails leaves the model as it was.
 
         Parameters
         ----------
@@ -482,108 +487,6 @@ class SimilarityClustering(
             The fitted model.
         """
         return self._fit(X)
-
-    def _fit(self, X: Any, known: Known | None = None) -> Self:
-        """What every `fit` does; models that take more than X pass it on as `known`."""
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
-        progress = Progress(
-            type(self).__name__,
-            int(self.verbose),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            callback=self.callback,
-            max_time=self.max_time,
-        )
-        # One thread for BLAS: the same bytes on any machine. Own loops use `n_jobs` threads.
-        with progress, threadpool_limits(limits=1):
-            self._run(X, known or Known(), progress)
-        warn_unless_converged(self, self.stopped_, self.n_iter_, depth=3)
-        return self
-
-    def _run(self, X: Any, known: Known, progress: Progress) -> None:
-        given = read_input(X)
-        builder = self._make_affinity(given.kind)
-        table = self._validated(given.data, builder, reset=True, depth=5)
-        n = table.shape[0]
-        if self.n_clusters is not None and n < self.n_clusters:
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is larger than the number of objects, "
-                f"n_samples={n}. Choose n_clusters of at most {n}."
-            )
-        progress.phase("affinities")
-        self._affinity = builder.fit(self._prepare(table, builder))
-        A = self._affinity.matrix_
-        task = Task(
-            table,
-            self._takes_matrix(builder),
-            A,
-            check_random_state(self.random_state),
-            progress,
-            side=known.side_information(n, given.names),
-            pair_weight=known.checked_pair_weight(n, A.dtype),
-        )
-        self.n_clusters_ = self._count(task)
-        progress.phase("factorization")
-        solution = self._solve(task)
-        self._extension = extension(solution.problem, solution.found)
-        self._normalized = solution.normalized
-        progress.phase("memberships")
-        self.affinity_matrix_ = A
-        self.factor_ = solution.found.factor
-        self.scale_ = solution.found.scale
-        self.objective_ = solution.found.objective
-        self.objective_history_ = solution.found.history
-        self.n_iter_ = solution.found.n_iter
-        self._set_stopped(solution.found.stopped)
-        self.n_clusters_ = self.factor_.shape[1]
-        self.object_names_ = given.names
-        self.side_information_ = task.side
-        self.memberships_ = self._report(self._extension.fitted(), task)
-        self.labels_ = self.memberships_.argmax(axis=1)
-        self.entropy_ = entropy(self.memberships_)
-        progress.finish(f"{self.n_iter_} iterations, objective {self.objective_:.6g}")
-
-    def _set_stopped(self, stopped: Stop) -> None:
-        self.stopped_ = stopped
-        self.converged_ = stopped == "converged"
-
-    def _warm_factor(self, n: int, k: int) -> FloatArray | None:
-        """The last fit's factor, if this one is to begin there and the shape is still the same."""
-        factor = getattr(self, "factor_", None)
-        if factor is None or not self.warm_start or factor.shape != (n, k):
-            return None
-        return np.asarray(factor)
-
-    # --- what models define --------------------------------------------------------------------
-
-    def _count(self, task: Task) -> int:
-        """The number of clusters: as given, or chosen where it is None."""
-        if self.n_clusters is not None:
-            return int(self.n_clusters)
-        task.progress.phase("number of clusters")
-        self.k_choice_ = choose_k_of_graph(task.A)
-        return self.k_choice_.n_clusters
-
-    def _solve(self, task: Task) -> Solution:
-        raise TypeError("a model must define _solve")
-
-    def _prepare(self, table: Any, builder: Affinity) -> Any:
-        """Change a validated table before affinities are computed; the base leaves it."""
-        return table
-
-    def _prepare_new(self, table: Any) -> Any:
-        """The same change for new objects."""
-        return table
-
-    def _report(self, rows: FloatArray, task: Task) -> FloatArray:
-        """Memberships from the factor's rows as probabilities; the base leaves those."""
-        return rows
-
-    def _report_new(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
-        """The same for new objects."""
-        return rows
-
-    # --- results -------------------------------------------------------------------------------
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Memberships of new objects.
@@ -603,22 +506,7 @@ class SimilarityClustering(
             Rows sum to one.
         """
         check_is_fitted(self, "memberships_")
-        table = self._validated(read_input(X).data, self._affinity, reset=False)
-        prepared = self._prepare_new(table)
-        m, n = prepared.shape[0], len(self.memberships_)
-        step = m if sp.issparse(self.affinity_matrix_) else max(_BLOCK_ENTRIES // n, 1)
-        result = np.empty((m, self.n_clusters_), dtype=self.memberships_.dtype)
-        with threadpool_limits(limits=1):
-            for first in range(0, m, max(step, 1)):
-                rows = slice(first, first + step)
-                result[rows] = self._place(prepared[rows])
-        return result
-
-    def _place(self, table: Any) -> FloatArray:
-        block = self._affinity.cross(table)
-        degrees = np.asarray(block.sum(axis=1), dtype=np.float64).ravel()
-        placed = self._extension.place(self._normalized.cross(block), degrees)
-        return self._report_new(placed, table, block)
+        return np.asarray(self._place(X), dtype=self.memberships_.dtype)
 
     def predict(self, X: Any) -> IntArray:
         """The most probable cluster of each new object.
@@ -650,6 +538,73 @@ class SimilarityClustering(
         """
         return self._with_names(self.predict_proba(X), X)
 
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
+        """Cluster the objects and return their memberships, as `set_output` asks.
+
+        Parameters
+        ----------
+        X : table, matrix or graph
+            As for `fit`.
+        y : None
+            Not used.
+        **fit_params
+            What else the model's `fit` takes.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            `memberships_`.
+        """
+        return self._with_names(self.fit(X, **fit_params).memberships_, X)
+
+    def fit_predict_proba(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
+        """Cluster the objects and return their memberships.
+
+        Parameters
+        ----------
+        X : table, matrix or graph
+            As for `fit`.
+        y : None
+            Not used.
+        **fit_params
+            What else the model's `fit` takes.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            `memberships_`.
+        """
+        return self.fit(X, **fit_params).memberships_
+
+    def score(self, X: Any, y: Any = None) -> float:
+        r"""Share of the squared affinities of new objects that the fitted factor explains.
+
+        With b the normalized affinities of a new object to the fitted ones, w its row in the factor
+        and V the profiles of the clusters (the columns of the fitted factor, scaled), it is
+
+        .. math:: \sum_i \frac{(b_i^\top V w_i)^2}{\|V w_i\|^2} \Big/ \sum_i \|b_i\|^2,
+
+        between 0 and 1; larger is better. On held-out objects it serves model selection tools such
+        as scikit-learn's `GridSearchCV`. It compares settings of one model that leave the
+        affinities as they are; scores of different affinities are about different matrices.
+
+        Parameters
+        ----------
+        X : table, or block of shape (m, n)
+            As for `predict_proba`.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        float
+            The share.
+        """
+        check_is_fitted(self, "memberships_")
+        table = self._new_table(X)
+        with blas_on_one_thread(), thread_limit(self.n_jobs):
+            return self._fitted.explained(table)
+
     def _with_names(self, rows: FloatArray, X: Any) -> Any:
         """The rows; as a frame with the names of nodes or cells, if frames are wanted.
 
@@ -668,25 +623,6 @@ class SimilarityClustering(
         # Names may be tuples; they are names all the same, not levels of an index.
         return pd.DataFrame(rows, index=pd.Index(names, tupleize_cols=False))
 
-    def fit_predict_proba(self, X: Any, y: Any = None, **known: Any) -> FloatArray:
-        """Cluster the objects and return their memberships.
-
-        Parameters
-        ----------
-        X : table, matrix or graph
-            As for `fit`.
-        y : None
-            Not used.
-        **known
-            What else the model's `fit` takes.
-
-        Returns
-        -------
-        ndarray of shape (n, k)
-            `memberships_`.
-        """
-        return self.fit(X, **known).memberships_
-
     @property
     def _n_features_out(self) -> int:
         return self.n_clusters_
@@ -697,3 +633,35 @@ class SimilarityClustering(
         # scikit-learn's checks read these of everything that has predict_proba.
         tags.classifier_tags = ClassifierTags(multi_class=True)
         return tags
+
+
+def read_columns(checked: Any) -> dict[str, Any]:
+    """What scikit-learn's check has written down about the columns."""
+    names = ("n_features_in_", "feature_names_in_")
+    return {name: getattr(checked, name) for name in names if name in vars(checked)}
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The loaded BLAS libraries: finding them takes longer than placing a few objects."""
+    return ThreadpoolController()
+
+
+def blas_on_one_thread() -> Any:
+    """A context in which BLAS uses one thread, so that bytes are the same on any machine."""
+    return _blas().limit(limits=1)
+
+
+def _validated(estimator: Any, data: Any, *, reset: bool) -> Any:
+    return validate_data(
+        estimator, data, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+    )
+
+
+def _is_symmetric(table: Any) -> bool:
+    n, d = table.shape
+    if n != d or n < 3:
+        return False
+    if isinstance(table, sp.csr_array):
+        return bool(abs(table - table.T).max() == 0)
+    return bool(np.array_equal(table, table.T))

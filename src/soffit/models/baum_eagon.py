@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 from soffit._validation import OneOf, WholeNumber
-from soffit.factorize import SOLVERS, Problem
-from soffit.fitting.restarts import solve_from_starts
-from soffit.models.base import SimilarityClustering, Solution, Task
-from soffit.normalize import normalize
+from soffit.fitting.recipe import Affinities, Recipe
+from soffit.fitting.restarts import factorize_from_starts
+from soffit.fitting.run import similarity_recipe
+from soffit.models.base import SimilarityClustering
 
 
 class BaumEagon(SimilarityClustering):
@@ -120,16 +121,13 @@ class BaumEagon(SimilarityClustering):
         self.callback = callback
         self.n_jobs = n_jobs
 
-    def _solve(self, task: Task) -> Solution:
-        problem = Problem(task.A, self.n_clusters_, scale="single", diagonal=self.solver != "rows")
-        found = solve_from_starts(
-            problem,
-            SOLVERS[self.solver],
-            task.random_state,
+    def _recipe(self) -> Recipe[Affinities]:
+        factorize = partial(
+            factorize_from_starts,
+            solver=self.solver,
+            scale="single",
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol / 100 if self.solver == "growth" else self.tol,
-            progress=task.progress,
-            warm=self._warm_factor(problem.n_objects, problem.n_clusters),
         )
-        return Solution(problem, normalize(task.A, None), found)
+        return similarity_recipe(self.n_clusters, factorize)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import Number, OneOf, WholeNumber
@@ -23,10 +22,13 @@ from soffit.factorize import (
 )
 from soffit.factorize.descent import lowest
 from soffit.factorize.nonnegative.sweeps import fit_size
-from soffit.fitting.data import Known
+from soffit.fitting.data import Constraints
+from soffit.fitting.fitted import Part
 from soffit.fitting.monitor import Progress
+from soffit.fitting.recipe import Affinities, Recipe, Solution, Stage
+from soffit.fitting.run import similarity_recipe
 from soffit.graph import without_diagonal
-from soffit.models.base import SimilarityClustering, Solution, Task
+from soffit.models.base import SimilarityClustering
 from soffit.normalize import Normalized, normalize
 from soffit.normalize.additive import additive_observed
 from soffit.normalize.sinkhorn import sinkhorn_observed
@@ -34,20 +36,6 @@ from soffit.partition.choose import partitions_of_tied
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-def partition_start(K: Matrix, n_clusters: int) -> FloatArray:
-    """Rows close to a partition of the objects that have any tie; the others are dealt out evenly.
-
-    Seeds are fixed: the start depends on the affinities alone.
-    """
-
-    def find(A: Matrix) -> list[IntArray]:
-        return [graph_partition(A, normalize(A, "degree").matrix, n_clusters).labels]
-
-    A = without_diagonal(without_negative(K))
-    (labels,) = partitions_of_tied(A, n_clusters, find)
-    return labels_start(labels, n_clusters)
 
 
 # With fewer affinities than this share of all pairs, a matrix is a graph of local ties.
@@ -237,59 +225,116 @@ class CompletelyPositive(SimilarityClustering):
         self
             The fitted model.
         """
-        return self._fit(X, Known(must_link, cannot_link, pair_weight, transitive=self.transitive))
+        given = Constraints(must_link, cannot_link, pair_weight, transitive=self.transitive)
+        return self._fit(X, given)
 
-    def _solve(self, task: Task) -> Solution:
-        K = with_side(task.A, task.side, self.side_weight)
-        weight = with_known_pairs(task.pair_weight, task.side)
-        normalized = self._normalized_affinities(K, weight)
-        problem = Problem(
-            normalized.matrix, self.n_clusters_, constraint="nonnegative", pair_weight=weight
+    def _recipe(self) -> Recipe[Affinities]:
+        factorize = partial(
+            _factorize,
+            normalization=self.normalization,
+            side_weight=self.side_weight,
+            solver=SOLVERS[self.solver],
+            starts=partial(
+                _starts, start=self.start, n_init=self.n_init, normalization=self.normalization
+            ),
+            max_iter=self.max_iter,
+            tol=self.tol,
         )
-        found = self._lowest(problem, self._starts(problem, K, task), task.progress)
-        return Solution(problem, normalized, _without_untied(found, K))
+        return similarity_recipe(self.n_clusters, factorize)
 
-    def _lowest(
-        self, problem: Problem, starts: Iterator[FloatArray], progress: Progress
-    ) -> Factorization:
-        """Go on from the lowest of the points that a coarse search from each start reaches."""
-        solve = partial(SOLVERS[self.solver], problem, callback=progress.iteration)
-        best = lowest(
-            solve(start, max_iter=self.max_iter, tol=_COARSE * self.tol) for start in starts
-        )
-        if best.cut_short or best.n_iter >= self.max_iter:
-            return best
-        progress.phase("best start", max_iter=self.max_iter - best.n_iter)
-        fine = solve(best.factor, max_iter=self.max_iter - best.n_iter, tol=self.tol)
-        history = np.concatenate([best.history, fine.history[1:]])
-        return replace(fine, history=history, n_iter=best.n_iter + fine.n_iter)
 
-    def _normalized_affinities(self, K: Matrix, weight: Matrix | None) -> Normalized:
-        if self.normalization == "sinkhorn":
-            K = _with_positive_diagonal(without_negative(K))
-        if weight is None or self.normalization is None:
-            return normalize(K, self.normalization)
-        return _OBSERVED[self.normalization](K, weight)
+def _factorize(
+    stage: Stage[Affinities],
+    *,
+    normalization: Literal["sinkhorn", "additive"] | None,
+    side_weight: float,
+    solver: Callable[..., Factorization],
+    starts: Callable[..., Iterator[FloatArray]],
+    max_iter: int,
+    tol: float,
+) -> Solution:
+    given = stage.relations
+    part = Part(
+        diagonal="raised" if normalization == "sinkhorn" else "kept",
+        side_weight=side_weight if given.side is not None else None,
+    )
+    K = with_side(given.A, given.side, side_weight)
+    weight = with_known_pairs(given.pair_weight, given.side)
+    normalized = _normalized(part.of(given.A, given.side), weight, normalization)
+    problem = Problem(
+        normalized.matrix, stage.n_clusters, constraint="nonnegative", pair_weight=weight
+    )
+    solve = partial(solver, problem, callback=stage.progress.iteration)
+    found = _lowest(solve, starts(stage, problem, K, tol=tol), max_iter, tol, stage.progress)
+    return Solution(problem, normalized, _without_untied(found, K), part=part)
 
-    def _starts(self, problem: Problem, K: Matrix, task: Task) -> Iterator[FloatArray]:
-        n, k = problem.n_objects, problem.n_clusters
-        warm = self._warm_factor(n, k)
-        if warm is not None:
-            task.progress.phase("going on")
-            yield warm
-            return
-        spectral = self.start == "spectral"
-        if self.start == "auto":
-            # From chance, cannot-links that stay negative tend to empty whole clusters.
-            repelled = self.normalization is None and K.min() < 0
-            spectral = problem.pair_weight is None and (repelled or _share_of_ties(task.A) < _GRAPH)
-        if spectral:
-            task.progress.phase("spectral start", tol=_COARSE * self.tol)
-            yield fit_size(problem, partition_start(K, k))
-            return
-        for number in range(self.n_init):
-            task.progress.phase(f"start {number + 1} of {self.n_init}", tol=_COARSE * self.tol)
-            yield fit_size(problem, random_start(n, k, task.random_state))
+
+def _normalized(K: Matrix, weight: Matrix | None, how: Any) -> Normalized:
+    if weight is None or how is None:
+        return normalize(K, how)
+    return _OBSERVED[how](K, weight)
+
+
+def _lowest(
+    solve: Callable[..., Factorization],
+    starts: Iterator[FloatArray],
+    max_iter: int,
+    tol: float,
+    progress: Progress,
+) -> Factorization:
+    """Go on from the lowest of the points that a coarse search from each start reaches."""
+    best = lowest(solve(start, max_iter=max_iter, tol=_COARSE * tol) for start in starts)
+    if best.cut_short or best.n_iter >= max_iter:
+        return best
+    progress.phase("best start", max_iter=max_iter - best.n_iter)
+    fine = solve(best.factor, max_iter=max_iter - best.n_iter, tol=tol)
+    history = np.concatenate([best.history, fine.history[1:]])
+    return replace(fine, history=history, n_iter=best.n_iter + fine.n_iter)
+
+
+def _starts(
+    stage: Stage[Affinities],
+    problem: Problem,
+    K: Matrix,
+    *,
+    start: Literal["auto", "random", "spectral"],
+    n_init: int,
+    normalization: str | None,
+    tol: float,
+) -> Iterator[FloatArray]:
+    n, k, progress = problem.n_objects, problem.n_clusters, stage.progress
+    warm = stage.warm_factor(n)
+    if warm is not None:
+        progress.phase("warm start")
+        yield warm
+        return
+    spectral = start == "spectral"
+    if start == "auto":
+        # From chance, cannot-links that stay negative tend to empty whole clusters.
+        repelled = normalization is None and K.min() < 0
+        local = _share_of_ties(stage.relations.A) < _GRAPH
+        spectral = problem.pair_weight is None and (repelled or local)
+    if spectral:
+        progress.phase("spectral start", tol=_COARSE * tol)
+        yield fit_size(problem, partition_start(K, k))
+        return
+    for number in range(n_init):
+        progress.phase(f"start {number + 1} of {n_init}", tol=_COARSE * tol)
+        yield fit_size(problem, random_start(n, k, stage.random_state))
+
+
+def partition_start(K: Matrix, n_clusters: int) -> FloatArray:
+    """Rows close to a partition of the objects that have any tie; the others are dealt out evenly.
+
+    Seeds are fixed: the start depends on the affinities alone.
+    """
+
+    def find(A: Matrix) -> list[IntArray]:
+        return [graph_partition(A, normalize(A, "degree").matrix, n_clusters).labels]
+
+    A = without_diagonal(without_negative(K))
+    (labels,) = partitions_of_tied(A, n_clusters, find)
+    return labels_start(labels, n_clusters)
 
 
 def _share_of_ties(K: Matrix) -> float:
@@ -297,23 +342,6 @@ def _share_of_ties(K: Matrix) -> float:
     n = K.shape[0]
     count = K.count_nonzero() if is_sparse(K) else np.count_nonzero(K)
     return float(count - np.count_nonzero(K.diagonal())) / max(n * (n - 1), 1)
-
-
-def _with_positive_diagonal(K: Matrix) -> Matrix:
-    """K where each object is at least as similar to itself as to others, if it was not at all.
-
-    A positive diagonal guarantees that a doubly stochastic scaling exists.
-    """
-    diagonal = np.asarray(K.diagonal())
-    if np.all(diagonal > 0):
-        return K
-    largest = K.max(axis=1).toarray().ravel() if is_sparse(K) else K.max(axis=1)
-    missing = np.where(diagonal > 0, 0, largest).astype(K.dtype)
-    if is_sparse(K):
-        return sp.csr_array(K + sp.diags_array(missing))
-    K = K.copy()
-    K[np.diag_indices(len(K))] += missing
-    return K
 
 
 def _without_untied(found: Factorization, K: Matrix) -> Factorization:

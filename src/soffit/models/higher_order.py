@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
+from sklearn.utils.validation import validate_data
 
+from soffit._threads import row_blocks
 from soffit._typing import FloatArray
 from soffit._validation import Number, OrNone, TextOrFunction, WholeNumber
-from soffit.affinity.tuples import sample_tuples, tuple_measure
+from soffit.affinity.objects import Objects
+from soffit.affinity.standardize import Standardizer
+from soffit.affinity.tuples import TupleMeasure, TupleSample, sample_tuples, tuple_measure
 from soffit.factorize import Factorization, random_start
 from soffit.factorize.simplex.placement import with_prior
 from soffit.factorize.starts import make_rows_sum_to_one
@@ -27,12 +29,14 @@ from soffit.factorize.tuples.solve import (
     solve_tuples,
     tuple_start,
 )
-from soffit.fitting.data import Known
+from soffit.fitting.data import Constraints
+from soffit.fitting.fitted import Fitted, explained_squares
 from soffit.fitting.monitor import Progress
+from soffit.fitting.recipe import Count, Data, Recipe, Stage
 from soffit.fitting.restarts import solve_side_by_side
+from soffit.fitting.run import check_n_clusters, membership_attributes, search_attributes
 from soffit.inputs import read_input
-from soffit.memberships import entropy
-from soffit.models.base import SimilarityClustering
+from soffit.models.base import SimilarityClustering, read_columns
 from soffit.selection import choose_k_of_graph
 
 if TYPE_CHECKING:
@@ -148,9 +152,6 @@ class HigherOrder(SimilarityClustering):
         "n_tuples": OrNone(WholeNumber(1)),
         "n_init": WholeNumber(1),
     }
-    affinity = None
-    metric = None
-    _places: TupleRows | None
     width_: float | None
 
     def __init__(
@@ -235,121 +236,41 @@ class HigherOrder(SimilarityClustering):
         """
         return self._fit(_Given(tuples, values, n_objects, weights))
 
-    def _run(self, X: Any, known: Known, progress: Progress) -> None:
-        random_state = check_random_state(self.random_state)
+    def _recipe(self) -> Recipe[Tuples]:
+        relate = partial(
+            _relate,
+            order=self.order,
+            tuple_affinity=self.tuple_affinity,
+            width=self.width,
+            n_tuples=self.n_tuples,
+            n_clusters=_USUAL_NUMBER if self.n_clusters is None else self.n_clusters,
+        )
+        solve = partial(_solve, n_init=self.n_init, max_iter=self.max_iter, tol=self.tol)
+        return Recipe(self.n_clusters, relate, _count, solve)
+
+    def _read(self, X: Any, constraints: Constraints, y: Any) -> Data:
         if isinstance(X, _Given):
-            self._run_tuples(X, random_state, progress)
-        else:
-            self._run_points(X, random_state, progress)
-        progress.finish(f"{self.n_iter_} iterations, objective {self.objective_:.6g}")
-
-    def _run_tuples(
-        self, given: _Given, random_state: np.random.RandomState, progress: Progress
-    ) -> None:
-        n = self._checked_count(given.n_objects)
-        known = known_tuples(given.tuples, given.values, n, given.weights)
-        # An earlier fit to points must not answer for these objects.
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        self._places = None
-        self.width_ = None
-        self.object_names_ = None
-        self._set_results(known, n, np.dtype(np.float64), random_state, progress)
-
-    def _run_points(self, X: Any, random_state: np.random.RandomState, progress: Progress) -> None:
+            n = _checked_count(X.n_objects)
+            check_n_clusters(self.n_clusters, n)
+            known = known_tuples(X.tuples, X.values, n, X.weights)
+            return _TupleData(Objects(np.empty((n, 0)), False, None), known=known)
         given = read_input(X)
         if given.kind == "graph":
             raise TypeError(
                 "HigherOrder measures tuples of points; a graph knows pairs only. Pass a table, or "
                 "tuples with their values to fit_tuples."
             )
-        table = validate_data(self, given.data, dtype=[np.float64, np.float32])
-        n, d = table.shape
-        self._checked_count(n)
-        if n < self.order:
+        # scikit-learn's check writes down the columns; it may do so in a copy only.
+        scratch = copy(self)
+        table = validate_data(scratch, given.data, dtype=[np.float64, np.float32])
+        check_n_clusters(self.n_clusters, len(table))
+        if len(table) < self.order:
             raise ValueError(
-                f"order={self.order} needs at least {self.order} objects, got n_samples={n}. "
-                "Use a lower order or more points."
+                f"order={self.order} needs at least {self.order} objects, got "
+                f"n_samples={len(table)}. Use a lower order or more points."
             )
-        measure = tuple_measure(
-            self.tuple_affinity, self.order, n_features=d, width=self.width, n_jobs=self.n_jobs
-        )
-        progress.phase("tuples")
-        sample = sample_tuples(
-            measure,
-            table,
-            _USUAL_NUMBER if self.n_clusters is None else self.n_clusters,
-            random_state,
-            n_tuples=self.n_tuples,
-            width=self.width,
-        )
-        self.width_ = sample.width
-        self.object_names_ = given.names
-        known = KnownTuples(sample.tuples, sample.values, np.ones(len(sample.tuples)))
-        self._set_results(known, n, table.dtype, random_state, progress)
-        self._places = TupleRows.of(sample, measure, table, self.factor_, self.memberships_)
-
-    def _checked_count(self, n_objects: Any) -> int:
-        if isinstance(n_objects, bool) or not isinstance(n_objects, Integral) or n_objects < 1:
-            raise ValueError(f"n_objects must be an integer of at least 1, got {n_objects!r}.")
-        if self.n_clusters is not None and n_objects < self.n_clusters:
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is larger than the number of objects, "
-                f"n_samples={n_objects}. Choose n_clusters of at most {n_objects}."
-            )
-        return int(n_objects)
-
-    def _set_results(
-        self,
-        known: KnownTuples,
-        n: int,
-        dtype: np.dtype[Any],
-        random_state: np.random.RandomState,
-        progress: Progress,
-    ) -> None:
-        self.n_clusters_ = self._count_tuples(known, n)
-        found = self._best_fit(known, n, random_state, progress)
-        progress.phase("memberships")
-        rows = make_rows_sum_to_one(found.factor)
-        self.tuples_ = known.tuples
-        self.tuple_values_ = known.values
-        self.factor_ = found.factor.astype(dtype, copy=False)
-        self.objective_ = found.objective
-        self.objective_history_ = found.history
-        self.n_iter_ = found.n_iter
-        self._set_stopped(found.stopped)
-        self.memberships_ = with_prior(rows, found.factor.sum(axis=1)).astype(dtype, copy=False)
-        self.labels_ = self.memberships_.argmax(axis=1)
-        self.entropy_ = entropy(self.memberships_)
-
-    def _count_tuples(self, known: KnownTuples, n: int) -> int:
-        if self.n_clusters is not None:
-            return int(self.n_clusters)
-        pairs = flatten_tuples(known.tuples, known.weights * known.values, n)
-        self.k_choice_ = choose_k_of_graph(pairs)
-        return self.k_choice_.n_clusters
-
-    def _best_fit(
-        self,
-        known: KnownTuples,
-        n: int,
-        random_state: np.random.RandomState,
-        progress: Progress,
-    ) -> Factorization:
-        """The lowest objective over all starts; the first one wins ties."""
-        data, k = (known.tuples, known.values, n), self.n_clusters_
-        warm = self._warm_factor(n, k)
-        if warm is not None:
-            progress.phase("going on")
-            starts = [warm]
-        else:
-            progress.phase(f"factorization from {self.n_init} starts")
-            starts = [tuple_start(*data, k, weights=known.weights, random_state=random_state)]
-            starts += [random_start(n, k, random_state) for _ in range(self.n_init - 1)]
-        solve = partial(
-            solve_tuples, *data, weights=known.weights, max_iter=self.max_iter, tol=self.tol
-        )
-        return solve_side_by_side(solve, starts, self.n_jobs, progress)
+        objects = Objects(table, False, None, given.names)
+        return Data(objects, constraints, columns=read_columns(scratch))
 
     # --- results -------------------------------------------------------------------------------
 
@@ -369,15 +290,15 @@ class HigherOrder(SimilarityClustering):
         ndarray of shape (m, k)
             Rows sum to one.
         """
-        check_is_fitted(self, "memberships_")
-        if self._places is None:
+        return super().predict_proba(X)
+
+    def _new_table(self, X: Any) -> Any:
+        if self._fitted.placer is None:
             raise ValueError(
                 "This model was fitted by fit_tuples and has no points that new ones could be "
                 "compared with. Fit it to points, or include the new objects in the tuples."
             )
-        table = validate_data(self, read_input(X).data, reset=False, dtype=[np.float64, np.float32])
-        with threadpool_limits(limits=1):
-            return self._places.place(table)
+        return validate_data(self, read_input(X).data, reset=False, dtype=[np.float64, np.float32])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -393,3 +314,129 @@ class _Given:
     values: Any
     n_objects: Any
     weights: Any
+
+
+@dataclass(frozen=True, eq=False)
+class _TupleData(Data):
+    """Objects without points, of which some tuples are known."""
+
+    known: KnownTuples | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tuples:
+    """Tuples of objects with their affinities.
+
+    Parameters
+    ----------
+    known : KnownTuples
+        The tuples.
+    sample, measure : optional
+        How they were sampled and measured; None if they were given.
+    """
+
+    known: KnownTuples
+    sample: TupleSample | None = None
+    measure: TupleMeasure | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TuplePlacer:
+    """Places new points that complete tuples of fitted ones."""
+
+    rows: TupleRows
+
+    def place(self, table: Any) -> FloatArray:
+        """Memberships of new points."""
+        return self.rows.place(table)
+
+    def explained(self, table: Any) -> tuple[float, float]:
+        """Squared affinities of tuples with new points, explained and in all."""
+        profiles = np.asarray(self.rows.rows.factor, dtype=np.float64)
+        gram = profiles.T @ profiles
+        explained = total = 0.0
+        for rows in row_blocks((len(table), len(profiles))):
+            values = self.rows.values(table[rows])
+            total += float(np.vdot(values, values))
+            placed = self.rows.rows.place(values, values.sum(axis=1))
+            explained += explained_squares(
+                values @ profiles, np.asarray(placed, dtype=np.float64), gram
+            )
+        return explained, total
+
+
+def _relate(
+    data: Data,
+    random_state: np.random.RandomState,
+    progress: Progress,
+    *,
+    order: int,
+    tuple_affinity: Any,
+    width: float | None,
+    n_tuples: int | None,
+    n_clusters: int,
+) -> Tuples:
+    if isinstance(data, _TupleData) and data.known is not None:
+        return Tuples(data.known)
+    table = data.objects.table
+    measure = tuple_measure(tuple_affinity, order, n_features=table.shape[1], width=width)
+    progress.phase("tuples")
+    sample = sample_tuples(measure, table, n_clusters, random_state, n_tuples=n_tuples, width=width)
+    known = KnownTuples(sample.tuples, sample.values, np.ones(len(sample.tuples)))
+    return Tuples(known, sample, measure)
+
+
+def _count(stage: Stage[Tuples]) -> Count:
+    if stage.n_clusters:
+        return stage.count
+    known = stage.relations.known
+    n = stage.data.objects.n_objects
+    choice = choose_k_of_graph(flatten_tuples(known.tuples, known.weights * known.values, n))
+    return Count(choice.n_clusters, {"k_choice_": choice})
+
+
+def _solve(stage: Stage[Tuples], *, n_init: int, max_iter: int, tol: float) -> Fitted:
+    known, sample = stage.relations.known, stage.relations.sample
+    table, measure = stage.data.objects.table, stage.relations.measure
+    found = _lowest(stage, n_init, max_iter, tol)
+    stage.progress.phase("memberships")
+    rows = make_rows_sum_to_one(found.factor)
+    memberships = with_prior(rows, found.factor.sum(axis=1)).astype(table.dtype, copy=False)
+    factor = found.factor.astype(table.dtype, copy=False)
+    attributes = {
+        **stage.data.columns,
+        **stage.count.attributes,
+        **search_attributes(replace(found, factor=factor)),
+        "object_names_": stage.data.names,
+        "tuples_": known.tuples,
+        "tuple_values_": known.values,
+        "width_": None if sample is None else sample.width,
+        **membership_attributes(memberships),
+    }
+    placer = None
+    if sample is not None and measure is not None:
+        placer = TuplePlacer(TupleRows.of(sample, measure, table, factor, memberships))
+    return Fitted(attributes, Standardizer(None, None), placer, found.stopped, found.n_iter)
+
+
+def _lowest(stage: Stage[Tuples], n_init: int, max_iter: int, tol: float) -> Factorization:
+    """The lowest objective over all starts; the first one wins ties."""
+    known, n, k = stage.relations.known, stage.data.objects.n_objects, stage.n_clusters
+    data = (known.tuples, known.values, n)
+    warm = stage.warm_factor(n)
+    if warm is not None:
+        stage.progress.phase("warm start")
+        starts = [warm]
+    else:
+        stage.progress.phase(f"factorization from {n_init} starts")
+        seeds = stage.random_state
+        starts = [tuple_start(*data, k, weights=known.weights, random_state=seeds)]
+        starts += [random_start(n, k, seeds) for _ in range(n_init - 1)]
+    solve = partial(solve_tuples, *data, weights=known.weights, max_iter=max_iter, tol=tol)
+    return solve_side_by_side(solve, starts, stage.progress)
+
+
+def _checked_count(n_objects: Any) -> int:
+    if isinstance(n_objects, bool) or not isinstance(n_objects, Integral) or n_objects < 1:
+        raise ValueError(f"n_objects must be an integer of at least 1, got {n_objects!r}.")
+    return int(n_objects)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import ThreadpoolController, threadpool_limits
 
+from soffit._threads import thread_limit
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit._validation import (
     Function,
@@ -28,11 +26,13 @@ from soffit._validation import (
     check_parameters,
 )
 from soffit.factorize.problem import Stop
-from soffit.fitting.data import PartialLabels
-from soffit.fitting.monitor import Progress, warn_unless_converged
-from soffit.inputs import read_input
-from soffit.models.base import SimilarityDoor
+from soffit.fitting.data import Constraints, PartialLabels
+from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
+from soffit.fitting.recipe import Affinities, Data, Recipe, Stage
+from soffit.fitting.run import affinity_attributes, relate_pairs
+from soffit.models.base import SimilarityEstimator, blas_on_one_thread
 from soffit.models.relation_factorization import RelationFactorization
+from soffit.normalize import unnormalized
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -109,7 +109,7 @@ def _sums(A: Matrix, axis: int) -> FloatArray:
 _BLOCK_ENTRIES = 2**23
 
 
-class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
+class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
     r"""Classes of all objects from the labels of a few, by a random walk on their graph.
 
     With the transitions :math:`T = D^{-1} W` of the graph,
@@ -197,6 +197,9 @@ class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
     K. Yu, S. Yu, V. Tresp (2005). Soft clustering on graphs. NIPS. Sections 3.2 and 4.3.
     """
 
+    affinity_matrix_: Matrix
+    label_distributions_: FloatArray
+    classes_: NDArray[Any]
     # Transitions need all listed neighbours, as in the factorization of the same graph.
     _keep = "union"
     _weights = "local"
@@ -256,26 +259,7 @@ class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
         self
             The fitted classifier.
         """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
-        progress = Progress(type(self).__name__, int(self.verbose), max_time=self.max_time)
-        given = read_input(X)
-        builder = self._make_affinity(given.kind)
-        table = self._validated(given.data, builder, reset=True)
-        labels = PartialLabels.of(y, table.shape[0], type(self).__name__)
-        # One thread for BLAS: the same bytes on any machine.
-        with progress, threadpool_limits(limits=1):
-            progress.phase("affinities")
-            self._affinity = builder.fit(table)
-            self.affinity_matrix_ = self._affinity.matrix_
-            self.object_names_ = given.names
-            self._walk = self._make_walk(self.affinity_matrix_, progress)
-            progress.phase("walk")
-            self._classify(labels)
-            progress.finish(f"{self.steps} steps on {self.on}")
-        if self._cut_short is not None:
-            stopped, n_iter = self._cut_short
-            warn_unless_converged(self, stopped, n_iter, depth=2)
-        return self
+        return self._fit(X, y=y)
 
     def relabel(self, y: Any) -> Self:
         """Classify the fitted objects anew from other labels, on the same graph.
@@ -296,50 +280,28 @@ class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "label_distributions_")
         check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
         labels = PartialLabels.of(y, self.affinity_matrix_.shape[0], type(self).__name__)
-        with _blas().limit(limits=1):
-            self._classify(labels)
+        placer = self._fitted.placer
+        assert isinstance(placer, SimilarityPlacer)
+        assert isinstance(placer.extension, ClassArrival)
+        with blas_on_one_thread(), thread_limit(self.n_jobs):
+            arrival = ClassArrival.of(placer.extension.walk, labels, self.steps)
+        dtype = self.affinity_matrix_.dtype
+        attributes = {**self._fitted.attributes, **arrival.attributes(labels, dtype)}
+        placer = replace(placer, extension=arrival)
+        self._publish(replace(self._fitted, attributes=attributes, placer=placer))
         return self
 
-    def _make_walk(self, A: Matrix, progress: Progress) -> PointWalk | ClusterWalk:
-        self._cut_short: tuple[Stop, int] | None = None
-        if self.on == "points":
-            return PointWalk.on(A)
-        progress.phase("clusters")
-        model = RelationFactorization(
-            min(self.n_clusters, A.shape[0]),
-            affinity="precomputed",
-            max_time=progress.time_left,
-            random_state=check_random_state(self.random_state),
-            callback=self.callback,
-            n_jobs=self.n_jobs,
-        )
-        with warnings.catch_warnings():
-            # The classes gain nothing from the last digits of the likelihood.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(A)
-        if model.stopped_ not in ("converged", "max_iter"):
-            self._cut_short = (model.stopped_, model.n_iter_)
-        return ClusterWalk.on(model.bipartite_)
+    def _read(self, X: Any, constraints: Constraints, y: Any) -> Data:
+        data = super()._read(X, constraints, y)
+        labels = PartialLabels.of(y, data.objects.n_objects, type(self).__name__)
+        return replace(data, labels=labels)
 
-    def _classify(self, labels: PartialLabels) -> None:
-        n, n_classes = len(labels.codes), len(labels.classes)
-        labelled, codes = labels.labelled, labels.codes[labels.labelled]
-        degrees = self._walk.degrees[labelled]
-        totals = np.bincount(codes, degrees, minlength=n_classes).astype(np.float64)
-        Y = np.zeros((n, n_classes))
-        Y[labelled, codes] = inverse(totals)[codes]
-        walked = self._walk.walk(Y, self.steps)
-        distributions = _distributions(walked)
-        distributions[labelled] = np.eye(n_classes)[codes]
-        reached = distributions.any(axis=1)
-        prior = distributions[reached].mean(axis=0)
-        distributions[~reached] = prior
-        dtype = self.affinity_matrix_.dtype
-        self._walked = walked
-        self.classes_ = labels.classes
-        self.class_prior_ = prior.astype(dtype)
-        self.label_distributions_ = distributions.astype(dtype)
-        self.transduction_ = self.classes_[self.label_distributions_.argmax(axis=1)]
+    def _recipe(self) -> Recipe[Affinities]:
+        clusters = RelationFactorization(
+            self.n_clusters, affinity="precomputed", callback=self.callback, n_jobs=self.n_jobs
+        )
+        solve = partial(_solve, steps=self.steps, on=self.on, clusters=clusters)
+        return Recipe(None, relate_pairs, lambda stage: stage.count, solve)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes for new objects.
@@ -359,20 +321,7 @@ class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
             Rows sum to one.
         """
         check_is_fitted(self, "label_distributions_")
-        table = self._validated(read_input(X).data, self._affinity, reset=False)
-        m, n = table.shape[0], self.affinity_matrix_.shape[0]
-        step = max(m if sp.issparse(self.affinity_matrix_) else _BLOCK_ENTRIES // n, 1)
-        result = np.empty((m, len(self.classes_)), dtype=self.label_distributions_.dtype)
-        with _blas().limit(limits=1):
-            for first in range(0, m, step):
-                rows = slice(first, first + step)
-                result[rows] = self._arrive(self._affinity.cross(table[rows]))
-        return result
-
-    def _arrive(self, block: Matrix) -> FloatArray:
-        distributions = _distributions(np.asarray(block @ self._walked))
-        distributions[~distributions.any(axis=1)] = self.class_prior_
-        return distributions
+        return np.asarray(self._place(X), dtype=self.label_distributions_.dtype)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each new object.
@@ -391,10 +340,111 @@ class RandomWalkClassifier(SimilarityDoor, ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    """The loaded BLAS libraries: finding them takes longer than a walk through clusters."""
-    return ThreadpoolController()
+@dataclass(frozen=True, eq=False)
+class ClassArrival:
+    """Class weights of the fitted objects after the walk, and how new ones get theirs.
+
+    Parameters
+    ----------
+    walk : PointWalk or ClusterWalk
+        The walk, which other labels can take again.
+    walked : array of shape (n, c)
+        Weights of the classes where the walk has ended.
+    distributions : array of shape (n, c)
+        Probabilities of the classes; rows sum to one.
+    prior : array of shape (c,)
+        Mean distribution of the objects that the walk reaches.
+    """
+
+    walk: PointWalk | ClusterWalk
+    walked: FloatArray
+    distributions: FloatArray
+    prior: FloatArray
+
+    @classmethod
+    def of(cls, walk: PointWalk | ClusterWalk, labels: PartialLabels, steps: int) -> ClassArrival:
+        """Let the labels walk."""
+        n, n_classes = len(labels.codes), len(labels.classes)
+        labelled, codes = labels.labelled, labels.codes[labels.labelled]
+        totals = np.bincount(codes, walk.degrees[labelled], minlength=n_classes)
+        Y = np.zeros((n, n_classes))
+        Y[labelled, codes] = inverse(totals.astype(np.float64))[codes]
+        walked = walk.walk(Y, steps)
+        distributions = _distributions(walked)
+        distributions[labelled] = np.eye(n_classes)[codes]
+        reached = distributions.any(axis=1)
+        prior = distributions[reached].mean(axis=0)
+        distributions[~reached] = prior
+        return cls(walk, walked, distributions, prior)
+
+    def attributes(self, labels: PartialLabels, dtype: np.dtype[Any]) -> dict[str, Any]:
+        """Public attributes of the classifier."""
+        distributions = self.distributions.astype(dtype)
+        return {
+            "classes_": labels.classes,
+            "class_prior_": self.prior.astype(dtype),
+            "label_distributions_": distributions,
+            "transduction_": labels.classes[distributions.argmax(axis=1)],
+        }
+
+    def fitted(self) -> FloatArray:
+        """Distributions of the fitted objects."""
+        return self.distributions
+
+    def profiles(self) -> FloatArray:
+        """Weights of the classes at the fitted objects, one column per class."""
+        return self.walked
+
+    def place(self, block: Matrix, degrees: FloatArray) -> FloatArray:
+        """Distributions of new objects, which take one more step."""
+        distributions = _distributions(np.asarray(block @ self.walked))
+        distributions[~distributions.any(axis=1)] = self.prior
+        return distributions
+
+
+def _solve(
+    stage: Stage[Affinities],
+    *,
+    steps: int,
+    on: Literal["points", "clusters"],
+    clusters: RelationFactorization,
+) -> Fitted:
+    given, labels = stage.relations, stage.data.labels
+    assert labels is not None
+    walk: PointWalk | ClusterWalk = PointWalk.on(given.A)
+    stopped: Stop = "converged"
+    n_iter = 0
+    if on == "clusters":
+        stage.progress.phase("clusters")
+        model = _clustered(clusters, stage)
+        walk = ClusterWalk.on(model.bipartite_)
+        n_iter = model.n_iter_
+        # The classes gain nothing from the last digits of the likelihood.
+        stopped = "converged" if model.stopped_ == "max_iter" else model.stopped_
+    stage.progress.phase("walk")
+    arrival = ClassArrival.of(walk, labels, steps)
+    attributes = {
+        **stage.data.columns,
+        "object_names_": stage.data.names,
+        **affinity_attributes(given.affinity),
+        **arrival.attributes(labels, given.A.dtype),
+    }
+    normalization = rule_only(unnormalized(given.A))
+    placer = SimilarityPlacer(given.affinity, normalization, arrival, Unchanged())
+    return Fitted(attributes, given.preparation, placer, stopped, n_iter)
+
+
+def _clustered(clusters: RelationFactorization, stage: Stage[Affinities]) -> RelationFactorization:
+    """The factorization of the graph, in the time that is left."""
+    A = stage.relations.A
+    clusters.set_params(
+        n_clusters=min(clusters.n_clusters, A.shape[0]),
+        max_time=stage.progress.time_left,
+        random_state=stage.random_state,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return clusters.fit(A)
 
 
 def _distributions(walked: FloatArray) -> FloatArray:

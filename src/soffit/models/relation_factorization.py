@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,12 @@ from soffit._validation import OrNone, ShareBelowOne, WholeNumber
 from soffit.factorize import Factorization, Problem
 from soffit.factorize.divergence.em import bipartite_rows, log_likelihood, solve_em, warm_rows
 from soffit.factorize.divergence.em_starts import solve_em_from_starts, usual_number_of_draws
+from soffit.fitting.fitted import Part
+from soffit.fitting.monitor import Progress
+from soffit.fitting.recipe import Affinities, Count, Recipe, Solution, Stage
+from soffit.fitting.run import similarity_recipe
 from soffit.graph import without_diagonal
-from soffit.models.base import SimilarityClustering, Solution, Task
+from soffit.models.base import SimilarityClustering
 from soffit.normalize import unnormalized
 from soffit.selection.pruning import count_clusters, starting_number
 
@@ -204,70 +209,96 @@ class RelationFactorization(RelationModel):
         self.callback = callback
         self.n_jobs = n_jobs
 
-    def _solve(self, task: Task) -> Solution:
-        A = without_diagonal(task.A)
-        k = self.n_clusters_
-        check_allocation(
-            (A.shape[0], k),
-            A.dtype,
-            what="RelationFactorization",
-            remedy="Pass a smaller n_clusters, or similarities in single precision.",
-            copies=_COPIES,
-        )
-        problem = relation_problem(A, k, sparsity=self.sparsity, pruning=self.pruning or 0.0)
-        warm = self._warm_factor(problem.n_objects, k)
-        if warm is not None:
-            task.progress.phase("going on")
-            found = self._continued(problem, warm_rows(warm, self.scale_), task)
-        else:
-            found = self._from_starts(problem, task)
-            if problem.sparsity > 0 or problem.pruning > 0:
-                task.progress.phase("priors")
-                found = self._continued(problem, bipartite_rows(found), task)
-        self._describe(A, found)
-        return Solution(problem, unnormalized(A), found)
-
-    def _from_starts(self, problem: Problem, task: Task) -> Factorization:
-        n_draws = self.n_init
-        if n_draws is None:
-            n_draws = usual_number_of_draws(problem.matrix, problem.n_clusters)
-        task.progress.phase("eigenvectors")
-        found = solve_em_from_starts(
-            problem,
-            task.random_state,
-            n_draws=n_draws,
+    def _recipe(self) -> Recipe[Affinities]:
+        factorize = partial(
+            _factorize,
+            sparsity=self.sparsity,
+            pruning=self.pruning or 0.0,
+            n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
-            callback=task.progress.iteration,
-            phase=task.progress.phase,
         )
-        return task.progress.heed(found)
+        count = partial(_count, pruning=self.pruning)
+        return similarity_recipe(self.n_clusters, factorize, count=count)
 
-    def _continued(self, problem: Problem, rows: FloatArray, task: Task) -> Factorization:
-        """From given memberships; hardly any further if an earlier search was cut short."""
-        cut = task.progress.stopped
-        found = solve_em(
-            problem,
-            rows,
-            max_iter=self.max_iter if cut is None else int(cut != "interrupted"),
-            tol=self.tol,
-            callback=task.progress.iteration,
-        )
-        return found if cut is None else replace(found, stopped=cut)
 
-    def _count(self, task: Task) -> int:
-        if self.n_clusters is not None:
-            return int(self.n_clusters)
-        task.progress.phase("number of clusters")
-        A = without_diagonal(task.A)
-        if self.pruning is not None:
-            return starting_number(A)
-        count = count_clusters(A)
-        self.threshold_path_ = np.column_stack([count.thresholds, count.alive])
-        return count.n_clusters
+def _factorize(
+    stage: Stage[Affinities],
+    *,
+    sparsity: float,
+    pruning: float,
+    n_init: int | None,
+    max_iter: int,
+    tol: float,
+) -> Solution:
+    A, k = without_diagonal(stage.relations.A), stage.n_clusters
+    check_allocation(
+        (A.shape[0], k),
+        A.dtype,
+        what="RelationFactorization",
+        remedy="Pass a smaller n_clusters, or similarities in single precision.",
+        copies=_COPIES,
+    )
+    problem = relation_problem(A, k, sparsity=sparsity, pruning=pruning)
+    go_on = partial(_continued, problem, stage.progress, max_iter=max_iter, tol=tol)
+    warm = stage.warm_factor(problem.n_objects)
+    if warm is not None and stage.warm is not None:
+        stage.progress.phase("warm start")
+        found = go_on(warm_rows(warm, stage.warm.attributes["scale_"]))
+    else:
+        found = _from_starts(problem, stage, n_init, max_iter, tol)
+        if problem.sparsity > 0 or problem.pruning > 0:
+            stage.progress.phase("priors")
+            found = go_on(bipartite_rows(found))
+    attributes = {
+        "lambda_": found.scale,
+        "bipartite_": found.factor * found.scale.astype(found.factor.dtype),
+        "log_likelihood_": log_likelihood(relation_problem(A, found.factor.shape[1]), found),
+    }
+    return Solution(problem, unnormalized(A), found, attributes, Part(diagonal="dropped"))
 
-    def _describe(self, A: Matrix, found: Factorization) -> None:
-        self.lambda_ = found.scale
-        self.bipartite_ = found.factor * found.scale.astype(found.factor.dtype)
-        problem = relation_problem(A, found.factor.shape[1])
-        self.log_likelihood_ = log_likelihood(problem, found)
+
+def _from_starts(
+    problem: Problem, stage: Stage[Affinities], n_init: int | None, max_iter: int, tol: float
+) -> Factorization:
+    n_draws = n_init
+    if n_draws is None:
+        n_draws = usual_number_of_draws(problem.matrix, problem.n_clusters)
+    stage.progress.phase("eigenvectors")
+    found = solve_em_from_starts(
+        problem,
+        stage.random_state,
+        n_draws=n_draws,
+        max_iter=max_iter,
+        tol=tol,
+        callback=stage.progress.iteration,
+        phase=stage.progress.phase,
+    )
+    return stage.progress.heed(found)
+
+
+def _continued(
+    problem: Problem, progress: Progress, rows: FloatArray, *, max_iter: int, tol: float
+) -> Factorization:
+    """From given memberships; hardly any further if an earlier search was cut short."""
+    cut = progress.stopped
+    found = solve_em(
+        problem,
+        rows,
+        max_iter=max_iter if cut is None else int(cut != "interrupted"),
+        tol=tol,
+        callback=progress.iteration,
+    )
+    return found if cut is None else replace(found, stopped=cut)
+
+
+def _count(stage: Stage[Affinities], *, pruning: float | None) -> Count:
+    if stage.n_clusters:
+        return stage.count
+    stage.progress.phase("number of clusters")
+    A = without_diagonal(stage.relations.A)
+    if pruning is not None:
+        return Count(starting_number(A))
+    count = count_clusters(A)
+    path = np.column_stack([count.thresholds, count.alive])
+    return Count(count.n_clusters, {"threshold_path_": path})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from soffit._validation import WholeNumber, check_parameters
 from soffit.affinity import SideInformation
 from soffit.affinity.pixels import image_affinity
 from soffit.factorize import Correction, best_partition, n_fine_vectors
+from soffit.fitting.recipe import Affinities, Recipe
 from soffit.memberships import walk_length
-from soffit.models.soft_clustering import SoftClustering
+from soffit.models.soft_clustering import SoftClustering, Start, find_start
 from soffit.partition.multilevel import multilevel_eigenvectors
 
 # Smaller graphs are decomposed at once.
@@ -30,23 +31,22 @@ class PixelClustering(SoftClustering):
     the random walk that smooths memberships is cut off.
     """
 
-    def _partition(
-        self, A: Matrix, N: Matrix, degrees: FloatArray, side: SideInformation | None
-    ) -> IntArray:
-        if is_sparse(A) and A.shape[0] > _FEW and np.all(degrees > 0):
-            labels = self._multilevel_partition(A, side)
-        else:
-            labels = super()._partition(A, N, degrees, side)
-        self.n_steps_ = min(self.n_steps_, _MOST_STEPS)
-        return labels
+    def _recipe(self) -> Recipe[Affinities]:
+        return self._recipe_with(find_pixel_start)
 
-    def _multilevel_partition(self, A: Matrix, side: SideInformation | None) -> IntArray:
-        k = self.n_clusters_
-        n_vectors = max(n_fine_vectors(A.shape[0], k), k + 1)
-        values, V = multilevel_eigenvectors(A, n_vectors)
-        self.n_steps_ = walk_length(values[k])
+
+def find_pixel_start(
+    A: Matrix, N: Matrix, degrees: FloatArray, k: int, side: SideInformation | None
+) -> Start:
+    """A partition by multilevel eigenvectors, and a walk of few steps."""
+    if is_sparse(A) and A.shape[0] > _FEW and np.all(degrees > 0):
+        values, V = multilevel_eigenvectors(A, max(n_fine_vectors(A.shape[0], k), k + 1))
         correct = None if side is None else Correction(A, side)
-        return best_partition(A, V, k, random_state=0, correct=correct)
+        labels = best_partition(A, V, k, random_state=0, correct=correct)
+        start = Start(labels, walk_length(values[k]))
+    else:
+        start = find_start(A, N, degrees, k, side)
+    return replace(start, n_steps=min(start.n_steps, _MOST_STEPS))
 
 
 # Each marked pixel is tied to this many others of its stroke, twice as many after symmetry, and

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 from soffit._validation import Number, OneOf, WholeNumber
 from soffit.affinity import Settings
-from soffit.factorize import SOLVERS, Problem
 from soffit.factorize.simplex.penalty import n_rounds
-from soffit.fitting.restarts import solve_from_starts
-from soffit.models.base import SimilarityClustering, Solution, Task
-from soffit.normalize import normalize
+from soffit.fitting.recipe import Affinities, Recipe
+from soffit.fitting.restarts import factorize_from_starts
+from soffit.fitting.run import similarity_recipe
+from soffit.models.base import SimilarityClustering
 
 
 class SoF(SimilarityClustering):
@@ -149,28 +150,20 @@ class SoF(SimilarityClustering):
             n_jobs=self.n_jobs,
         )
 
-    def _solve(self, task: Task) -> Solution:
+    def _recipe(self) -> Recipe[Affinities]:
         if self.solver == "penalty" and self.scale == "fit":
             raise ValueError(
                 "solver='penalty' is the published method for scale=None. Use solver='rows' or "
                 "solver='gradient' with scale='fit'."
             )
-        problem = Problem(
-            task.A,
-            self.n_clusters_,
-            scale="none" if self.scale is None else "single",
-            diagonal=self.solver != "rows",
-        )
         penalty = self.solver == "penalty"
-        found = solve_from_starts(
-            problem,
-            SOLVERS[self.solver],
-            task.random_state,
+        factorize = partial(
+            factorize_from_starts,
+            solver=self.solver,
+            scale="none" if self.scale is None else "single",
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=100 * self.tol if penalty else self.tol,
-            progress=task.progress,
-            warm=self._warm_factor(problem.n_objects, problem.n_clusters),
             n_rounds=n_rounds() if penalty else None,
         )
-        return Solution(problem, normalize(task.A, None), found)
+        return similarity_recipe(self.n_clusters, factorize)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import NoneOrMany, Number, OneOf
-from soffit.affinity import Affinity, SideInformation
-from soffit.affinity.standardize import Standardizer
+from soffit.affinity import SideInformation
 from soffit.factorize import (
     Correction,
     Problem,
@@ -21,29 +22,27 @@ from soffit.factorize import (
     solve_locally,
     solve_rows,
 )
-from soffit.fitting.data import Known
-from soffit.fitting.resampling import fit_to_parts
-from soffit.graph import Locality, without_diagonal, without_strays
+from soffit.fitting.data import Constraints
+from soffit.fitting.fitted import Part
+from soffit.fitting.recipe import Affinities, Recipe, Smoothed, Solution, Stage
+from soffit.fitting.resampling import over_subsamples
+from soffit.fitting.run import Smooth, similarity_recipe
+from soffit.graph import Locality, same_entries
 from soffit.memberships import (
     SeededMixture,
-    carried_over,
-    combine,
+    Walk,
     fit_seeded_mixture,
     random_walk,
-    soften,
     walk_length,
     with_pairs,
 )
-from soffit.memberships.calibration import fit_told_mixture, linked, mixed, sharp
-from soffit.models.base import SimilarityClustering, Solution, Task
-from soffit.normalize import Normalized, normalize
+from soffit.memberships.calibration import calibrated, fit_told_mixture, sharp
+from soffit.models.base import SimilarityClustering
+from soffit.normalize import normalize
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-
-# Partitions are sometimes wrong where nothing in the graph says so; this power allows for it.
-_MODESTY = 0.9
 # On a dense matrix every step costs n^2 k, and few are needed: its spectral gap is wide.
 _MOST_DENSE_STEPS = 64
 # A mixture of more clusters would have too few objects for each, and cost more than the fit.
@@ -223,175 +222,240 @@ class SoftClustering(SimilarityClustering):
         self
             The fitted model.
         """
-        self._fit(X, Known(must_link, cannot_link, transitive=self.transitive))
-        if self.resamples and self.agreement_ < _UNSTABLE:
+        self._fit(X, Constraints(must_link, cannot_link, transitive=self.transitive))
+        agreement = self._fitted.attributes.get("agreement_")
+        if agreement is not None and agreement < _UNSTABLE:
             warnings.warn(
-                f"{type(self).__name__} is unstable: two fits to parts of the objects agree on "
-                f"{self.agreement_:.0%} of them. The memberships say so (see instability_ and "
-                "cluster_stability_). Try another n_clusters or n_neighbors, or tell pairs that "
-                "belong together or apart (must_link, cannot_link).",
+                f"{type(self).__name__} is unstable: two fits on subsamples agree on only "
+                f"{agreement:.0%} of the objects (see instability_ and cluster_stability_). Try "
+                "another n_clusters or n_neighbors, or pass must_link or cannot_link.",
                 UserWarning,
                 stacklevel=2,
             )
         return self
 
-    # --- features ------------------------------------------------------------------------------
+    def _recipe(self) -> Recipe[Affinities]:
+        return self._recipe_with(find_start)
 
-    def _prepare(self, table: Any, builder: Affinity) -> Any:
-        is_features = not self._takes_matrix(builder)
-        self._standardizer = Standardizer.of(table, self.standardize if is_features else False)
-        prepared = self._standardizer.apply(table)
-        euclidean = isinstance(self.metric, str) and self.metric in ("euclidean", "l2")
-        dense = not is_sparse(prepared)
-        # Densities are about Euclidean space; other inputs are served by the walk alone.
-        self._features = prepared if is_features and euclidean and dense else None
-        return prepared
-
-    def _prepare_new(self, table: Any) -> Any:
-        return self._standardizer.apply(table)
-
-    # --- factorization -------------------------------------------------------------------------
-
-    def _solve(self, task: Task) -> Solution:
-        # The part of the graph that says something about clusters; the walk needs it again.
-        A = self._graph = without_strays(without_diagonal(task.A), self.n_clusters_)
-        degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
-        normalized = normalize(A, "degree")
-        self._locality: Locality | None = None
-        warm = self._warm_factor(A.shape[0], self.n_clusters_)
-        if warm is None:
-            task.progress.phase("start")
-            labels = self._start(A, normalized, degrees, task.side)
-        self._side = task.side
-        problem = Problem(
-            normalized.matrix,
-            self.n_clusters_,
-            scale="held" if self.scale == "cluster" else "single",
-            degrees=degrees,
-            side=None if task.side is None else self._ties(task.side, normalized.matrix),
-        )
-        task.progress.phase("row blocks")
-        found = solve_locally(
-            solve_rows,
-            problem,
-            labels_start(labels, self.n_clusters_, dtype=A.dtype) if warm is None else warm,
-            self._locality,
+    def _recipe_with(self, find_start: FindStart) -> Recipe[Affinities]:
+        """The recipe with a way to find the partition at which the search begins."""
+        factorize = partial(
+            _factorize,
+            find_start=find_start,
+            scale=self.scale,
+            side_weight=self.side_weight,
             max_iter=self.max_iter,
             tol=self.tol,
-            callback=task.progress.iteration,
-            scale=None if warm is None else self.scale_,
         )
-        return Solution(problem, normalized, found)
+        euclidean = isinstance(self.metric, str) and self.metric in ("euclidean", "l2")
+        smooth = partial(_smooth, side_weight=self.side_weight, euclidean=euclidean)
+        single = similarity_recipe(self.n_clusters, factorize, smooth, standardize=self.standardize)
+        if not self.resamples:
+            return single
+        smooth = partial(_smooth_over_subsamples, recipe=single, smooth=smooth, n=self.resamples)
+        return similarity_recipe(self.n_clusters, factorize, smooth, standardize=self.standardize)
 
-    def _start(
-        self, A: Matrix, normalized: Normalized, degrees: FloatArray, side: SideInformation | None
-    ) -> IntArray:
-        """Labels of the graph, which must-links join further where there are any."""
-        if side is None:
-            return self._partition(A, normalized.matrix, degrees, None)
-        joined = side.joined(A, self.side_weight)
+
+# --- factorization --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A partition at which the search begins, and what its eigenvectors say.
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+        A cluster for every object.
+    n_steps : int
+        Steps of the random walk that smooths memberships.
+    locality : Locality, optional
+        An order of the objects in which tied ones lie near one another.
+    """
+
+    labels: IntArray
+    n_steps: int
+    locality: Locality | None = None
+
+
+FindStart = Callable[[Matrix, Matrix, FloatArray, int, SideInformation | None], Start]
+
+
+@dataclass(frozen=True, eq=False)
+class _GraphSolution(Solution):
+    """A solution with the graph on which memberships walk."""
+
+    graph: Any = None
+    locality: Locality | None = None
+
+
+def _factorize(
+    stage: Stage[Affinities],
+    *,
+    find_start: FindStart,
+    scale: Literal["cluster", "single"],
+    side_weight: float,
+    max_iter: int,
+    tol: float,
+) -> _GraphSolution:
+    given, k = stage.relations, stage.n_clusters
+    # The part of the graph that says something about clusters; the walk needs it again.
+    part = Part(diagonal="dropped", strays_of=k)
+    A = part.of(given.A)
+    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+    normalized = normalize(A, "degree")
+    N = normalized.matrix
+    warm = stage.warm_factor(A.shape[0])
+
+    def begin() -> Start:
+        """A partition of the graph, which must-links join further where there are any."""
+        if given.side is None:
+            return find_start(A, N, degrees, k, None)
+        joined = given.side.joined(A, side_weight)
         sums = np.asarray(joined.sum(axis=1), dtype=np.float64).ravel()
-        return self._partition(joined, normalize(joined, "degree").matrix, sums, side)
+        return find_start(joined, normalize(joined, "degree").matrix, sums, k, given.side)
 
-    def _ties(self, side: SideInformation, N: Matrix) -> sp.csr_array:
-        """S: with side_weight 1 a pair weighs as much as all affinities of an average object."""
-        values = np.asarray(N.data if is_sparse(N) else N)
-        energy = float(np.vdot(values, values)) / N.shape[0]
-        return side.relation(N.dtype) * N.dtype.type(self.side_weight * energy)
+    stage.progress.phase("start")
+    if warm is None or stage.warm is None:
+        start = begin()
+        rows, held, locality = labels_start(start.labels, k, dtype=A.dtype), None, start.locality
+        n_steps = start.n_steps
+    else:
+        rows, held, locality = warm, stage.warm.attributes["scale_"], None
+        n_steps = _warm_steps(stage, begin)
+    problem = Problem(
+        N,
+        k,
+        scale="held" if scale == "cluster" else "single",
+        degrees=degrees,
+        side=None if given.side is None else _ties(given.side, N, side_weight),
+    )
+    stage.progress.phase("row blocks")
+    found = solve_locally(
+        solve_rows,
+        problem,
+        rows,
+        locality,
+        max_iter=max_iter,
+        tol=tol,
+        callback=stage.progress.iteration,
+        scale=held,
+    )
+    return _GraphSolution(
+        problem, normalized, found, {"n_steps_": n_steps}, part, graph=A, locality=locality
+    )
 
-    def _partition(
-        self, A: Matrix, N: Matrix, degrees: FloatArray, side: SideInformation | None
-    ) -> IntArray:
-        """The start, found on the objects that have any tie; the others are dealt out evenly."""
-        k = self.n_clusters_
-        labels = np.arange(len(degrees)) % k
-        tied = np.flatnonzero(degrees > 0)
-        self.n_steps_ = 1
-        if len(tied) < max(k, 2):
-            return labels
-        if len(tied) < len(degrees):
-            A, N = A[tied][:, tied], N[tied][:, tied]
-            side = None if side is None else side.among(tied)
-        correct = None if side is None else Correction(A, side)
-        found = graph_partition(A, N, k, correct=correct)
-        labels[tied] = found.labels
-        if found.locality is not None:
-            untied = np.flatnonzero(degrees <= 0)
-            self._locality = Locality(np.concatenate([tied[found.locality.order], untied]))
-        steps = 1 if found.eigenvalue is None else walk_length(found.eigenvalue)
-        self.n_steps_ = steps if is_sparse(A) else min(steps, _MOST_DENSE_STEPS)
-        return labels
 
-    # --- memberships ---------------------------------------------------------------------------
+def _warm_steps(stage: Stage[Affinities], find: Callable[[], Start]) -> int:
+    """The length of the walk: that of the earlier fit if it saw the same affinities."""
+    assert stage.warm is not None
+    earlier = stage.warm.attributes
+    if same_entries(stage.relations.A, earlier["affinity_matrix_"]):
+        return int(earlier["n_steps_"])
+    return find().n_steps
 
-    def _report(self, rows: FloatArray, task: Task) -> FloatArray:
-        single = self._single_report(rows, task.random_state)
-        return self._over_resamples(single, task) if self.resamples else single
 
-    def _single_report(self, rows: FloatArray, random_state: np.random.RandomState) -> FloatArray:
-        graph = self._graph
-        self._walk = random_walk(graph, rows, self.n_steps_, locality=self._locality)
-        self._mixture: SeededMixture | None = None
-        if self._features is not None and 1 < self.n_clusters_ <= _MOST_MIXED:
-            seed = int(random_state.randint(_SEEDS))
-            self._mixture = self._fit_mixture(self._features, rows, seed)
-        del self._graph, self._locality
-        result = self._calibrated(self._walk.memberships, graph, self._features)
-        self._features = None
-        if self._side is None:
-            return result
-        return with_pairs(result, rows, self._side, weight=self.side_weight)
+def find_start(
+    A: Matrix, N: Matrix, degrees: FloatArray, k: int, side: SideInformation | None
+) -> Start:
+    """The best of several spectral partitions of the objects that have any tie.
 
-    def _fit_mixture(self, X: FloatArray, rows: FloatArray, seed: int) -> SeededMixture:
-        if self._side is None:
-            return fit_seeded_mixture(X, rows.argmax(axis=1), rows.shape[1], random_state=seed)
-        graph, steps, locality = self._graph, self.n_steps_, self._locality
+    The others are dealt out evenly.
+    """
+    labels = np.arange(len(degrees)) % k
+    tied = np.flatnonzero(degrees > 0)
+    if len(tied) < max(k, 2):
+        return Start(labels, n_steps=1)
+    if len(tied) < len(degrees):
+        A, N = A[tied][:, tied], N[tied][:, tied]
+        side = None if side is None else side.among(tied)
+    correct = None if side is None else Correction(A, side)
+    found = graph_partition(A, N, k, correct=correct)
+    labels[tied] = found.labels
+    locality = None
+    if found.locality is not None:
+        untied = np.flatnonzero(degrees <= 0)
+        locality = Locality(np.concatenate([tied[found.locality.order], untied]))
+    steps = 1 if found.eigenvalue is None else walk_length(found.eigenvalue)
+    return Start(labels, steps if is_sparse(A) else min(steps, _MOST_DENSE_STEPS), locality)
 
-        def walk(start: FloatArray) -> FloatArray:
-            return sharp(random_walk(graph, start, steps, locality=locality).memberships, graph)
 
-        return fit_told_mixture(
-            X, rows, self._side, walk, weight=self.side_weight, random_state=seed
-        )
+def _ties(side: SideInformation, N: Matrix, side_weight: float) -> sp.csr_array:
+    """S: with side_weight 1 a pair weighs as much as all affinities of an average object."""
+    values = np.asarray(N.data if is_sparse(N) else N)
+    energy = float(np.vdot(values, values)) / N.shape[0]
+    return side.relation(N.dtype) * N.dtype.type(side_weight * energy)
 
-    def _over_resamples(self, single: FloatArray, task: Task) -> FloatArray:
-        """The same model on parts of the objects; its changes of mind soften the memberships."""
-        settings: dict[str, Any] = {"resamples": 0, "n_clusters": self.n_clusters_, "verbose": 0}
-        if task.is_matrix and self.metric != "precomputed":
-            settings["affinity"] = "precomputed"
-        parts = fit_to_parts(
-            clone(self).set_params(**settings),
-            task.table,
-            task.side,
-            task.random_state,
-            n_parts=self.resamples,
-            is_matrix=task.is_matrix,
-            progress=lambda number: task.progress.phase(f"resample {number + 1}"),
-        )
-        if len(parts) < self.resamples:
-            self._set_stopped(task.progress.stopped or "interrupted")
-        ensemble = combine(single, parts)
-        self.overlap_ = ensemble.overlap
-        self.instability_ = ensemble.instability
-        self.agreement_ = ensemble.agreement
-        self.cluster_stability_ = ensemble.cluster_stability
-        self.expected_accuracy_ = float(ensemble.memberships.max(axis=1).mean())
-        self._correction = ensemble.memberships - single
-        return ensemble.memberships
 
-    def _report_new(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
-        single = self._calibrated(self._walk.arrive(block, rows), block, table)
-        return carried_over(single, block, self._correction) if self.resamples else single
+# --- memberships ----------------------------------------------------------------------------------
 
-    def _calibrated(
-        self, walked: FloatArray, block: Matrix, features: FloatArray | None
-    ) -> FloatArray:
-        """Memberships from a walk and, for features, the mixture.
 
-        A power undoes the evening out of the walk; a smaller one where the walk is alone. Objects
-        that had nowhere to walk keep the prior, unless the mixture knows more.
-        """
-        sharpened = sharp(walked, block)
-        if self._mixture is not None and features is not None:
-            return mixed(sharpened, self._mixture, features)
-        return np.where(linked(block), soften(sharpened, _MODESTY), walked)
+@dataclass(frozen=True, eq=False)
+class WalkAndMixture:
+    """Memberships from a random walk and, for features, a mixture of Gaussians.
+
+    Parameters
+    ----------
+    walk : Walk
+        The walk as new objects see it; it holds no memberships of fitted ones.
+    mixture : SeededMixture, optional
+        Densities of the clusters.
+    """
+
+    walk: Walk
+    mixture: SeededMixture | None
+
+    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+        """Memberships of new objects."""
+        return calibrated(self.walk.arrive(block, rows), block, self.mixture, table)
+
+
+def _smooth(
+    stage: Stage[Affinities],
+    solution: Solution,
+    rows: FloatArray,
+    *,
+    side_weight: float,
+    euclidean: bool,
+) -> Smoothed:
+    assert isinstance(solution, _GraphSolution)
+    given, graph, n_steps = stage.relations, solution.graph, solution.attributes["n_steps_"]
+    walk = random_walk(graph, rows, n_steps, locality=solution.locality)
+    # Densities are about Euclidean space; other inputs are served by the walk alone.
+    dense = not stage.data.objects.is_matrix and euclidean and not is_sparse(given.table)
+    mixture = None
+    if dense and 1 < rows.shape[1] <= _MOST_MIXED:
+        seed = int(stage.random_state.randint(_SEEDS))
+        mixture = _fit_mixture(given, rows, seed, solution, side_weight)
+    result = calibrated(walk.memberships, graph, mixture, given.table if dense else None)
+    if given.side is not None:
+        result = with_pairs(result, rows, given.side, weight=side_weight)
+    # New objects do not need the memberships of fitted ones, only what these have seen.
+    seen = replace(walk, memberships=walk.memberships[:0].copy())
+    return Smoothed(result, WalkAndMixture(seen, mixture))
+
+
+def _fit_mixture(
+    given: Affinities, rows: FloatArray, seed: int, solution: _GraphSolution, side_weight: float
+) -> SeededMixture:
+    X = given.table
+    if given.side is None:
+        return fit_seeded_mixture(X, rows.argmax(axis=1), rows.shape[1], random_state=seed)
+    graph, steps, locality = solution.graph, solution.attributes["n_steps_"], solution.locality
+
+    def walk(start: FloatArray) -> FloatArray:
+        return sharp(random_walk(graph, start, steps, locality=locality).memberships, graph)
+
+    return fit_told_mixture(X, rows, given.side, walk, weight=side_weight, random_state=seed)
+
+
+def _smooth_over_subsamples(
+    stage: Stage[Affinities],
+    solution: Solution,
+    rows: FloatArray,
+    *,
+    recipe: Recipe[Affinities],
+    smooth: Smooth,
+    n: int,
+) -> Smoothed:
+    return over_subsamples(recipe, stage, smooth(stage, solution, rows), n)

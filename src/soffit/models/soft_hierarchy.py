@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -18,9 +19,11 @@ from soffit.factorize import Factorization
 from soffit.factorize.divergence.em import bipartite_rows, solve_em
 from soffit.factorize.divergence.em_starts import solve_em_from_starts
 from soffit.factorize.divergence.placement import ColumnRows
+from soffit.fitting.fitted import Part
+from soffit.fitting.recipe import Affinities, Count, Recipe, Smoothed, Solution, Stage
+from soffit.fitting.run import leave_rows, similarity_recipe
 from soffit.graph import without_diagonal
 from soffit.memberships.tree import ClusterTree, Level
-from soffit.models.base import Solution, Task
 from soffit.models.relation_factorization import RelationModel, relation_problem
 from soffit.normalize import unnormalized
 from soffit.selection.pruning import count_clusters
@@ -221,93 +224,19 @@ class SoftHierarchy(RelationModel):
         self.callback = callback
         self.n_jobs = n_jobs
 
-    # --- fit -----------------------------------------------------------------------------------
-
-    def _solve(self, task: Task) -> Solution:
-        A = without_diagonal(task.A)
-        numbers = self._numbers
-        degrees = np.asarray(A.sum(axis=1, dtype=np.float64)).reshape(-1, 1)
-        _say_level(task, 1, numbers)
-        flat = self._bottom(A, numbers[0], task)
-        converged = flat.converged
-        levels = [_level(_memberships(A, flat), degrees)]
-        for number, m in enumerate(numbers[1:], start=2):
-            _say_level(task, number, numbers)
-            below = levels[-1]
-            found = self._factorize(below.similarities, m, task, n_draws=self.n_init)
-            parents = bipartite_rows(found)
-            memberships = np.asarray(below.memberships @ parents, dtype=A.dtype)
-            converged = converged and found.converged
-            if self.refine:
-                flat = self._refined(A, memberships, task)
-                memberships = _memberships(A, flat)
-                parents = _passage(below.memberships, memberships, degrees)
-                converged = converged and flat.converged
-            levels[-1] = replace(below, parents=parents)
-            levels.append(_level(memberships, degrees))
-        self._degrees = degrees
-        self.levels_ = levels
-        self.tree_ = ClusterTree.of(levels)
-        self.lambda_ = levels[-1].weights
-        # From the level that was fitted to the graph itself to the top.
-        self._upward = None if self.refine else _chain(levels)
-        stopped = "converged" if converged else task.progress.stopped or "max_iter"
-        flat = replace(flat, stopped=stopped)
-        return Solution(relation_problem(A, flat.factor.shape[1]), unnormalized(A), flat)
-
-    def _count(self, task: Task) -> int:
-        if self.levels is None:
-            self._numbers = choose_levels(without_diagonal(task.A), self.n_clusters)
-        else:
-            self._numbers = check_levels(self.levels, self.n_clusters, task.A.shape[0])
-        return self._numbers[-1]
-
-    def _bottom(self, A: Matrix, m: int, task: Task) -> Factorization:
-        """The first level, from the last fit's if this one is to begin there."""
-        last = getattr(self, "levels_", None)
-        if self.warm_start and last and last[0].memberships.shape == (A.shape[0], m):
-            return self._refined(A, last[0].memberships, task)
-        return self._factorize(A, m, task, n_draws=0)
-
-    def _factorize(self, graph: Matrix, m: int, task: Task, *, n_draws: int) -> Factorization:
-        found = solve_em_from_starts(
-            relation_problem(graph, m),
-            task.random_state,
-            n_draws=n_draws,
-            max_iter=self._most_iterations(task),
-            tol=self.tol,
-            callback=task.progress.iteration,
+    def _recipe(self) -> Recipe[Affinities]:
+        return similarity_recipe(
+            self.n_clusters,
+            partial(
+                _factorize,
+                refine=self.refine,
+                n_init=self.n_init,
+                max_iter=self.max_iter,
+                tol=self.tol,
+            ),
+            partial(_smooth, refine=self.refine),
+            count=partial(_count, n_clusters=self.n_clusters, levels=self.levels),
         )
-        return task.progress.heed(found)
-
-    def _refined(self, A: Matrix, memberships: FloatArray, task: Task) -> Factorization:
-        found = solve_em(
-            relation_problem(A, memberships.shape[1]),
-            memberships,
-            max_iter=self._most_iterations(task),
-            tol=self.tol,
-            callback=task.progress.iteration,
-        )
-        return task.progress.heed(found)
-
-    def _most_iterations(self, task: Task) -> int:
-        """Once the fit is to end, the levels to come are only set up: after Ctrl-C, at once."""
-        stopped = task.progress.stopped
-        return self.max_iter if stopped is None else int(stopped != "interrupted")
-
-    def _report(self, rows: FloatArray, task: Task) -> FloatArray:
-        # What the template has set describes the level that was fitted last to the graph itself.
-        top = self.levels_[-1]
-        self.n_clusters_ = top.n_clusters
-        self.scale_ = top.weights
-        self.factor_ = _columns(self.induced_affinity(-1).left)
-        return self._up(rows)
-
-    def _report_new(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
-        return self._up(rows)
-
-    def _up(self, rows: FloatArray) -> FloatArray:
-        return rows if self._upward is None else np.asarray(rows @ self._upward)
 
     # --- results -------------------------------------------------------------------------------
 
@@ -344,7 +273,7 @@ class SoftHierarchy(RelationModel):
             Supports ``@``, `rows`, `sum`, `diagonal` and `toarray` without n x n entries.
         """
         chosen = self._level(level)
-        B = np.asarray(chosen.memberships * self._degrees, dtype=chosen.memberships.dtype)
+        B = _bipartite(chosen, _degrees(without_diagonal(self.affinity_matrix_)))
         weights = chosen.weights
         inverse = np.divide(1.0, weights, out=np.zeros_like(weights), where=weights > 0)
         return FactoredAffinity(B, np.diag(inverse).astype(B.dtype))
@@ -360,8 +289,133 @@ class SoftHierarchy(RelationModel):
         return self.levels_[level - 1 if level > 0 else level]
 
 
-def _say_level(task: Task, number: int, numbers: list[int]) -> None:
-    task.progress.phase(f"level {number} of {len(numbers)}: {numbers[number - 1]} clusters")
+@dataclass(frozen=True, eq=False)
+class Upward:
+    """Memberships at the bottom level carried up to the top (eq. 6)."""
+
+    chain: FloatArray
+
+    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+        """Memberships of new objects at the top."""
+        return np.asarray(rows @ self.chain)
+
+
+def _count(
+    stage: Stage[Affinities], *, n_clusters: int | None, levels: Sequence[int] | None
+) -> Count:
+    A = without_diagonal(stage.relations.A)
+    if levels is None:
+        numbers = choose_levels(A, n_clusters)
+    else:
+        numbers = check_levels(levels, n_clusters, A.shape[0])
+    return Count(numbers[-1], levels=tuple(numbers))
+
+
+def _factorize(
+    stage: Stage[Affinities], *, refine: bool, n_init: int, max_iter: int, tol: float
+) -> Solution:
+    A, numbers = without_diagonal(stage.relations.A), stage.count.levels
+    search = _Search(stage, max_iter, tol)
+    degrees = _degrees(A)
+    search.say_level(1)
+    flat = search.bottom(A, numbers[0])
+    converged = flat.converged
+    levels = [_level(_memberships(A, flat), degrees)]
+    for number, m in enumerate(numbers[1:], start=2):
+        search.say_level(number)
+        below = levels[-1]
+        found = search.factorize(below.similarities, m, n_draws=n_init)
+        parents = bipartite_rows(found)
+        memberships = np.asarray(below.memberships @ parents, dtype=A.dtype)
+        converged = converged and found.converged
+        if refine:
+            flat = search.refine(A, memberships)
+            memberships = _memberships(A, flat)
+            parents = _passage(below.memberships, memberships, degrees)
+            converged = converged and flat.converged
+        levels[-1] = replace(below, parents=parents)
+        levels.append(_level(memberships, degrees))
+    stopped = "converged" if converged else stage.progress.stopped or "max_iter"
+    flat = replace(flat, stopped=stopped)
+    top = levels[-1]
+    # The search ends at the level that was fitted to the graph itself; the model is the top level.
+    attributes = {
+        "levels_": levels,
+        "tree_": ClusterTree.of(levels),
+        "lambda_": top.weights,
+        "scale_": top.weights,
+        "n_clusters_": top.n_clusters,
+        "factor_": _columns(_bipartite(top, degrees)),
+    }
+    problem = relation_problem(A, flat.factor.shape[1])
+    return Solution(problem, unnormalized(A), flat, attributes, Part(diagonal="dropped"))
+
+
+def _smooth(
+    stage: Stage[Affinities], solution: Solution, rows: FloatArray, *, refine: bool
+) -> Smoothed:
+    # From the level that was fitted to the graph itself to the top.
+    chain = None if refine else _chain(solution.attributes["levels_"])
+    if chain is None:
+        return leave_rows(stage, solution, rows)
+    return Smoothed(np.asarray(rows @ chain), Upward(chain))
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Factorizations of a fit, level by level."""
+
+    stage: Stage[Affinities]
+    max_iter: int
+    tol: float
+
+    def say_level(self, number: int) -> None:
+        numbers = self.stage.count.levels
+        self.stage.progress.phase(
+            f"level {number} of {len(numbers)}: {numbers[number - 1]} clusters"
+        )
+
+    def bottom(self, A: Matrix, m: int) -> Factorization:
+        """The first level, from the last fit's if this one is to begin there."""
+        last = self.stage.warm.attributes["levels_"] if self.stage.warm is not None else None
+        if last and last[0].memberships.shape == (A.shape[0], m):
+            return self.refine(A, last[0].memberships)
+        return self.factorize(A, m, n_draws=0)
+
+    def factorize(self, graph: Matrix, m: int, *, n_draws: int) -> Factorization:
+        found = solve_em_from_starts(
+            relation_problem(graph, m),
+            self.stage.random_state,
+            n_draws=n_draws,
+            max_iter=self._most_iterations(),
+            tol=self.tol,
+            callback=self.stage.progress.iteration,
+        )
+        return self.stage.progress.heed(found)
+
+    def refine(self, A: Matrix, memberships: FloatArray) -> Factorization:
+        found = solve_em(
+            relation_problem(A, memberships.shape[1]),
+            memberships,
+            max_iter=self._most_iterations(),
+            tol=self.tol,
+            callback=self.stage.progress.iteration,
+        )
+        return self.stage.progress.heed(found)
+
+    def _most_iterations(self) -> int:
+        """Once the fit is to end, the levels to come are only set up: after Ctrl-C, at once."""
+        stopped = self.stage.progress.stopped
+        return self.max_iter if stopped is None else int(stopped != "interrupted")
+
+
+def _degrees(A: Matrix) -> FloatArray:
+    return np.asarray(A.sum(axis=1, dtype=np.float64)).reshape(-1, 1)
+
+
+def _bipartite(level: Level, degrees: FloatArray) -> FloatArray:
+    """B, the weights between objects and the clusters of a level."""
+    return np.asarray(level.memberships * degrees, dtype=level.memberships.dtype)
 
 
 def _memberships(A: Matrix, found: Factorization) -> FloatArray:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit._validation import OneOf, WholeNumber
 from soffit.factorize import Problem, labels_start, leading_eigenvectors, solve_rows
+from soffit.fitting.fitted import Part
+from soffit.fitting.recipe import Affinities, Recipe, Smoothed, Solution, Stage
+from soffit.fitting.run import leave_rows, similarity_recipe
 from soffit.graph import without_diagonal
-from soffit.models.base import SimilarityClustering, Solution, Task
+from soffit.models.base import SimilarityClustering
 from soffit.normalize import normalize
 from soffit.partition.candidates import cluster_qr, unit_rows
 from soffit.partition.cut import bound_from, leading_values, normalized_cut
@@ -172,75 +179,147 @@ class SpectralClustering(SimilarityClustering):
         self.callback = callback
         self.n_jobs = n_jobs
 
-    def _solve(self, task: Task) -> Solution:
-        A = without_diagonal(task.A)
-        degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
-        normalized = normalize(A, "degree")
-        task.progress.phase("eigenvectors")
-        seed = int(task.random_state.randint(_SEEDS))
-        self._tied = degrees > 0
-        self._rounded = self._partition(A, normalized.matrix, degrees, seed)
-        self.cut_ = normalized_cut(A, self._rounded)
-        # Ritz values are exact up to rounding only; the bound holds for the exact ones.
-        self.relaxed_bound_ = min(self._bound, self.cut_)
-        task.progress.phase("row blocks")
-        problem = Problem(normalized.matrix, self.n_clusters_, scale="held", degrees=degrees)
-        found = solve_rows(
-            problem,
-            labels_start(self._rounded, self.n_clusters_),
+    def _recipe(self) -> Recipe[Affinities]:
+        factorize = partial(
+            _factorize,
+            embed=partial(_embed, variant=self.variant),
+            round_rows=partial(
+                _round, variant=self.variant, rounding=self.rounding, n_init=self.n_init
+            ),
             max_iter=self.max_iter,
             tol=self.tol,
-            callback=task.progress.iteration,
         )
-        return Solution(problem, normalized, found)
+        return similarity_recipe(self.n_clusters, factorize, _smooth)
 
-    def _partition(self, A: Matrix, N: Matrix, degrees: FloatArray, seed: int) -> IntArray:
-        """Labels of all objects; those without any tie are dealt out evenly."""
-        n, k = len(degrees), self.n_clusters_
-        tied = np.flatnonzero(degrees > 0)
-        alone = np.flatnonzero(degrees <= 0)
-        labels = np.empty(n, dtype=np.int64)
-        # Distinct clusters for the tied ones first, should there be hardly any.
-        labels[np.concatenate([tied, alone])] = np.arange(n) % k
-        self.embedding_ = np.zeros((n, k), dtype=N.dtype)
-        values: FloatArray = np.empty(0)
-        if len(tied):
-            A, N = (A, N) if len(tied) == n else (A[tied][:, tied], N[tied][:, tied])
-            component = component_numbers(A)
-            # Both storages take the same way: components of a dense matrix are seen as such, too.
-            split = component.max() > 0
-            values, V = leading_eigenvectors(sp.csr_array(N) if split else N, k)
-            Y = self._embed(V, degrees[tied])
-            self.embedding_[tied, : Y.shape[1]] = Y
-            if component.max() + 1 >= k:
-                labels[tied] = deal_out(component, degrees[tied], k)
-            elif len(tied) > k:
-                labels[tied] = self._round(V, Y, degrees[tied], seed)
-        self.eigenvalues_ = leading_values(values, len(alone), k)
-        self._bound = bound_from(values, len(alone), k)
-        return labels
 
-    def _embed(self, V: FloatArray, degrees: FloatArray) -> FloatArray:
-        if self.variant == "njw":
-            return unit_rows(V)
-        # The mean degree keeps numbers near those of V; k-means and QR do not see it.
-        return np.asarray(V / np.sqrt(degrees / degrees.mean())[:, None], dtype=V.dtype)
+@dataclass(frozen=True, eq=False)
+class _Rounded:
+    """A partition by eigenvectors, and what they say about all partitions."""
 
-    def _round(self, V: FloatArray, Y: FloatArray, degrees: FloatArray, seed: int) -> IntArray:
-        if self.rounding == "cluster_qr":
-            labels = cluster_qr(V if self.variant == "njw" else Y)
-        else:
-            weights = None if self.variant == "njw" else degrees
-            labels = round_by_kmeans(Y, weights=weights, random_state=seed, n_init=self.n_init)
-        return fill_empty_clusters(labels, Y)
+    labels: IntArray
+    embedding: FloatArray
+    eigenvalues: FloatArray
+    bound: float
 
-    def _report(self, rows: FloatArray, task: Task) -> FloatArray:
-        changed = self._tied & (rows.argmax(axis=1) != self._rounded)
-        if not changed.any():
-            return rows
+
+@dataclass(frozen=True, eq=False)
+class _RoundedSolution(Solution):
+    """A solution whose labels are to be kept, where objects have any tie."""
+
+    labels: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    tied: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
+
+
+def _factorize(
+    stage: Stage[Affinities],
+    *,
+    embed: Callable[..., FloatArray],
+    round_rows: Callable[..., IntArray],
+    max_iter: int,
+    tol: float,
+) -> _RoundedSolution:
+    A, k = without_diagonal(stage.relations.A), stage.n_clusters
+    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+    normalized = normalize(A, "degree")
+    stage.progress.phase("eigenvectors")
+    seed = int(stage.random_state.randint(_SEEDS))
+    round_rows = partial(round_rows, seed=seed)
+    rounded = _partition(A, normalized.matrix, degrees, k, embed=embed, round_rows=round_rows)
+    cut = normalized_cut(A, rounded.labels)
+    stage.progress.phase("row blocks")
+    problem = Problem(normalized.matrix, k, scale="held", degrees=degrees)
+    found = solve_rows(
+        problem,
+        labels_start(rounded.labels, k),
+        max_iter=max_iter,
+        tol=tol,
+        callback=stage.progress.iteration,
+    )
+    attributes = {
+        "embedding_": rounded.embedding,
+        "eigenvalues_": rounded.eigenvalues,
+        "cut_": cut,
+        # Ritz values are exact up to rounding only; the bound holds for the exact ones.
+        "relaxed_bound_": min(rounded.bound, cut),
+    }
+    part = Part(diagonal="dropped")
+    return _RoundedSolution(
+        problem, normalized, found, attributes, part, rounded.labels, degrees > 0
+    )
+
+
+def _partition(
+    A: Matrix,
+    N: Matrix,
+    degrees: FloatArray,
+    k: int,
+    *,
+    embed: Callable[..., FloatArray],
+    round_rows: Callable[..., IntArray],
+) -> _Rounded:
+    """Labels of all objects; those without any tie are dealt out evenly."""
+    n = len(degrees)
+    tied = np.flatnonzero(degrees > 0)
+    alone = np.flatnonzero(degrees <= 0)
+    labels = np.empty(n, dtype=np.int64)
+    # Distinct clusters for the tied ones first, should there be hardly any.
+    labels[np.concatenate([tied, alone])] = np.arange(n) % k
+    embedding = np.zeros((n, k), dtype=N.dtype)
+    values: FloatArray = np.empty(0)
+    if len(tied):
+        A, N = (A, N) if len(tied) == n else (A[tied][:, tied], N[tied][:, tied])
+        component = component_numbers(A)
+        # Both storages take the same way: components of a dense matrix are seen as such, too.
+        split = component.max() > 0
+        values, V = leading_eigenvectors(sp.csr_array(N) if split else N, k)
+        Y = embed(V, degrees[tied])
+        embedding[tied, : Y.shape[1]] = Y
+        if component.max() + 1 >= k:
+            labels[tied] = deal_out(component, degrees[tied], k)
+        elif len(tied) > k:
+            labels[tied] = round_rows(V, Y, degrees[tied])
+    return _Rounded(
+        labels,
+        embedding,
+        leading_values(values, len(alone), k),
+        bound_from(values, len(alone), k),
+    )
+
+
+def _embed(V: FloatArray, degrees: FloatArray, *, variant: str) -> FloatArray:
+    if variant == "njw":
+        return unit_rows(V)
+    # The mean degree keeps numbers near those of V; k-means and QR do not see it.
+    return np.asarray(V / np.sqrt(degrees / degrees.mean())[:, None], dtype=V.dtype)
+
+
+def _round(
+    V: FloatArray,
+    Y: FloatArray,
+    degrees: FloatArray,
+    *,
+    variant: str,
+    rounding: str,
+    n_init: int,
+    seed: int,
+) -> IntArray:
+    if rounding == "cluster_qr":
+        labels = cluster_qr(V if variant == "njw" else Y)
+    else:
+        weights = None if variant == "njw" else degrees
+        labels = round_by_kmeans(Y, weights=weights, random_state=seed, n_init=n_init)
+    return fill_empty_clusters(labels, Y)
+
+
+def _smooth(stage: Stage[Affinities], solution: Solution, rows: FloatArray) -> Smoothed:
+    """Memberships that say how sure a label is, and never change it."""
+    assert isinstance(solution, _RoundedSolution)
+    labels = solution.labels
+    changed = solution.tied & (rows.argmax(axis=1) != labels)
+    if changed.any():
         rows = rows.copy()
-        rows[changed] = with_label_ahead(rows[changed], self._rounded[changed])
-        return rows
+        rows[changed] = with_label_ahead(rows[changed], labels[changed])
+    return leave_rows(stage, solution, rows)
 
 
 def with_label_ahead(rows: FloatArray, labels: IntArray) -> FloatArray:

@@ -316,8 +316,7 @@ def _of_fitted(model: Any) -> tuple[FloatArray, Matrix]:
 
 
 def _known_pairs(model: Any) -> SideInformation | None:
-    known = getattr(model, "side_information_", None)
-    return known if known is not None else getattr(model, "_side", None)
+    return getattr(model, "side_information_", None)
 
 
 def _checked_number(n_pairs: Any, n_open: int) -> int:

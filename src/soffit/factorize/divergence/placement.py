@@ -49,6 +49,10 @@ class ColumnRows:
         """Memberships of the fitted objects."""
         return self.memberships
 
+    def profiles(self) -> FloatArray:
+        """How similar the fitted objects are to each cluster, one column per cluster."""
+        return self.factor
+
     def place(self, block: Matrix, degrees: FloatArray) -> FloatArray:
         """Memberships of new objects.
 

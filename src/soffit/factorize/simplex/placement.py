@@ -47,6 +47,10 @@ class FittedRows:
         """Memberships of the fitted objects."""
         return self.memberships
 
+    def profiles(self) -> FloatArray:
+        """How similar the fitted objects are to each cluster, one column per cluster."""
+        return self.rows * self.scale.astype(self.rows.dtype)
+
     def place(self, block: Matrix, degrees: FloatArray) -> FloatArray:
         """Memberships of new objects.
 

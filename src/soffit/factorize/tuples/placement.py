@@ -83,11 +83,11 @@ class TupleRows:
         result = np.empty((len(X), self.rows.factor.shape[1]), dtype=self.rows.memberships.dtype)
         step = max(_BLOCK_TUPLES // len(self.bases), 1)
         for first in range(0, len(X), step):
-            values = self._values(X[first : first + step])
+            values = self.values(X[first : first + step])
             result[first : first + step] = self.rows.place(values, values.sum(axis=1))
         return result
 
-    def _values(self, X: FloatArray) -> FloatArray:
+    def values(self, X: FloatArray) -> FloatArray:
         """Affinities of the tuples of all bases with all new points."""
         n, m = len(self.points), len(X)
         fitted = np.tile(self.bases, (m, 1))

@@ -1,0 +1,99 @@
+"""Objects as a user holds them, and the affinities between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from soffit._typing import IntArray
+from soffit.affinity.abstract import Affinity
+from soffit.affinity.make import Settings, make_affinity
+from soffit.affinity.precomputed import Precomputed
+from soffit.affinity.standardize import Standardizer
+from soffit.inputs import read_input
+
+Check = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Objects:
+    """Objects to be clustered, checked, with the affinity that will be computed of them.
+
+    Parameters
+    ----------
+    table : ndarray or csr_array
+        Features, or the affinities or distances between all objects if `is_matrix`.
+    is_matrix : bool
+        Whether the rows hold affinities or distances to all objects rather than features.
+    builder : Affinity or None
+        The affinity, not fitted; None where a model measures something else than pairs.
+    names : ndarray of shape (n,) or None
+        Names of the objects, if the input has any.
+    """
+
+    table: Any
+    is_matrix: bool
+    builder: Affinity | None
+    names: NDArray[Any] | None = None
+
+    @property
+    def n_objects(self) -> int:
+        """Number of rows of the table."""
+        return int(self.table.shape[0])
+
+    def inside(self, kept: IntArray) -> Objects:
+        """Some of the objects, as if there were no others."""
+        table = self.table[kept]
+        return Objects(table[:, kept] if self.is_matrix else table, self.is_matrix, self.builder)
+
+    def outside(self, left: IntArray, kept: IntArray) -> Any:
+        """The rows of the objects that are left out, as new objects for a fit to those kept."""
+        table = self.table[left]
+        return table[:, kept] if self.is_matrix else table
+
+    def standardizer(self, how: Literal["auto"] | bool) -> Standardizer:
+        """The rule that brings the columns to one unit; matrices are left as they are."""
+        return Standardizer.of(self.table, False if self.is_matrix else how)
+
+
+def read_objects(
+    X: Any, *, affinity: Any, settings: Settings, check: Check | None = None
+) -> Objects:
+    """Read what a user holds: a table, a matrix or a graph.
+
+    Parameters
+    ----------
+    X : table, matrix or graph
+        As for the `fit` of the models.
+    affinity : str, callable or Affinity
+        The affinity of tables and matrices; a graph brings its own.
+    settings : Settings
+        Parameters of affinities that are chosen by name.
+    check : callable, optional
+        Turns the data into a checked array or CSR matrix; by default scikit-learn's `check_array`.
+    """
+    given = read_input(X)
+    builder = Precomputed() if given.kind == "graph" else make_affinity(affinity, settings)
+    table = as_table(given.data, check or _checked)
+    return Objects(table, takes_matrix(builder, settings.metric), builder, given.names)
+
+
+def takes_matrix(builder: Affinity, metric: Any) -> bool:
+    """Whether an affinity reads similarities or distances between all objects, not features."""
+    return isinstance(builder, Precomputed) or (isinstance(metric, str) and metric == "precomputed")
+
+
+def as_table(data: Any, check: Check) -> Any:
+    """Checked data as an array or a `csr_array`."""
+    table = check(data)
+    return sp.csr_array(table) if sp.issparse(table) else table
+
+
+def _checked(data: Any) -> Any:
+    return check_array(data, accept_sparse="csr", dtype=[np.float64, np.float32])

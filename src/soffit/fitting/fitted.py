@@ -1,0 +1,208 @@
+"""What a fit leaves: one frozen value, from which a model predicts and is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit.affinity import Affinity, SideInformation
+from soffit.affinity.side_information import with_side, without_negative
+from soffit.affinity.standardize import Standardizer
+from soffit.factorize.problem import Stop
+from soffit.graph import with_positive_diagonal, without_diagonal, without_strays
+from soffit.memberships import Extension
+from soffit.normalize import Normalized
+
+# Entries of one dense block of affinities between new and fitted objects.
+_BLOCK_ENTRIES = 2**23
+
+
+class Smoothing(Protocol):
+    """Turns the rows of new objects in the factor into memberships, as the fit did with its own."""
+
+    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+        """Memberships of new objects with these rows, features and affinities."""
+        ...
+
+
+class Placer(Protocol):
+    """Places new objects among the fitted ones."""
+
+    def place(self, table: Any) -> FloatArray:
+        """Memberships of new objects; rows sum to one."""
+        ...
+
+    def explained(self, table: Any) -> tuple[float, float]:
+        """Squared affinities of new objects: as far as the factor explains them, and in all."""
+        ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of the affinities that a model factorizes, before they are normalized.
+
+    Parameters
+    ----------
+    diagonal : {"kept", "dropped", "raised"}
+        Self-similarities as they are, left out, or raised where they are zero.
+    strays_of : int, optional
+        Ties inside tiny components are left out, so small that none of so many clusters is one.
+    side_weight : float, optional
+        Pairs known to belong together or apart change their affinities, with this weight.
+    """
+
+    diagonal: Literal["kept", "dropped", "raised"] = "kept"
+    strays_of: int | None = None
+    side_weight: float | None = None
+
+    def of(self, A: Matrix, side: SideInformation | None = None) -> Matrix:
+        """The part of A; A itself if it is the whole."""
+        if self.side_weight is not None:
+            A = with_side(A, side, self.side_weight)
+        if self.diagonal == "dropped":
+            A = without_diagonal(A)
+        elif self.diagonal == "raised":
+            A = with_positive_diagonal(without_negative(A))
+        return A if self.strays_of is None else without_strays(A, self.strays_of)
+
+
+@dataclass(frozen=True, eq=False)
+class Unchanged:
+    """The rows of the factor are the memberships."""
+
+    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+        """The rows as they are."""
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarityPlacer:
+    """Places new objects by their affinities to the fitted ones: the stages of a fit, in order.
+
+    Parameters
+    ----------
+    affinity : Affinity
+        Fitted; it gives the block of affinities between new and fitted objects.
+    normalization : Normalized
+        The rule that normalizes the block; it holds no matrix.
+    extension : Extension
+        Solves the problem of each new row.
+    smoothing : Smoothing
+        From rows to memberships.
+    part : Part
+        The part of the affinities that was normalized and factorized.
+    """
+
+    affinity: Affinity
+    normalization: Normalized
+    extension: Extension
+    smoothing: Smoothing
+    part: Part = Part()
+
+    def factorized(self, side: SideInformation | None = None) -> Matrix:
+        """The matrix that was factorized, computed again from the affinities."""
+        return self.normalization.cross(self.part.of(self.affinity.matrix_, side))
+
+    def place(self, table: Any) -> FloatArray:
+        """Memberships of new objects, a block of them at a time where affinities are dense."""
+        parts = [self._place(part) for part in self._parts(table)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def explained(self, table: Any) -> tuple[float, float]:
+        """Squared normalized affinities of new objects, explained and in all."""
+        profiles = np.asarray(self.extension.profiles(), dtype=np.float64)
+        gram = profiles.T @ profiles
+        explained = total = 0.0
+        for part in self._parts(table):
+            block, degrees = self._block(part)
+            block = self.normalization.cross(block)
+            rows = np.asarray(self.extension.place(block, degrees), dtype=np.float64)
+            values = np.asarray(block.data if is_sparse(block) else block, dtype=np.float64)
+            total += float(np.vdot(values, values))
+            explained += explained_squares(np.asarray(block @ profiles), rows, gram)
+        return explained, total
+
+    def _parts(self, table: Any) -> list[Any]:
+        m, n = table.shape[0], self.affinity.matrix_.shape[0]
+        step = max(m if sp.issparse(self.affinity.matrix_) else _BLOCK_ENTRIES // n, 1)
+        return [table[first : first + step] for first in range(0, m, step)] or [table]
+
+    def _place(self, table: Any) -> FloatArray:
+        block, degrees = self._block(table)
+        rows = self.extension.place(self.normalization.cross(block), degrees)
+        return self.smoothing.place(rows, table, block)
+
+    def _block(self, table: Any) -> tuple[Matrix, FloatArray]:
+        block = self.affinity.cross(table)
+        return block, np.asarray(block.sum(axis=1), dtype=np.float64).ravel()
+
+
+def explained_squares(products: FloatArray, rows: FloatArray, gram: FloatArray) -> float:
+    """Squares of affinities that profiles explain, each object's with the size that fits best.
+
+    Parameters
+    ----------
+    products : array of shape (m, k)
+        Affinities of new objects times the profiles of the clusters.
+    rows : array of shape (m, k)
+        Rows of the new objects in the factor.
+    gram : array of shape (k, k)
+        Products of the profiles with each other.
+    """
+    along = np.maximum((products * rows).sum(axis=1), 0.0)
+    size = ((rows @ gram) * rows).sum(axis=1)
+    return float(np.divide(along**2, size, out=np.zeros_like(along), where=size > 0).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """All that a fit has made. Assigned once, never changed.
+
+    Parameters
+    ----------
+    attributes : mapping
+        The public attributes of the model, `memberships_` and the like.
+    preparation : Standardizer
+        What happens to a table before anything else.
+    placer : Placer or None
+        Places new objects; None for a model that has none to compare them with.
+    stopped : str
+        Why the search ended.
+    n_iter : int
+        Its iterations.
+    """
+
+    attributes: Mapping[str, Any]
+    preparation: Standardizer
+    placer: Placer | None
+    stopped: Stop = "converged"
+    n_iter: int = 0
+
+    def place(self, table: Any) -> FloatArray:
+        """Memberships of new objects: the same stages as in the fit, in the same order."""
+        assert self.placer is not None
+        return self.placer.place(self.preparation.apply(table))
+
+    def explained(self, table: Any) -> float:
+        """Share of the squared affinities of new objects that the factor explains."""
+        assert self.placer is not None
+        explained, total = self.placer.explained(self.preparation.apply(table))
+        return explained / total if total > 0 else 0.0
+
+    def warm_factor(self, n: int, k: int) -> FloatArray | None:
+        """The factor as a start for the next fit, if it has the right shape."""
+        factor = np.asarray(self.attributes["factor_"])
+        return factor if factor.shape == (n, k) else None
+
+
+def rule_only(normalized: Normalized) -> Normalized:
+    """A normalization without its matrix, which no prediction needs."""
+    matrix = normalized.matrix
+    if is_sparse(matrix):
+        return replace(normalized, matrix=sp.csr_array((0, 0), dtype=matrix.dtype))
+    return replace(normalized, matrix=np.empty((0, 0), dtype=matrix.dtype))

@@ -1,0 +1,175 @@
+"""What a model is: which affinities, how many clusters, which problem, which memberships."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from soffit._typing import FloatArray, Matrix
+from soffit.affinity import Affinity, SideInformation
+from soffit.affinity.objects import Objects
+from soffit.affinity.standardize import Standardizer
+from soffit.factorize import Factorization, Problem
+from soffit.factorize.problem import Stop
+from soffit.fitting.data import Constraints, PartialLabels
+from soffit.fitting.fitted import Fitted, Part, Smoothing
+from soffit.fitting.monitor import Progress
+from soffit.normalize import Normalized
+
+Relations = TypeVar("Relations")
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What a user has passed to `fit`, read and checked.
+
+    Parameters
+    ----------
+    objects : Objects
+        The objects, with the affinity that will be computed of them.
+    constraints : Constraints
+        Pairs and weights of pairs, as given.
+    labels : PartialLabels, optional
+        Labels of some of the objects.
+    columns : mapping
+        `n_features_in_` and, if the columns have names, `feature_names_in_`.
+    """
+
+    objects: Objects
+    constraints: Constraints = field(default_factory=Constraints)
+    labels: PartialLabels | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> NDArray[Any] | None:
+        """Names of the objects, if the input has any."""
+        return self.objects.names
+
+
+@dataclass(frozen=True, eq=False)
+class Affinities:
+    """Affinities of all pairs of objects, and what is known about pairs besides."""
+
+    affinity: Affinity
+    preparation: Standardizer
+    table: Any
+    side: SideInformation | None = None
+    pair_weight: Matrix | None = None
+
+    @property
+    def A(self) -> Matrix:
+        """The affinity matrix."""
+        return self.affinity.matrix_
+
+
+@dataclass(frozen=True)
+class Count:
+    """The number of clusters, and what it rests on.
+
+    Parameters
+    ----------
+    n_clusters : int
+        The number.
+    attributes : mapping
+        Public attributes that say how it was found, such as `k_choice_`.
+    levels : tuple of int
+        For a hierarchy, the numbers of all levels from the bottom to the top.
+    """
+
+    n_clusters: int
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    levels: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Stage(Generic[Relations]):
+    """How far a fit has come: what its next step receives."""
+
+    data: Data
+    relations: Relations
+    count: Count
+    random_state: np.random.RandomState
+    progress: Progress
+    warm: Fitted | None = None
+
+    @property
+    def n_clusters(self) -> int:
+        """The number of clusters, given or chosen."""
+        return self.count.n_clusters
+
+    def warm_factor(self, n: int) -> FloatArray | None:
+        """The last fit's factor, if this one is to begin there and the shape is the same."""
+        return None if self.warm is None else self.warm.warm_factor(n, self.n_clusters)
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe(Generic[Relations]):
+    """A model without data: a chain of plain functions.
+
+    Parameters
+    ----------
+    n_clusters : int or None
+        The number of clusters, if it is given.
+    relate : callable
+        From data to affinities of pairs or tuples.
+    count : callable
+        From a stage to the number of clusters.
+    solve : callable
+        From a stage with a number of clusters to the fitted value.
+    """
+
+    n_clusters: int | None
+    relate: Callable[[Data, np.random.RandomState, Progress], Relations]
+    count: Callable[[Stage[Relations]], Count]
+    solve: Callable[[Stage[Relations]], Fitted]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a factorization step hands on.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that was solved.
+    normalized : Normalized
+        Its matrix, and the rule for rows of new objects.
+    found : Factorization
+        What the solver found.
+    attributes : mapping
+        Public attributes of this model; they replace the common ones of the same name.
+    part : Part
+        The part of the affinities that was normalized.
+    """
+
+    problem: Problem
+    normalized: Normalized
+    found: Factorization
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    part: Part = field(default_factory=Part)
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothed:
+    """Memberships of the fitted objects, and how new ones get theirs.
+
+    Parameters
+    ----------
+    memberships : array of shape (n, k)
+        Rows on the simplex.
+    smoothing : Smoothing
+        The same for new objects.
+    attributes : mapping
+        Public attributes that describe them.
+    stopped : str, optional
+        Why the fit ended, if this step was cut short.
+    """
+
+    memberships: FloatArray
+    smoothing: Smoothing
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    stopped: Stop | None = None

@@ -1,0 +1,208 @@
+"""The one fit: from data and a recipe to a fitted value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from soffit._typing import FloatArray
+from soffit.affinity import Affinity
+from soffit.factorize import Factorization
+from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
+from soffit.fitting.monitor import Progress
+from soffit.fitting.recipe import (
+    Affinities,
+    Count,
+    Data,
+    Recipe,
+    Smoothed,
+    Solution,
+    Stage,
+)
+from soffit.memberships import entropy, extension
+from soffit.selection import choose_k_of_graph
+
+Relations = TypeVar("Relations")
+Factorize = Callable[[Stage[Affinities]], Solution]
+Smooth = Callable[[Stage[Affinities], Solution, FloatArray], Smoothed]
+
+
+def run(
+    recipe: Recipe[Relations],
+    data: Data,
+    random_state: np.random.RandomState,
+    progress: Progress,
+    *,
+    warm: Fitted | None = None,
+) -> Fitted:
+    """Follow a recipe.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        The model.
+    data : Data
+        The objects.
+    random_state : RandomState
+        Source of all chance.
+    progress : Progress
+        Hears of phases and iterations, and says when to stop.
+    warm : Fitted, optional
+        An earlier fit to begin with.
+    """
+    check_n_clusters(recipe.n_clusters, data.objects.n_objects)
+    relations = recipe.relate(data, random_state, progress)
+    stage = Stage(data, relations, Count(recipe.n_clusters or 0), random_state, progress, warm)
+    fitted = recipe.solve(replace(stage, count=recipe.count(stage)))
+    objective = fitted.attributes.get("objective_")
+    reached = "" if objective is None else f", objective {objective:.6g}"
+    progress.finish(f"{fitted.n_iter} iterations{reached}")
+    return fitted
+
+
+def check_n_clusters(n_clusters: int | None, n_objects: int) -> None:
+    """Refuse more clusters than objects."""
+    if n_clusters is not None and n_objects < n_clusters:
+        raise ValueError(
+            f"n_clusters={n_clusters} is larger than the number of objects, "
+            f"n_samples={n_objects}. Choose n_clusters of at most {n_objects}."
+        )
+
+
+# --- models of pairs ------------------------------------------------------------------------------
+
+
+def similarity_recipe(
+    n_clusters: int | None,
+    factorize: Factorize,
+    smooth: Smooth | None = None,
+    *,
+    standardize: Literal["auto"] | bool = False,
+    count: Callable[[Stage[Affinities]], Count] | None = None,
+) -> Recipe[Affinities]:
+    """A recipe that factorizes a matrix of affinities.
+
+    Parameters
+    ----------
+    n_clusters : int or None
+        The number of clusters; None has it chosen.
+    factorize : callable
+        From affinities and a number of clusters to a solution.
+    smooth : callable, optional
+        From the factor's rows to memberships; by default the rows are the memberships.
+    standardize : {"auto", True, False}
+        Whether the columns of a table are brought to one unit.
+    count : callable, optional
+        Another rule for the number of clusters.
+    """
+    return Recipe(
+        n_clusters,
+        relate=partial(relate_pairs, standardize=standardize),
+        count=count or given_or_chosen,
+        solve=partial(_solve, factorize=factorize, smooth=smooth or leave_rows),
+    )
+
+
+def relate_pairs(
+    data: Data,
+    random_state: np.random.RandomState,
+    progress: Progress,
+    *,
+    standardize: Literal["auto"] | bool = False,
+) -> Affinities:
+    """The affinities of all objects, and what is known of pairs."""
+    objects = data.objects
+    assert objects.builder is not None
+    side = data.constraints.side_information(objects.n_objects, objects.names)
+    progress.phase("affinities")
+    preparation = objects.standardizer(standardize)
+    table = preparation.apply(objects.table)
+    # A copy: one recipe may be followed several times.
+    affinity = copy(objects.builder).fit(table)
+    weight = data.constraints.checked_pair_weight(objects.n_objects, affinity.matrix_.dtype)
+    return Affinities(affinity, preparation, table, side, weight)
+
+
+def given_or_chosen(stage: Stage[Affinities]) -> Count:
+    """The number of clusters as given, or chosen from the graph."""
+    if stage.n_clusters:
+        return stage.count
+    stage.progress.phase("number of clusters")
+    choice = choose_k_of_graph(stage.relations.A)
+    return Count(choice.n_clusters, {"k_choice_": choice})
+
+
+def leave_rows(stage: Stage[Affinities], solution: Solution, rows: FloatArray) -> Smoothed:
+    """The rows of the factor are the memberships."""
+    return Smoothed(rows, Unchanged())
+
+
+def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) -> Fitted:
+    stage.progress.phase("factorization")
+    solution = factorize(stage)
+    placed = extension(solution.problem, solution.found)
+    stage.progress.phase("memberships")
+    smoothed = smooth(stage, solution, placed.fitted())
+    found = solution.found
+    if smoothed.stopped is not None:
+        found = replace(found, stopped=smoothed.stopped)
+    given = stage.relations
+    attributes = {
+        **stage.data.columns,
+        **stage.count.attributes,
+        **search_attributes(found),
+        "object_names_": stage.data.names,
+        **affinity_attributes(given.affinity),
+        "scale_": found.scale,
+        "side_information_": given.side,
+        **solution.attributes,
+        **smoothed.attributes,
+        **membership_attributes(smoothed.memberships),
+    }
+    placer = SimilarityPlacer(
+        given.affinity,
+        rule_only(solution.normalized),
+        placed,
+        smoothed.smoothing,
+        solution.part,
+    )
+    return Fitted(attributes, given.preparation, placer, found.stopped, found.n_iter)
+
+
+# --- attributes -----------------------------------------------------------------------------------
+
+
+def affinity_attributes(affinity: Affinity) -> dict[str, Any]:
+    """Public attributes that describe the affinities."""
+    attributes: dict[str, Any] = {"affinity_matrix_": affinity.matrix_}
+    recall = getattr(affinity, "recall_", None)
+    if recall is not None:
+        attributes["neighbor_recall_"] = float(recall)
+    return attributes
+
+
+def search_attributes(found: Factorization) -> dict[str, Any]:
+    """Public attributes that every factorization has."""
+    return {
+        "n_clusters_": found.factor.shape[1],
+        "factor_": found.factor,
+        "objective_": found.objective,
+        "objective_history_": found.history,
+        "n_iter_": found.n_iter,
+        "stopped_": found.stopped,
+        "converged_": found.stopped == "converged",
+    }
+
+
+def membership_attributes(memberships: FloatArray) -> Mapping[str, Any]:
+    """Public attributes that follow from the memberships."""
+    return {
+        "memberships_": memberships,
+        "labels_": memberships.argmax(axis=1),
+        "entropy_": entropy(memberships),
+    }
