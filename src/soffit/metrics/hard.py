@@ -141,8 +141,8 @@ def adjusted_rand(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
     .. math:: \frac{t - ab/N}{(a + b)/2 - ab/N}.
 
-    Range -1/2 to 1: 1 for equal clusterings, 0 on average for unrelated ones. Two clusterings that are both one single cluster, or
-    both single objects, are equal and score 1.
+    Range -1/2 to 1: 1 for equal clusterings, 0 on average for unrelated ones. Two clusterings that
+    are both one single cluster, or both single objects, are equal and score 1.
 
     Parameters
     ----------
