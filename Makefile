@@ -11,12 +11,20 @@ STAMP := $(VENV)/.installed
 # and numba use two, as they do where users fit: some mistakes show with several threads only.
 TEST_THREADS := OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=2
 
+# Tests of kernels that end within a minute when no kernel is compiled.
+NOJIT_TESTS := tests/test_graph.py tests/affinity/test_connect.py tests/affinity/test_pixels.py \
+  tests/factorize/test_quadratic.py tests/factorize/divergence/test_em_kernels.py \
+  tests/factorize/nonnegative/test_nonnegative_kernels.py tests/factorize/simplex/test_kernels.py \
+  tests/factorize/tuples tests/memberships/test_em_steps.py tests/memberships/test_walk.py \
+  tests/neighbors/test_trees.py tests/partition/test_sweeps.py tests/selection/test_valleys.py
+
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench clean
+.PHONY: help install demo test test-nojit lint format bench clean
 
 help:
 	@echo "make demo    cluster handwritten digits; table here, report in build/"
 	@echo "make test    run the tests (PYTEST_ARGS='-n 0 -k inputs' chooses some)"
+	@echo "make test-nojit  run tests of kernels as plain Python, where a bad index is an error"
 	@echo "make lint    check style, types and import order"
 	@echo "make format  let ruff repair what it can"
 	@echo "make bench   run the benchmarks, but for scale.py, which takes long"
@@ -39,6 +47,12 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(TEST_THREADS) $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# NumPy warns where its scalars overflow, compiled code does not.
+test-nojit: $(STAMP)
+	NUMBA_DISABLE_JIT=1 $(TEST_THREADS) $(BIN)/python -m pytest $(PYTEST_ARGS) \
+	  -W "ignore:overflow encountered:RuntimeWarning" \
+	  -k "not planted and not loss_never_rises" $(NOJIT_TESTS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

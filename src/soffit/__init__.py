@@ -1,33 +1,6 @@
 """Soft clusters from similarities: for every object the probability of each cluster."""
 
-from soffit._lazy import __dir__ as __dir__
-from soffit._lazy import __getattr__ as __getattr__
-from soffit._version import __version__
+import lazy_loader
 
-__all__ = [
-    "BaumEagon",
-    "CompletelyPositive",
-    "HigherOrder",
-    "RandomWalkClassifier",
-    "RelationFactorization",
-    "SoF",
-    "SoftClustering",
-    "SoftHierarchy",
-    "SpectralClustering",
-    "__version__",
-    "affinity",
-    "datasets",
-    "factorize",
-    "figures",
-    "io",
-    "load",
-    "memberships",
-    "metrics",
-    "normalize",
-    "persistence",
-    "report",
-    "save",
-    "segment",
-    "selection",
-    "suggest_pairs",
-]
+# `__init__.pyi` lists the public names. Each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -43,7 +43,9 @@ def test_report_refuses_other_data(soffit, clusters, friends):
 
 
 def test_report_of_a_file_without_memberships(soffit, flowers):
-    soffit("report", flowers, code=1)
+    refused = soffit("report", flowers, code=1).output
+    assert "it is no result of soffit" in refused
+    assert "'sepal_length'" in refused
 
 
 def test_info_of_data(soffit, answer, flowers):
@@ -82,15 +84,28 @@ def test_hierarchy_as_json(answer, flowers):
     assert len(found["tree"]) == sum(found["levels"])
 
 
-@pytest.mark.parametrize("levels", ["3,6", "a,b", "5,5", "3,0"])
-def test_levels_must_fall(soffit, flowers, levels):
-    soffit("hierarchy", flowers, "--levels", levels, *KEEP, code=2)
+@pytest.mark.parametrize(
+    ("levels", "reason"),
+    [
+        ("3,6", "The numbers must fall"),
+        ("a,b", "'a,b' is not a list of whole numbers"),
+        ("5,5", "The numbers must fall"),
+        ("3,0", "The numbers must fall"),
+    ],
+)
+def test_levels_must_fall(soffit, flowers, levels, reason):
+    refused = soffit("hierarchy", flowers, "--levels", levels, *KEEP, code=2).output
+    assert f"Invalid value for '--levels': {reason}" in refused
 
 
 def test_levels_and_k_must_agree(soffit, flowers):
-    soffit("hierarchy", flowers, "--levels", "9,3", "-k", 4, *KEEP, code=2)
-    soffit("hierarchy", flowers, "--levels", "9,3", "--each-level", *KEEP, code=2)
-    soffit("hierarchy", flowers, "--levels", "900,3", *KEEP, code=1)
+    levels = ("hierarchy", flowers, "--levels")
+    refused = soffit(*levels, "9,3", "-k", 4, *KEEP, code=2).output
+    assert "-k 4 is not the last of the levels, 3" in refused
+    refused = soffit(*levels, "9,3", "--each-level", *KEEP, code=2).output
+    assert "There is no file to write: give -o" in refused
+    refused = soffit(*levels, "900,3", *KEEP, code=1).output
+    assert "--levels 900,3 begins with more clusters than there are objects, 150" in refused
 
 
 # --- graph ----------------------------------------------------------------------------------------
@@ -173,4 +188,4 @@ def test_demo_prints_the_table_and_writes_a_report(soffit, tmp_path):
 
 
 def test_demo_needs_a_folder_that_exists(soffit):
-    soffit("demo", "-o", "nowhere", code=2)
+    assert "There is no folder nowhere" in soffit("demo", "-o", "nowhere", code=2).output

@@ -54,7 +54,16 @@ def test_a_large_picture_is_shrunk_and_painted_in_full(answer, photo, tmp_path):
 
 def test_scribbles_are_followed(soffit, photo, tmp_path):
     marks = strokes(tmp_path / "marks.png", [(255, 0, 0), (0, 255, 0)])
-    soffit("segment", photo, "-k", 2, "--scribbles", marks)
+    labels = {}
+    for name, options in {"free": (), "marked": ("--scribbles", marks)}.items():
+        out = tmp_path / f"{name}.png"
+        soffit("segment", photo, "-k", 2, *options, "--paint", "labels", "-o", out)
+        labels[name] = np.asarray(image_library.open(out))
+    # The second stroke runs over the ground and the square, which are told apart without it.
+    assert len(np.unique(labels["free"][11, 3:37])) == 2
+    assert len(np.unique(labels["marked"][11, 3:37])) == 1
+    assert len(np.unique(labels["marked"][2, 3:37])) == 1
+    assert labels["marked"][2, 3] != labels["marked"][11, 3]
 
 
 def test_scribbles_of_another_size_or_with_too_many_colours(soffit, photo, tmp_path):
@@ -70,9 +79,10 @@ def test_what_is_no_picture(soffit, flowers, photo, tmp_path):
     assert "no picture" in soffit("segment", flowers, "-k", 2, code=1).output
     cut = tmp_path / "cut.png"
     cut.write_bytes(photo.read_bytes()[:60])
-    soffit("segment", cut, "-k", 2, code=1)
-    soffit("segment", photo, "-k", 2000, code=1)
-    soffit("segment", photo, code=2)
+    assert "cut.png is damaged" in soffit("segment", cut, "-k", 2, code=1).output
+    refused = soffit("segment", photo, "-k", 2000, code=1).output
+    assert "-k 2000 asks for more segments than there are pixels" in refused
+    assert "Missing option '-k'" in soffit("segment", photo, code=2).output
 
 
 def test_a_grey_picture_with_sixteen_bits(soffit, tmp_path):
@@ -80,4 +90,7 @@ def test_a_grey_picture_with_sixteen_bits(soffit, tmp_path):
     values[4:9, 5:12] = 40_000
     path = tmp_path / "deep.png"
     image_library.fromarray(values).save(path)
-    soffit("segment", path, "-k", 2)
+    out = tmp_path / "segments.png"
+    soffit("segment", path, "-k", 2, "--paint", "labels", "-o", out)
+    labels = np.asarray(image_library.open(out))
+    np.testing.assert_array_equal(labels == labels[6, 8], values > 0)

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
 
 from soffit import CompletelyPositive, SoftClustering
@@ -38,6 +39,19 @@ def test_principal_components(width, storage):
     found = principal_components(storage(X))
     expected = PCA(2, svd_solver="full").fit_transform(X)
     np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("shape", [(1, 3), (2, 3), (2, 450), (3, 3)])
+def test_few_objects_keep_their_distances(shape, storage):
+    X = np.random.default_rng(29).normal(size=shape) + 1e6
+    points = principal_components(storage(X))
+    np.testing.assert_allclose(pdist(points), pdist(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_equal_objects_lie_on_one_point(storage):
+    assert not principal_components(storage(np.full((5, 4), 2.0))).any()
 
 
 def test_a_line_has_no_second_component():

@@ -1,24 +1,25 @@
-"""What verbose fits say, and how they judge the time left."""
+"""What verbose fits say."""
 
 from __future__ import annotations
 
 import io
+import re
+import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from soffit import BaumEagon, SoF
 from soffit.datasets import make_gaussians
-from soffit.fitting import monitor as _display
-from soffit.fitting import monitor as _outlook
-from soffit.fitting import monitor as _progress
-from soffit.fitting.monitor import Outlook, Progress, duration
+from soffit.fitting import monitor
+from soffit.fitting.monitor import Progress
 
 
 @pytest.fixture(autouse=True)
 def memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_progress, "peak_memory", lambda: 1_250_000_000)
+    monkeypatch.setattr(monitor, "peak_memory", lambda: 1_250_000_000)
 
 
 class Clock:
@@ -33,11 +34,8 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    from soffit.fitting import monitor as _progress
-
     clock = Clock()
-    for module in (_outlook, _display, _progress):
-        monkeypatch.setattr(module, "perf_counter", clock)
+    monkeypatch.setattr(monitor, "perf_counter", clock)
     return clock
 
 
@@ -45,74 +43,19 @@ class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
-
-def run(outlook: Outlook, clock: Clock, objectives: list[float], seconds: float = 1.0) -> None:
-    for number, objective in enumerate(objectives, start=1):
-        clock.now += seconds
-        outlook.note(number, objective)
-
-
-def geometric(count: int, rate: float) -> list[float]:
-    """Objectives near 1 whose gains shrink by the rate, beginning with 0.01."""
-    return [1.0 + 0.01 * rate**t / (1 - rate) for t in range(count)]
+    def shown(self) -> list[str]:
+        """All that was ever shown, line by line, without the codes that move the cursor."""
+        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.getvalue())
+        return [line.rstrip() for line in re.split(r"[\r\n]+", text) if line.strip()]
 
 
-def test_gains_are_extrapolated_to_the_tolerance(clock: Clock) -> None:
-    outlook = Outlook(1000, 1e-5)
-    run(outlook, clock, geometric(30, 0.9))
-    left = outlook.left()
-    assert left is not None
-    assert not left.at_most
-    # The gain is 0.01 * 0.9^t and reaches 1e-5 after some 66 iterations.
-    assert 33 < left.seconds < 39
-    assert str(left).startswith("about")
-
-
-def test_only_max_iter_bounds_a_search_whose_gains_do_not_shrink(clock: Clock) -> None:
-    outlook = Outlook(100, 1e-5)
-    run(outlook, clock, [100.0 * 0.99**t for t in range(40)], seconds=0.5)
-    left = outlook.left()
-    assert left is not None
-    assert left.at_most
-    assert left.seconds == pytest.approx(30.0)
-    assert str(left) == "at most 30 s left"
-
-
-def test_max_iter_caps_what_gains_would_take(clock: Clock) -> None:
-    outlook = Outlook(35, 1e-12)
-    run(outlook, clock, geometric(30, 0.9))
-    left = outlook.left()
-    assert left == (5.0, True)
-
-
-def test_nothing_to_judge_by(clock: Clock) -> None:
-    assert Outlook(100, 1e-5).left() is None
-    outlook = Outlook(None, 1e-5)
-    run(outlook, clock, [3.0, 2.0])
-    assert outlook.left() is None
-    outlook = Outlook(20, 0.0)
-    run(outlook, clock, [3.0, 2.0])
-    assert outlook.left() == (18.0, True)
-
-
-def test_searches_to_come_take_as_long_as_those_that_have_ended(clock: Clock) -> None:
-    outlook = Outlook(10, 0.0, parts=4)
-    run(outlook, clock, [5.0] * 10)
-    run(outlook, clock, [5.0] * 10)
-    run(outlook, clock, [5.0] * 4)
-    left = outlook.left()
-    assert left is not None
-    assert left.seconds == pytest.approx(6.0 + 10.0, rel=0.35)
-
-
-def test_durations_in_apt_units() -> None:
-    assert [duration(s) for s in (-1.0, 4.4, 89.0, 300.0, 7200.0)] == [
-        "0 s",
-        "4 s",
-        "89 s",
-        "5 min",
-        "2.0 h",
-    ]
+def open_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal for standard error; no fixture, because pytest sets it when the test begins."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "72")
+    return terminal
 
 
 def make_progress(verbose: int, **settings: Any) -> Progress:
@@ -125,7 +68,7 @@ def iterate(progress: Progress, clock: Clock, count: int, seconds: float) -> Non
         progress.iteration(number, 1.0 + 0.5**number)
 
 
-def test_a_log_gets_one_line_a_phase_and_one_every_ten_seconds(
+def test_a_log_gets_one_line_per_phase_and_one_every_ten_seconds(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with make_progress(1) as progress:
@@ -133,55 +76,90 @@ def test_a_log_gets_one_line_a_phase_and_one_every_ten_seconds(
         progress.phase("start 1 of 1")
         iterate(progress, clock, 35, 1.0)
         progress.finish("35 iterations")
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2 + 3 + 1
-    assert "\r" not in "".join(lines)
-    assert lines[2].startswith("[Model]    10.00 s  start 1 of 1 [")
-    assert "left, iteration 10, objective 1.00098" in lines[2]
-    assert lines[-1].endswith("done: 35 iterations, at most 1.25 GB of memory so far")
+    assert capsys.readouterr() == (
+        "",
+        "[Model]     0.00 s  affinities\n"
+        "[Model]     0.00 s  start 1 of 1\n"
+        "[Model]    10.00 s  start 1 of 1: iteration 10, objective 1.00098\n"
+        "[Model]    20.00 s  start 1 of 1: iteration 20, objective 1\n"
+        "[Model]    30.00 s  start 1 of 1: iteration 30, objective 1\n"
+        "[Model]    35.00 s  done: 35 iterations, at most 1.25 GB of memory so far\n",
+    )
 
 
-def test_a_terminal_gets_one_line_a_phase_that_is_rewritten(
+def test_lines_of_a_log_are_neither_wrapped_nor_coloured(
+    clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    phase = "level 1 of 2: [bold]12[/bold] clusters :smile: " + "x" * 200
+    with make_progress(1) as progress:
+        progress.phase(phase)
+    assert capsys.readouterr().err == f"[Model]     0.00 s  {phase}\n"
+
+
+def test_a_terminal_gets_a_live_line_and_one_line_per_ended_phase(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("COLUMNS", "72")
+    terminal = open_terminal(monkeypatch)
     with make_progress(1) as progress:
         progress.phase("affinities")
         clock.now += 2.0
         progress.phase("start 1 of 1")
         iterate(progress, clock, 35, 1.0)
         progress.finish("35 iterations")
-    lines = terminal.getvalue().split("\n")
-    assert len(lines) == 4
-    assert lines[0].split("\r")[-1].rstrip() == "[Model]     2.00 s  affinities, 2.00 s"
-    states = lines[1].split("\r")
-    assert len(states) == 1 + 1 + 35 + 1
-    assert max(len(state) for state in states) <= 71
-    assert "at most 95 s left" not in states[1]
-    assert "left" in states[20]
-    assert states[-1].rstrip() == "[Model]    37.00 s  start 1 of 1, 35.00 s"
-    assert lines[2] == "[Model]    37.00 s  done: 35 iterations, at most 1.25 GB of memory so far"
+    lines = terminal.shown()
+    assert [line for line in lines if line.startswith("[Model]")] == [
+        "[Model]     2.00 s  affinities, 2.00 s",
+        "[Model]    37.00 s  start 1 of 1, 35.00 s",
+        "[Model]    37.00 s  done: 35 iterations, at most 1.25 GB of memory so far",
+    ]
+    live = [line for line in lines if not line.startswith("[Model]")]
+    assert all("[Model]" in line for line in live)
+    shown = [line for line in live if "start 1 of 1 iteration 35, objective 1 0:00:35" in line]
+    assert shown
+    assert max(len(line) for line in live) <= 72
+
+
+def test_what_others_write_stands_above_the_live_line(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = open_terminal(monkeypatch)
+    with make_progress(1) as progress:
+        progress.phase("affinities")
+        sys.stderr.write("a warning\n")
+    assert "a warning" in terminal.shown()
+    assert sys.stderr is terminal
 
 
 def test_an_error_does_not_leave_a_line_open(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
+    terminal = open_terminal(monkeypatch)
     with pytest.raises(ZeroDivisionError), make_progress(1) as progress:
         progress.iteration(1, progress.phase("affinities") / 0)
-    assert terminal.getvalue().endswith("\n")
+    assert "[Model]     0.00 s  affinities, 0.00 s" in terminal.shown()
+    # The live line is erased for good and the cursor is shown again.
+    erased = terminal.getvalue().split("\x1b[2K")[-1]
+    assert "\x1b[?25h" in erased
+    assert "Model" not in erased
 
 
-def test_the_time_left_is_never_more_than_max_time(
-    clock: Clock, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with make_progress(1, max_time=30.0) as progress:
+def test_threads_may_tell_their_iterations(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_terminal(monkeypatch)
+    heard: list[int] = []
+    with make_progress(1, callback=lambda event: heard.append(event.iteration)) as progress:
+        progress.phase("factorization from 4 starts")
+        with ThreadPoolExecutor(4) as pool:
+            for thread in range(4):
+                name = f"start {thread + 1} of 4" if thread else None
+                for number in range(1, 51):
+                    pool.submit(progress.iteration, number, 1.0, beside=name)
+    assert sorted(heard) == sorted(4 * list(range(1, 51)))
+
+
+def test_max_time_ends_a_fit(clock: Clock) -> None:
+    with make_progress(0, max_time=30.0) as progress:
         progress.phase("start")
-        for number in range(1, 21):
-            clock.now += 1.0
-            assert progress.iteration(number, 100.0 * 0.99**number) is None
-        assert "at most 10 s left" in capsys.readouterr().err.splitlines()[-1]
+        clock.now += 20.0
+        assert progress.iteration(20, 100.0) is None
         assert progress.time_left == pytest.approx(10.0)
         clock.now += 10.5
         assert progress.iteration(21, 50.0) == "max_time"
@@ -218,3 +196,17 @@ def test_a_program_without_standard_error_can_fit(monkeypatch: pytest.MonkeyPatc
     X = make_gaussians(60, random_state=7).X
     monkeypatch.setattr(sys, "stderr", None)
     SoF(3, scale="fit", random_state=7).fit(X)
+    SoF(3, scale="fit", random_state=7, verbose=1).fit(X)
+
+
+def test_rich_is_imported_by_verbose_fits_only() -> None:
+    code = (
+        "import sys\n"
+        "from soffit.fitting.monitor import Progress\n"
+        "with Progress('Model', 0) as progress:\n"
+        "    progress.phase('start')\n"
+        "    progress.iteration(1, 2.0)\n"
+        "print('rich' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("False", "")

@@ -6,12 +6,11 @@ from threadpoolctl import threadpool_limits
 
 from soffit.datasets import make_gaussians, make_student_t
 from soffit.memberships import fit_seeded_mixture
-from soffit.memberships import mixture as _mixture
 from soffit.metrics import posterior_distance
 
 
-def fitted(X, labels, k, random_state=29):
-    mixture = fit_seeded_mixture(X, labels, k, random_state=random_state)
+def fitted(X, labels, k, random_state=29, **settings):
+    mixture = fit_seeded_mixture(X, labels, k, random_state=random_state, **settings)
     P = mixture.memberships(X)
     assert P.shape == (len(X), k)
     assert np.all(np.isfinite(P))
@@ -184,21 +183,19 @@ def test_fewer_objects_than_columns(rng):
 # --- many objects, threads, seeds ----------------------------------------------------------------
 
 
-def test_sample_of_many_objects(monkeypatch):
+def test_sample_of_many_objects():
     sample = make_gaussians(3000, separation=4.0, random_state=23)
     start = sample.posterior.argmax(axis=1)
-    monkeypatch.setattr(_mixture, "_MOST_OBJECTS", 500)
-    _, P = fitted(sample.X, start, 3)
+    _, P = fitted(sample.X, start, 3, max_objects=500)
     assert posterior_distance(sample.posterior, P) < 0.06
 
 
-def test_small_cluster_is_not_lost_in_the_sample(monkeypatch, rng):
-    monkeypatch.setattr(_mixture, "_MOST_OBJECTS", 100)
+def test_small_cluster_is_not_lost_in_the_sample(rng):
     X = rng.normal(size=(2000, 2))
     X[:12] += 40
     labels = (np.arange(2000) >= 12).astype(int)
     for seed in range(70, 75):
-        _, P = fitted(X, labels, 2, random_state=seed)
+        _, P = fitted(X, labels, 2, random_state=seed, max_objects=100)
         assert np.array_equal(P.argmax(axis=1), labels)
 
 

@@ -6,22 +6,20 @@ import scipy.sparse as sp
 
 from soffit.graph import Locality
 from soffit.memberships import random_walk
-from soffit.memberships import walk as _walk
+from soffit.memberships.walk import polynomial_walk
 
 
 @pytest.mark.parametrize("steps", [1, 2, 9, 60, 512])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_polynomial_walk_arrives_where_the_steps_do(steps, dtype, monkeypatch):
+def test_polynomial_walk_arrives_where_the_steps_do(steps, dtype):
     rng = np.random.default_rng(3907)
     A = sp.random_array((200, 200), density=0.03, rng=rng).toarray()
     A[5], A[:, 5] = 0.0, 0.0
     A = sp.csr_array(A + A.T).astype(dtype)
     W = rng.dirichlet(np.ones(4), size=200).astype(dtype)
     expected = random_walk(A, W, steps)
-    monkeypatch.setattr(_walk, "_MANY_OBJECTS", 10)
-    monkeypatch.setattr(_walk, "_ROWS", 33)
-    for locality in (None, Locality(rng.permutation(200))):
-        walk = random_walk(A, W, steps, locality=locality)
+    for order in (np.arange(200), rng.permutation(200)):
+        walk = polynomial_walk(A, W, steps, Locality(order), block=33)
         assert walk.memberships.dtype == dtype
         np.testing.assert_allclose(walk.memberships, expected.memberships, atol=2e-5)
         np.testing.assert_allclose(walk.seen, expected.seen, atol=2e-5)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.reference.factorization import pair_weights, problem_loss
+from tests.reference.factorization import dense, pair_weights, problem_loss
 
 
 def size_of(problem, found):
-    """Squared size of matrix and model: the yardstick of rounding errors in the loss."""
+    """Size of the terms of the loss: the yardstick of its rounding errors."""
     U = problem.row_factors().astype(float)[:, None] * found.factor.astype(float)
     model = float((((U * found.scale) @ U.T) ** 2).sum())
     weights = pair_weights(problem)
-    A = problem.matrix if isinstance(problem.matrix, np.ndarray) else problem.matrix.toarray()
-    return float((weights * A.astype(float) ** 2).sum()) + model * max(1.0, weights.max())
+    A = dense(problem.matrix).astype(float)
+    side = 0.0 if problem.side is None else float(abs(problem.side).sum())
+    return float((weights * A**2).sum()) + model * max(1.0, weights.max()) + side
 
 
 def assert_promises_kept(problem, found):

@@ -22,10 +22,14 @@ def pair_weights(problem):
 
 
 def problem_loss(problem, W, s):
-    """The sum over all pairs of weight times squared misfit."""
+    """Over all pairs: weight times squared misfit, and what side information asks."""
     U = problem.row_factors().astype(float)[:, None] * np.asarray(W, dtype=float)
     misfit = dense(problem.matrix).astype(float) - (U * s) @ U.T
-    return float(np.sum(pair_weights(problem) * misfit**2))
+    loss = float(np.sum(pair_weights(problem) * misfit**2))
+    if problem.side is None:
+        return loss
+    S, W = dense(problem.side), np.asarray(W, dtype=float)
+    return loss + float(np.sum(np.maximum(S, 0.0) - S * (W @ W.T)))
 
 
 def simplex_minimum(Q, c):

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import eigh
-from scipy.sparse.linalg import LinearOperator, eigsh
 from threadpoolctl import threadpool_limits
 
-from soffit._threads import row_blocks
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.factorize import leading_eigenvectors
 from soffit.figures._model import read_shown
@@ -26,55 +23,27 @@ _FEW_COLUMNS = 400
 def principal_components(table: Matrix) -> FloatArray:
     """Coordinates of the rows on the first two principal axes, (n, 2), centred.
 
-    A table of lower rank has zeros in the second column. Signs are fixed: the first of a
-    direction's large components is positive.
+    A table of lower rank has zeros in the second column. Signs are scikit-learn's.
     """
+    from sklearn.decomposition import PCA
+
     n, p = table.shape
+    points = np.zeros((n, 2))
+    if abs(table.max(axis=0) - table.min(axis=0)).sum() == 0:
+        return points
+    # Covariances of a sparse table would have to be corrected for its means, at a loss of digits.
+    dense = not is_sparse(table)
+    covariances = dense and p <= _FEW_COLUMNS
+    centred = table - table.mean(axis=0) if dense else table
+    solver = "covariance_eigh" if covariances else "arpack"
+    most = min(n - 1, p if covariances else p - 1)
     with threadpool_limits(limits=1):
-        center = np.asarray(table.mean(axis=0), dtype=np.float64).ravel()
-        axes = _with_sign(_axes(table, center) if min(n, p) > 1 else np.eye(p)[:, :2])
-        points = np.zeros((n, 2))
-        points[:, : axes.shape[1]] = np.asarray(table @ axes) - center @ axes
+        found = PCA(min(2, most), svd_solver=solver, tol=1e-4, random_state=0)
+        points[:, : min(2, most)] = found.fit_transform(centred)
     # What rounding leaves of a direction without any variance is no direction.
     spread = np.abs(points).max(axis=0)
     points[:, spread <= 1e-9 * spread.max()] = 0.0
     return points
-
-
-def _with_sign(axes: FloatArray) -> FloatArray:
-    size = np.abs(axes)
-    # Half of the largest: rounding decides among equal ones, but not about this.
-    first = (size > 0.5 * size.max(axis=0)).argmax(axis=0)
-    signs = np.sign(axes[first, np.arange(axes.shape[1])])
-    return np.asarray(axes * np.where(signs == 0, 1.0, signs))
-
-
-def _axes(table: Matrix, center: FloatArray) -> FloatArray:
-    p = table.shape[1]
-    if p <= _FEW_COLUMNS:
-        vectors = eigh(_scatter(table, center), subset_by_index=[p - 2, p - 1])[1]
-        return np.asarray(vectors[:, ::-1])
-
-    def multiply(v: FloatArray) -> FloatArray:
-        v = np.ravel(v)
-        u = np.asarray(table @ v).ravel() - center @ v
-        return np.asarray(table.T @ u).ravel() - center * u.sum()
-
-    operator = LinearOperator((p, p), matvec=multiply, dtype=np.float64)
-    start = np.random.default_rng(5).uniform(0.5, 1.0, p)
-    values, vectors = eigsh(operator, 2, v0=start, which="LA", tol=1e-4)
-    return np.asarray(vectors[:, np.argsort(-values)])
-
-
-def _scatter(table: Matrix, center: FloatArray) -> FloatArray:
-    """Sums of products of the centred columns, in blocks of rows."""
-    p = table.shape[1]
-    total = np.zeros((p, p))
-    for rows in row_blocks(table.shape):
-        piece = table[rows]
-        block = (piece.toarray() if is_sparse(piece) else piece) - center
-        total += block.T @ block
-    return total
 
 
 # Radius of the disc over which objects with the same memberships are spread, in distances of

@@ -192,8 +192,9 @@ def fit_seeded_mixture(
     *,
     random_state: int,
     n_steps: int = _STEPS,
+    max_objects: int = _MOST_OBJECTS,
 ) -> SeededMixture:
-    """Fit the mixture that begins at `labels`, on a sample of the objects if there are many.
+    """Fit the mixture that begins at `labels`, on a sample of `max_objects` if there are more.
 
     One piece a cluster is tried with Gaussian and with heavy tails, with covariances of their own
     and with a common one, in the few directions in which clusters differ in place and in all
@@ -205,8 +206,8 @@ def fit_seeded_mixture(
     whole = Projection.principal(X[::every])
     few = whole.toward(X[::every], labels[::every], n_clusters)
     rng = np.random.default_rng(random_state)
-    if len(X) > _MOST_OBJECTS:
-        chosen = _sample(labels, rng)
+    if len(X) > max_objects:
+        chosen = _sample(labels, max_objects, rng)
         X, labels = X[chosen], labels[chosen]
     spaces = _spaces(few, whole, X)
     owner, members = _seed(spaces[0].Z, labels, 0)
@@ -296,9 +297,9 @@ def _criterion(candidate: _Candidate) -> float:
     return candidate.criterion
 
 
-def _sample(labels: IntArray, rng: np.random.Generator) -> IntArray:
+def _sample(labels: IntArray, size: int, rng: np.random.Generator) -> IntArray:
     """Numbers of a random sample of the objects, with a few of every cluster it would miss."""
-    chosen = rng.choice(len(labels), _MOST_OBJECTS, replace=False)
+    chosen = rng.choice(len(labels), size, replace=False)
     missed = np.setdiff1d(labels, labels[chosen])
     few = [rng.permutation(np.flatnonzero(labels == c))[:_FEW_OBJECTS] for c in missed]
     return np.sort(np.concatenate([chosen, *few]))

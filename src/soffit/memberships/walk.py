@@ -59,7 +59,7 @@ class Walk:
 def random_walk(A: Matrix, W: FloatArray, steps: int, *, locality: Locality | None = None) -> Walk:
     """Let memberships walk on the graph for some lazy steps; isolated objects stay."""
     if is_sparse(A) and A.shape[0] > _MANY_OBJECTS:
-        return _polynomial_walk(A, W, steps, locality or Locality(np.arange(A.shape[0])))
+        return polynomial_walk(A, W, steps, locality or Locality(np.arange(A.shape[0])))
     degrees = _degrees(A)
     half = np.divide(0.5, degrees, out=np.zeros_like(degrees), where=degrees > 0)
     half = half.astype(W.dtype)[:, None]
@@ -72,7 +72,9 @@ def random_walk(A: Matrix, W: FloatArray, steps: int, *, locality: Locality | No
     return Walk(W, seen, steps)
 
 
-def _polynomial_walk(A: sp.csr_array, W: FloatArray, steps: int, locality: Locality) -> Walk:
+def polynomial_walk(
+    A: sp.csr_array, W: FloatArray, steps: int, locality: Locality, *, block: int = _ROWS
+) -> Walk:
     r"""The same walk by Chebyshev polynomials of :math:`P = D^{-1} A`.
 
     :math:`((1 + x) / 2)^t` is a polynomial of degree t, but one of degree of the order of
@@ -101,7 +103,7 @@ def _polynomial_walk(A: sp.csr_array, W: FloatArray, steps: int, locality: Local
                 rows.start, rows.stop,
             )  # fmt: skip
 
-        each(advance, pieces(len(start), min(_ROWS, ceil(len(start) / _PARTS))))
+        each(advance, pieces(len(start), min(block, ceil(len(start) / _PARTS))))
         if degree == 1:
             before *= W.dtype.type(0.5)
         before, now = now, before
