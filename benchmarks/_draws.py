@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.datasets import Dataset, load
 from soffit.affinity import NeighborGraph
-from soffit.datasets import Dataset, load
 
 
 class MissingSetError(Exception):

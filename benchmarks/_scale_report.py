@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _claims import Row
-from _scale_run import GB, Outcome, seconds_text
-from _table import print_table
+
+from benchmarks._claims import Row
+from benchmarks._scale_run import GB, Outcome, seconds_text
+from benchmarks._table import print_table
 
 # Text below this line of the page is written by hand and stays.
 NOTES = "<!-- below: written by hand, kept when the tables are written anew -->"

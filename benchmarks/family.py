@@ -21,8 +21,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from _claims import HEADER, Row, at_least, timed, within
-from _draws import (
+from sklearn.cluster import KMeans
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from benchmarks._claims import HEADER, Row, at_least, timed, within
+from benchmarks._draws import (
     MissingSetError,
     binary_graph,
     digits,
@@ -31,10 +34,7 @@ from _draws import (
     random_pairs,
     read,
 )
-from _table import print_table
-from sklearn.cluster import KMeans
-from sklearn.feature_extraction.text import TfidfTransformer
-
+from benchmarks._table import print_table
 from soffit import (
     BaumEagon,
     CompletelyPositive,

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks.datasets import load
 from soffit import BaumEagon, SoF
-from soffit.datasets import Sample, load, make_block_stochastic, make_gaussians
+from soffit.datasets import Sample, make_block_stochastic, make_gaussians
 from soffit.metrics import accuracy, adjusted_rand, posterior_distance
 
 AFFINITIES = ["nearest_neighbors", "relative", "rbf", "laplacian", "cosine"]

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from benchmarks.datasets import load
 from soffit import SoftClustering
 from soffit.affinity import NeighborGraph
-from soffit.datasets import load, make_gaussians
+from soffit.datasets import make_gaussians
 from soffit.metrics import accuracy
 
 COUNTS = (0, 200, 1000, 3000)

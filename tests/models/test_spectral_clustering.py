@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soffit.datasets import Sample, load, make_moons
+from benchmarks.datasets import load
+from soffit.datasets import Sample, make_moons
 from soffit.metrics import accuracy, adjusted_rand
 from soffit.models.spectral_clustering import SpectralClustering, with_label_ahead
 from soffit.partition.cut import normalized_cut
