@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks._claims import Row
 from benchmarks._scale_growth import (
     CHECKED,
     RECALL_HEADER,
@@ -25,7 +24,7 @@ from benchmarks._scale_plan import (
     ratio_at_most,
     times_faster,
 )
-from benchmarks._scale_report import FIT_HEADER, Section, fit_cells, phase_section
+from benchmarks._scale_report import FIT_HEADER, Row, Section, fit_cells, phase_section
 from benchmarks._scale_run import Outcome, Task, seconds_text
 
 REAL_SETS = ("pendigits", "usps", "satimage")

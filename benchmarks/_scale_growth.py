@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from benchmarks._claims import Row
 from benchmarks._scale_methods import HNSW, OWN
 from benchmarks._scale_plan import (
     Plan,
@@ -14,7 +13,15 @@ from benchmarks._scale_plan import (
     ratio_at_most,
     times_faster,
 )
-from benchmarks._scale_report import FIT_HEADER, Section, decimal, fit_cells, phase_section, slope
+from benchmarks._scale_report import (
+    FIT_HEADER,
+    Row,
+    Section,
+    decimal,
+    fit_cells,
+    phase_section,
+    slope,
+)
 from benchmarks._scale_run import Outcome, Task
 
 CLUSTERS = 10

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks._claims import Row
 from benchmarks._scale_methods import PEERS, installed
-from benchmarks._scale_report import Section
+from benchmarks._scale_report import Row, Section
 from benchmarks._scale_run import GB, Outcome, Runner, Task, seconds_text
 
 # A trial checks that everything runs: the same cases with few objects and clusters.

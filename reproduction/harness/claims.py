@@ -1,4 +1,4 @@
-"""Words for findings: how numbers are shown, and what is said where a paper has a picture only."""
+"""Words for findings: verdicts on claims, how numbers are shown, and words for pictures."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from reproduction.harness.report import NOT_REPRODUCED, REPRODUCED
+from reproduction.harness.report import MET, MISSED, NOT_REPRODUCED, REPRODUCED
 
 PICTURE = "picture"
 
 
 def held(condition: bool) -> str:
-    """Verdict on a claim that holds or does not."""
+    """Verdict on a published claim that holds or does not."""
     return REPRODUCED if condition else NOT_REPRODUCED
+
+
+def met(condition: Any) -> str:
+    """Verdict on what is asked of our models where nothing is published."""
+    return MET if condition else MISSED
 
 
 def spread(scores: Iterable[Any], digits: int = 3) -> str:

@@ -16,8 +16,9 @@ published value, ours, the setting, and the verdict; the figures are also writte
 HTML, and every run is in a CSV file of the results folder.
 
 Verdicts are computed from the numbers: *reproduced* within the stated tolerance, *better* above it,
-*not reproduced* below it. {LABEL_TUNED} marks a setting that was chosen by looking at labels;
-defaults never are. Labels are otherwise used for scores only.
+*not reproduced* below it; *met* and *missed* where the target is our own. {LABEL_TUNED} marks a
+setting that was chosen by looking at labels; defaults never are. Labels are otherwise used for
+scores only.
 """
 
 

@@ -22,15 +22,21 @@ _MODULES = {
     "zass-scribbles": "reproduction.papers.zass.scribbles",
     "zass-donut": "reproduction.papers.zass.donut",
     "zass-pairs": "reproduction.papers.zass.pairs",
+    "zass-side": "reproduction.papers.zass.side",
+    "zass-lines": "reproduction.papers.zass.lines",
+    "zass-image": "reproduction.papers.zass.image",
     # Yu, Yu & Tresp 2005
     "yu-steps": "reproduction.papers.yu.steps",
     "yu-hierarchy": "reproduction.papers.yu.hierarchy",
     "yu-confusion": "reproduction.papers.yu.confusion",
     "yu-labels": "reproduction.papers.yu.labels",
     "yu-number": "reproduction.papers.yu.number",
+    "yu-planted": "reproduction.papers.yu.planted",
     # Jordan 2004
     "jordan-ideal": "reproduction.papers.jordan.ideal",
     "jordan-cut": "reproduction.papers.jordan.cut",
+    # Several of them
+    "combination": "reproduction.papers.combination",
 }
 
 

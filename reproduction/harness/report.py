@@ -11,6 +11,9 @@ REPRODUCED = "reproduced"
 BETTER = "better"
 CLOSE = "close"
 NOT_REPRODUCED = "not reproduced"
+# Of what we ask where nothing is published.
+MET = "met"
+MISSED = "missed"
 NO_DATA = "no data"
 SHOWN = "shown"
 

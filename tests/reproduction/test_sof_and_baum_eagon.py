@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from reproduction.papers.baselines import (
 )
 from reproduction.papers.sof.methods import JUDGED, METHODS, THEIRS, Data
 from reproduction.papers.sof.published import PUBLISHED, SETS
-from reproduction.papers.sof.tables_report import TOLERANCE, _reached_loss
+from reproduction.papers.sof.tables_report import TOLERANCE, _about_data, _reached_loss
 from soffit.datasets import make_gaussians
 from soffit.metrics import accuracy
 from soffit.models import SoF
@@ -134,3 +135,11 @@ def test_baselines_find_clear_groups(name: str) -> None:
             key=lambda guess: accuracy(labels, guess),
         )
     assert accuracy(labels, found) > 0.9
+
+
+def test_what_the_data_say_about_a_printed_row(data_home: Path) -> None:
+    assert "one single cluster (0.762 / 0.637 / 0.762)" in _about_data(
+        "blood_transfusion", data_home
+    )
+    assert "% of the variance" in _about_data("breast_tissue", data_home)
+    assert _about_data("iris", data_home) == ""

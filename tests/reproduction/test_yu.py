@@ -13,6 +13,7 @@ from reproduction.papers.yu import data as yu
 from reproduction.papers.yu.hierarchy import _mosaic
 from reproduction.papers.yu.labels import few_labels
 from reproduction.papers.yu.number import planted
+from reproduction.papers.yu.planted import planted_graph
 from reproduction.papers.yu.steps import _evenness, similarities
 from soffit.affinity import random_walk
 from soffit.metrics import accuracy
@@ -106,3 +107,18 @@ def test_mean_images_and_their_mosaic() -> None:
     pixels = _mosaic(images, ["#ff0000", "#0000ff"], 2)
     assert pixels.shape == (22, 44, 3)
     assert pixels[0, 0].tolist() == [255, 0, 0]
+
+
+def test_planted_blocks_are_found(quick: Any) -> None:
+    section, _ = quick("yu-planted")
+    assert section.findings[0].verdict == "met"
+    A, labels = planted_graph(200, 4, 7)
+    assert (A != A.T).nnz == 0
+    assert not A.diagonal().any()
+    inside = labels[A.nonzero()[0]] == labels[A.nonzero()[1]]
+    assert inside.mean() > 0.8
+
+
+def test_the_chain_of_several_papers(quick: Any) -> None:
+    section, _ = quick("combination")
+    assert [finding.verdict for finding in section.findings] == ["met", "met"]

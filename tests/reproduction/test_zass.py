@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import builtins
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from reproduction.harness.experiment import Results, Setup
 from reproduction.harness.panels import larger_first, matched
-from reproduction.harness.report import REPRODUCED
-from reproduction.papers.zass.donut import _kernel_kmeans
+from reproduction.harness.report import MET, REPRODUCED
+from reproduction.papers.zass.donut import _kernel_kmeans, _share_of_the_kernel
 from reproduction.papers.zass.dots import PATTERNS, dots, kernel
 from reproduction.papers.zass.pairs import _some_pairs
 from reproduction.papers.zass.photographs import explained, photograph
 from reproduction.papers.zass.scribbles import overlap
+from reproduction.papers.zass.side import random_pairs
 from reproduction.papers.zass.strokes import outline, strokes
 
 
@@ -122,3 +125,38 @@ def test_overlap_and_explained_brightness_of_a_perfect_segment() -> None:
     person = outline(48)
     assert overlap(person.astype(int) + 4, person) == (1.0, 5)
     assert explained(person.astype(float), person) == pytest.approx(1.0)
+
+
+def test_known_pairs_are_scored_on_objects_that_none_touches(quick: Any) -> None:
+    section, folder = quick("zass-side")
+    assert len(section.findings) == 12
+    truth, pool = np.array([0, 0, 1, 1, 0, 1]), np.array([0, 2, 3, 5])
+    pairs = random_pairs(truth, pool, 6, np.random.default_rng(7))
+    assert sorted(map(tuple, pairs["must_link"].tolist())) == [(2, 3), (2, 5), (3, 5)]
+    assert sorted(map(tuple, pairs["cannot_link"].tolist())) == [(0, 2), (0, 3), (0, 5)]
+    assert "python -m reproduction zass-side" in (folder / "table.md").read_text(encoding="utf-8")
+
+
+def test_triples_find_crossing_lines(quick: Any) -> None:
+    section, _ = quick("zass-lines")
+    assert section.findings[0].verdict == MET
+    assert "Triples reach" in section.reading
+
+
+def test_the_drawn_image_is_segmented(quick: Any) -> None:
+    section, _ = quick("zass-image")
+    (found,) = [f.ours for f in section.findings if f.claim == "the drawn areas are found"]
+    assert float(found.removeprefix("accuracy ")) > 0.99
+
+
+def test_the_reading_of_the_donut_follows_the_numbers() -> None:
+    def reading(hard: list[float]) -> str:
+        def record(method: str, scores: list[float]) -> SimpleNamespace:
+            unit = SimpleNamespace(settings={"method": method})
+            return SimpleNamespace(unit=unit, arrays={"scores": np.array(scores)})
+
+        records = [record("cp", [1.0] * 10), record("kernel kmeans", hard)]
+        return _share_of_the_kernel(Results(Setup(), records))
+
+    assert "much of the work" in reading([1.0] * 10)
+    assert reading([1.0] + [0.6] * 9) == ": 10% against 100% for CP"

@@ -158,8 +158,8 @@ def report(results: Results) -> Report:
         f"{angle[:, -1].mean():.0f}° at a noise of {noise[-1]:g}. At {_LITTLE}, which is "
         f"{_all(results, 'difference')[:, little].mean():.0%} of the affinities by Frobenius norm, "
         f"{exact[:, little].mean():.1%} of the points are right, at {noise[-1]:g} "
-        f"{exact[:, -1].mean():.0%}. The relaxed value stays below the "
-        f"cut of the clusters, at {(bound / np.maximum(cut, 1e-300))[:, -1].mean():.0%} of it at "
+        f"{exact[:, -1].mean():.0%}. The relaxed value is "
+        f"{(bound / np.maximum(cut, 1e-300))[:, -1].mean():.0%} of the cut of the clusters at "
         "the most noise. The gap claim needs connected blocks, which the clouds' Gaussian "
         "affinities are."
     )

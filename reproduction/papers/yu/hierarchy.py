@@ -101,10 +101,9 @@ def _reading(results: Results) -> str:
         top, bottom = (record.values[f"purity {m}"] for m in (4, 100))
         parts.append(f"{words}, {bottom:.1%} at 100 clusters and {top:.1%} at 4")
     return (
-        "The prototypes are mean images, weighted by the soft memberships at each level. Lower "
-        "clusters are ways of writing a digit, slanted or upright, with and without a loop; higher "
-        f"ones merge them. Images in a cluster of their own digit: {'; '.join(parts)}. The "
-        "factorizations start from eigenvectors; the poster does not say where its own start."
+        "The prototypes are mean images, weighted by the soft memberships at each level. "
+        f"Images in a cluster of their own digit: {'; '.join(parts)}. The factorizations "
+        "start from eigenvectors; the poster does not say where its own start."
     )
 
 
