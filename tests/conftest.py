@@ -1,9 +1,13 @@
-"""What all tests share: the folder of real data, and reproducible property tests."""
+"""What all tests share: the folder of real data, no network, and reproducible property tests."""
 
 from __future__ import annotations
 
 import os
+import socket
+from collections.abc import Callable
+from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -24,10 +28,78 @@ def repository() -> Path:
     return REPOSITORY
 
 
+# --- real data ------------------------------------------------------------------------------------
+
+
 @pytest.fixture(scope="session")
 def data_home() -> Path:
-    """The folder of real data sets: $SOFFIT_DATA, or shared/data beside the repository."""
+    """The folder of real data sets: $SOFFIT_DATA, or shared/data beside the repository.
+
+    Tests that use it have the marker `data`. Without the folder they are skipped; if
+    $SOFFIT_REQUIRE_DATA is 1, they fail.
+    """
     folder = Path(os.environ.get("SOFFIT_DATA") or REPOSITORY.parent / "shared" / "data")
     if not folder.is_dir():
-        pytest.skip(f"no data sets in {folder}; set SOFFIT_DATA to the folder that holds them")
+        missing = f"no data sets in {folder}; set SOFFIT_DATA to the folder that holds them"
+        if os.environ.get("SOFFIT_REQUIRE_DATA", "0") not in ("", "0"):
+            pytest.fail(f"{missing} (SOFFIT_REQUIRE_DATA is set)")
+        pytest.skip(missing)
     return folder
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the data, before `-m data` chooses."""
+    for item in items:
+        if "data_home" in getattr(item, "fixturenames", ()):
+            item.add_marker("data")
+
+
+# --- network --------------------------------------------------------------------------------------
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Close the network to this process: for tests, for doctests, and for imports of both.
+
+    A fixture would begin too late for the last and leave out the examples in `src`. Processes that
+    tests start are not covered.
+    """
+    patch = pytest.MonkeyPatch()
+    for name in ("connect", "connect_ex", "sendto"):
+        patch.setattr(socket.socket, name, _local_method(getattr(socket.socket, name)))
+    patch.setattr(socket, "getaddrinfo", _local_lookup(socket.getaddrinfo))
+    config.add_cleanup(patch.undo)
+
+
+def _local_method(method: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(self: socket.socket, *arguments: Any) -> Any:
+        # The address comes last; only those of the internet protocols have a host.
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            _refuse_unless_local(arguments[-1][0])
+        return method(self, *arguments)
+
+    return guarded
+
+
+def _local_lookup(lookup: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(host: Any, *arguments: Any, **options: Any) -> Any:
+        _refuse_unless_local(host)
+        return lookup(host, *arguments, **options)
+
+    return guarded
+
+
+def _refuse_unless_local(host: Any) -> None:
+    """Fail the test; code under test that expects network errors cannot catch this one."""
+    name = host.decode() if isinstance(host, bytes) else host
+    if name in (None, "", "localhost"):
+        return
+    try:
+        local = ip_address(name).is_loopback
+    except ValueError:
+        local = False
+    if not local:
+        pytest.fail(
+            f"this test tried to reach {name}, but tests never use the network: make the data in "
+            "the test, take a set that scikit-learn ships, or use the fixture data_home"
+        )

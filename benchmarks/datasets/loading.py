@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from http.client import HTTPException
 from pathlib import Path
 
 from benchmarks.datasets.files import read_dataset
@@ -127,7 +128,7 @@ def _find(name: str, home: Path) -> Dataset:
         raise ValueError(_missing(name, home, f"known there: {_shortened(list_datasets(home))}"))
     try:
         return fetch(name)
-    except (OSError, ValueError) as error:
+    except (OSError, EOFError, HTTPException, ValueError) as error:
         raise ValueError(_missing(name, home, f"OpenML did not help either: {error}")) from error
 
 

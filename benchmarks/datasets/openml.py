@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -50,10 +51,15 @@ def fetch(name: str) -> Dataset:
     from sklearn.datasets import fetch_openml
 
     source = OPENML_SOURCES[name]
-    # This parser needs no pandas.
-    bunch = fetch_openml(
-        name=source.name, version=source.version, as_frame=False, parser="liac-arff"
-    )
+    with warnings.catch_warnings():
+        # Each further attempt is a warning. What counts is whether the last one succeeds, also
+        # where warnings are errors.
+        for message in ("A network error occurred", "Invalid cache", "Downloaded file could"):
+            warnings.filterwarnings("ignore", message)
+        # This parser needs no pandas.
+        bunch = fetch_openml(
+            name=source.name, version=source.version, as_frame=False, parser="liac-arff"
+        )
     X = np.asarray(bunch.data, dtype=np.float64)
     labels, class_names = _encode(np.asarray(bunch.target).astype(str))
     if X.shape[1] != source.n_features or len(class_names) != source.n_classes:

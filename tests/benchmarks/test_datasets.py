@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import socket
+import time
+from http.client import IncompleteRead
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -127,6 +129,30 @@ def test_missing_set_says_what_to_do() -> None:
 def test_missing_set_without_network_says_what_to_do() -> None:
     with pytest.raises(ValueError, match=r"'iris' is not in .*no route to host.*SOFFIT_DATA"):
         load("iris")
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    "failure",
+    [OSError("no route to host"), TimeoutError("too slow"), IncompleteRead(b"")],
+    ids=repr,
+)
+def test_failing_connections_say_what_to_do(
+    failure: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """scikit-learn tries several times, with warnings, which are errors here."""
+    attempts = []
+
+    def fail(*_: Any, **__: Any) -> None:
+        attempts.append(failure)
+        raise failure
+
+    monkeypatch.setattr(socket, "create_connection", fail)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "cache"))
+    with pytest.raises(ValueError, match=r"'iris' is not in .*OpenML.*SOFFIT_DATA"):
+        load("iris")
+    assert len(attempts) > 1
 
 
 @pytest.mark.parametrize("name", ["../iris", "a/b", "", "iris.npz"])
@@ -257,21 +283,11 @@ def test_development_sets() -> None:
     assert not {"uci__glass", "other__iris"} & set(names)
 
 
-@pytest.fixture(scope="module")
-def real_home() -> Path:
-    chosen = os.environ.get("SOFFIT_DATA")
-    default = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-    folder = Path(chosen) if chosen else default
-    if not (folder / "iris.npz").is_file():
-        pytest.skip("the benchmark data are not here (set SOFFIT_DATA)")
-    return folder
-
-
-def test_real_sets_are_all_readable(real_home: Path) -> None:
-    names = list_datasets(real_home)
+def test_real_sets_are_all_readable(data_home: Path) -> None:
+    names = list_datasets(data_home)
     assert set(development_sets()) <= set(names)
     for name in names:
-        dataset = load(name, home=real_home)
+        dataset = load(name, home=data_home)
         assert (dataset.X is None) != (dataset.graph is None)
         assert all(len(vector) == dataset.n_samples for vector in dataset.labels)
 
@@ -288,9 +304,9 @@ def test_real_sets_are_all_readable(real_home: Path) -> None:
     ],
 )
 def test_real_points(
-    real_home: Path, name: str, shape: tuple[int, int], n_classes: tuple[int, ...]
+    data_home: Path, name: str, shape: tuple[int, int], n_classes: tuple[int, ...]
 ) -> None:
-    dataset = load(name, home=real_home)
+    dataset = load(name, home=data_home)
     assert dataset.X.shape == shape
     assert dataset.n_classes == n_classes
 
@@ -299,15 +315,15 @@ def test_real_points(
     ("name", "n_nodes", "n_edges"),
     [("graph_karate", 34, 78), ("graph_amazon_overlap", 6926, 17893)],
 )
-def test_real_graphs(real_home: Path, name: str, n_nodes: int, n_edges: int) -> None:
-    dataset = load(name, home=real_home)
+def test_real_graphs(data_home: Path, name: str, n_nodes: int, n_edges: int) -> None:
+    dataset = load(name, home=data_home)
     assert dataset.graph.shape == (n_nodes, n_nodes)
     assert dataset.graph.nnz == 2 * n_edges
     assert abs(dataset.graph - dataset.graph.T).nnz == 0
     assert (dataset.communities is not None) == name.endswith("overlap")
 
 
-def test_real_random_rows(real_home: Path) -> None:
-    dataset = load("usps", home=real_home, n_samples=3000, random_state=SEED)
+def test_real_random_rows(data_home: Path) -> None:
+    dataset = load("usps", home=data_home, n_samples=3000, random_state=SEED)
     assert dataset.X.shape == (3000, 256)
     assert dataset.n_classes == (10,)

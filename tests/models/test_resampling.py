@@ -129,13 +129,10 @@ def test_isolated_objects_do_not_break_it():
     np.testing.assert_allclose(model.memberships_.sum(axis=1), 1.0)
 
 
-def test_probabilities_improve_on_real_sets():
-    try:
-        sets = [load(name) for name in ("glass", "breast_tissue", "ecoli")]
-    except ValueError as error:
-        pytest.skip(str(error))
+def test_probabilities_improve_on_real_sets(data_home):
     gain = []
-    for dataset in sets:
+    for name in ("glass", "breast_tissue", "ecoli"):
+        dataset = load(name, home=data_home)
         y, k = dataset.labels[0], dataset.n_classes[0]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
