@@ -2,7 +2,8 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?= -n 2
-BENCH ?= $(filter-out benchmarks/scale.py,$(wildcard benchmarks/[a-z]*.py))
+BENCH ?= quality solvers posterior extension trust files
+ARGS ?= all --jobs 2
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -19,17 +20,18 @@ NOJIT_TESTS := tests/test_graph.py tests/affinity/test_connect.py tests/affinity
   tests/neighbors/test_trees.py tests/partition/test_sweeps.py tests/selection/test_valleys.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-nojit lint format bench clean
+.PHONY: help install demo test test-nojit lint format bench reproduce clean
 
 help:
-	@echo "make demo    cluster handwritten digits; table here, report in build/"
-	@echo "make test    run the tests (PYTEST_ARGS='-n 0 -k inputs' chooses some)"
-	@echo "make test-nojit  run tests of kernels as plain Python, where a bad index is an error"
-	@echo "make lint    check style, types and import order"
-	@echo "make format  let ruff repair what it can"
-	@echo "make bench   run the benchmarks, but for scale.py, which takes long"
-	@echo "             (BENCH=benchmarks/scale.py runs that one)"
-	@echo "make clean   remove .venv and everything generated"
+	@echo "make demo       cluster handwritten digits; table here, report in build/"
+	@echo "make test       run the tests (PYTEST_ARGS='-n 0 -k inputs' chooses some)"
+	@echo "make test-nojit run tests of kernels as plain Python, where a bad index is an error"
+	@echo "make lint       check style, types and import order"
+	@echo "make format     let ruff repair what it can"
+	@echo "make bench      run the benchmarks except scale, which takes long (BENCH=scale runs it)"
+	@echo "make reproduce  tables and figures of the papers, about an hour; results in build/"
+	@echo "                (ARGS='zass-donut --runs 20' chooses; ARGS=--help lists the options)"
+	@echo "make clean      remove .venv and everything generated"
 
 install: $(STAMP)
 
@@ -65,7 +67,14 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 bench: $(STAMP)
-	@set -e; for script in $(BENCH); do echo "$$script"; $(BIN)/python "$$script"; done
+	@set -e; for name in $(BENCH); do echo "$$name"; $(BIN)/python -m benchmarks.$$name; done
+
+$(VENV)/.reproduction: $(STAMP)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[reproduction]'
+	@touch $@
+
+reproduce: $(VENV)/.reproduction
+	$(BIN)/python -m reproduction $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from _claims import Row
-from _scale_growth import (
+from benchmarks._scale_growth import (
     CHECKED,
     RECALL_HEADER,
     RECALL_NOTE,
@@ -14,8 +13,8 @@ from _scale_growth import (
     check_recall,
     recall_cells,
 )
-from _scale_methods import OWN
-from _scale_plan import (
+from benchmarks._scale_methods import OWN
+from benchmarks._scale_plan import (
     Plan,
     accuracy_not_below,
     at_least,
@@ -25,8 +24,8 @@ from _scale_plan import (
     ratio_at_most,
     times_faster,
 )
-from _scale_report import FIT_HEADER, Section, fit_cells, phase_section
-from _scale_run import Outcome, Task, seconds_text
+from benchmarks._scale_report import FIT_HEADER, Row, Section, fit_cells, phase_section
+from benchmarks._scale_run import Outcome, Task, seconds_text
 
 REAL_SETS = ("pendigits", "usps", "satimage")
 # Real sets that are large enough to be made coarser.

@@ -14,8 +14,9 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
-from _scale_data import Data, draw, planted_partition, sweep_graph
-from _scale_methods import FITS, HNSW, NEIGHBORS, OWN, labels_of, search_by
+
+from benchmarks._scale_data import Data, draw, planted_partition, sweep_graph
+from benchmarks._scale_methods import FITS, HNSW, NEIGHBORS, OWN, labels_of, search_by
 
 # So many that walks are taken by polynomials, as they are in every larger fit.
 WARM_UP_ROWS, WARM_UP_CLUSTERS = 2500, 3

@@ -126,8 +126,8 @@ def planted_partition(n: int, k: int, part: int = 0, *, degree: int = 20) -> Dat
 
 
 def labelled(name: str) -> Data:
-    """A real set, as `soffit.datasets` reads it."""
-    from soffit.datasets import load
+    """A real set, as `benchmarks.datasets` reads it."""
+    from benchmarks.datasets import load
 
     dataset = load(name)
     return Data(np.asarray(dataset.X), dataset.labels[0], dataset.n_classes[0])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from _claims import Row
-from _scale_methods import HNSW, OWN
-from _scale_plan import (
+from benchmarks._scale_methods import HNSW, OWN
+from benchmarks._scale_plan import (
     Plan,
     accuracy_not_below,
     at_least,
@@ -14,8 +13,16 @@ from _scale_plan import (
     ratio_at_most,
     times_faster,
 )
-from _scale_report import FIT_HEADER, Section, decimal, fit_cells, phase_section, slope
-from _scale_run import Outcome, Task
+from benchmarks._scale_report import (
+    FIT_HEADER,
+    Row,
+    Section,
+    decimal,
+    fit_cells,
+    phase_section,
+    slope,
+)
+from benchmarks._scale_run import Outcome, Task
 
 CLUSTERS = 10
 # Growth is judged from here up: below, time goes into what does not grow.

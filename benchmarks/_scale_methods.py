@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from _scale_data import Data
+
+from benchmarks._scale_data import Data
 
 SEED = 7
 NEIGHBORS = 15

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from _claims import Row
-from _scale_methods import PEERS, installed
-from _scale_report import Section
-from _scale_run import GB, Outcome, Runner, Task, seconds_text
+from benchmarks._scale_methods import PEERS, installed
+from benchmarks._scale_report import Row, Section
+from benchmarks._scale_run import GB, Outcome, Runner, Task, seconds_text
 
 # A trial checks that everything runs: the same cases with few objects and clusters.
 TRIAL_SIZES = {

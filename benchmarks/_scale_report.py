@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from _claims import Row
-from _scale_run import GB, Outcome, seconds_text
-from _table import print_table
+
+from benchmarks._scale_run import GB, Outcome, seconds_text
+from benchmarks._table import print_table
 
 # Text below this line of the page is written by hand and stays.
 NOTES = "<!-- below: written by hand, kept when the tables are written anew -->"
@@ -80,6 +80,16 @@ def phase_section(title: str, outcomes: Mapping[str, Outcome]) -> Section:
 
 def decimal(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
+
+
+class Row(NamedTuple):
+    """A target: what was measured, what is asked; `met` is None where nothing was measured."""
+
+    case: str
+    settings: str
+    measured: str
+    asked: str = "-"
+    met: bool | None = None
 
 
 def claims_section(rows: Sequence[Row]) -> Section:

@@ -100,8 +100,8 @@ class Runner:
     Results that are kept in a file are not measured again: an interrupted run can go on.
     """
 
-    def __init__(self, script: Path, *, memory: float, kept: Path | None = None) -> None:
-        self._script = script
+    def __init__(self, module: str, *, memory: float, kept: Path | None = None) -> None:
+        self._module = module
         self._memory = memory * GB
         self._kept = kept
         self._known: dict[str, dict[str, Any]] = {}
@@ -131,7 +131,7 @@ class Runner:
             with errors.open("w") as stream:
                 # A group of its own, so that what a method starts itself ends with it.
                 process = subprocess.Popen(
-                    [sys.executable, str(self._script), "--task", text],
+                    [sys.executable, "-m", self._module, "--task", text],
                     env=environment,
                     stdout=subprocess.DEVNULL,
                     stderr=stream,

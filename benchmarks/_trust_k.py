@@ -13,11 +13,12 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from _table import print_table, print_target
 
+from benchmarks._table import print_table, print_target
+from benchmarks.datasets import development_sets, load
 from soffit import SoftClustering
 from soffit.affinity.standardize import Standardizer
-from soffit.datasets import development_sets, load, make_gaussians
+from soffit.datasets import make_gaussians
 from soffit.selection import choose_k
 
 MOST = 20

@@ -6,10 +6,10 @@ import sys
 from typing import Any
 
 import numpy as np
-from _table import print_table
 
+from benchmarks._table import print_table
+from benchmarks.datasets import load
 from soffit import SoftClustering, suggest_pairs
-from soffit.datasets import load
 from soffit.metrics import accuracy
 
 ANSWERS, ROUND, SEEDS = 50, 10, range(10)

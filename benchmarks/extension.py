@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from _table import print_table, print_target
-
+from benchmarks._table import print_table, print_target
 from soffit import SoF, SoftClustering
 from soffit.datasets import make_gaussians
 from soffit.metrics import accuracy

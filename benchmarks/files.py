@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from _table import print_table, print_target
+from benchmarks._table import print_table, print_target
 
 N_COLUMNS, N_CLUSTERS, SEED = 16, 10, 5
 ENDINGS = ("csv", "parquet", "arrow", "npy")
@@ -90,7 +90,8 @@ def main() -> None:
         write_files(folder, options.rows)
         found = {}
         for ending in ENDINGS:
-            command = [sys.executable, __file__, "--measure", str(folder / f"table.{ending}")]
+            command = [sys.executable, "-m", "benchmarks.files"]
+            command += ["--measure", str(folder / f"table.{ending}")]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             found[ending] = json.loads(done.stdout)
         fit = fit_seconds(folder / "table.npy") if options.fit else None

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from _table import print_table, print_target
 from sklearn.mixture import GaussianMixture
 
+from benchmarks._table import print_table, print_target
 from soffit import SoF, SoftClustering, datasets
 from soffit.metrics import posterior_distance
 

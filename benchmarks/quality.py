@@ -28,13 +28,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from _table import print_table, print_target
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
+from benchmarks._table import print_table, print_target
+from benchmarks.datasets import Dataset, development_sets, load
 from soffit import BaumEagon, SoF, SoftClustering
-from soffit.datasets import Dataset, development_sets, load
 from soffit.metrics import accuracy, adjusted_rand
 
 REAL_SETS = (

@@ -30,7 +30,7 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from _scale_cases import (
+from benchmarks._scale_cases import (
     graph,
     many_clusters,
     overlap,
@@ -41,12 +41,12 @@ from _scale_cases import (
     starts,
     threads,
 )
-from _scale_growth import growth
-from _scale_plan import Plan
-from _scale_report import claims_section, write_page, write_plot
-from _scale_run import Runner, Task
+from benchmarks._scale_growth import growth
+from benchmarks._scale_plan import Plan
+from benchmarks._scale_report import claims_section, write_page, write_plot
+from benchmarks._scale_run import Runner, Task
 
-HERE = Path(__file__).resolve()
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 SIZES = ("1e3", "1e4", "1e5", "1e6", "1e7")
 PRIMED = 30_000
 CASES: dict[str, Callable[[Plan], None]] = {
@@ -78,7 +78,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--trial", action="store_true", help="few objects, nothing judged")
     parser.add_argument("--results", type=Path, help="file that keeps what was measured")
     docs = "write the page and the plot, by default to docs/"
-    parser.add_argument("--docs", nargs="?", type=Path, const=HERE.parents[1] / "docs", help=docs)
+    parser.add_argument("--docs", nargs="?", type=Path, const=DOCS, help=docs)
     parser.add_argument("--task", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -86,13 +86,13 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     options = arguments()
     if options.task:
-        from _scale_child import main as run_task
+        from benchmarks._scale_child import main as run_task
 
         run_task(options.task)
         return
     sizes = sorted({int(float(size)) for size in options.sizes})
     plan = Plan(
-        Runner(HERE, memory=options.memory, kept=options.results),
+        Runner("benchmarks.scale", memory=options.memory, kept=options.results),
         limit=options.limit,
         long=options.long,
         threads=options.threads,

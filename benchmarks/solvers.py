@@ -41,14 +41,14 @@ from statistics import median
 from time import perf_counter
 
 import numpy as np
-from _runs import GRADIENT_WITH_DIAGONAL, PUBLISHED, Array, Record, Scale, Task, run
-from _table import print_table, print_target
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
+from benchmarks._runs import GRADIENT_WITH_DIAGONAL, PUBLISHED, Array, Record, Scale, Task, run
+from benchmarks._table import print_table, print_target
+from benchmarks.datasets import load
 from soffit import SoF
 from soffit.affinity import RelativeDistance
-from soffit.datasets import load
 from soffit.factorize import random_start
 
 SEEDS = (3, 11, 27)

@@ -25,14 +25,14 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from _table import print_table, print_target
-from _trust_k import number_of_clusters
-from _trust_pairs import questions
 from sklearn.metrics import roc_auc_score
 from sklearn.mixture import GaussianMixture
 
+from benchmarks._table import print_table, print_target
+from benchmarks._trust_k import number_of_clusters
+from benchmarks._trust_pairs import questions
+from benchmarks.datasets import Dataset, development_sets, load
 from soffit import SoftClustering, datasets
-from soffit.datasets import Dataset, development_sets, load
 from soffit.memberships import align
 from soffit.metrics import (
     accuracy,

@@ -72,3 +72,10 @@ def _annotations(function):
 
     hints = get_type_hints(function, include_extras=True)
     return [hint for name, hint in hints.items() if name != "return"]
+
+
+@pytest.mark.parametrize("arguments", [(), ("sof-tables", "--runs", "5"), ("all", "--quick")])
+def test_reproduce_says_where_it_went(soffit, arguments):
+    result = soffit("reproduce", *arguments, code=2)
+    assert "python -m reproduction" in result.output
+    assert "reproduce" not in soffit("--help").stdout

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.datasets import load
 from soffit import BaumEagon
 from soffit.affinity import NeighborGraph
 from soffit.affinity.walks import random_walk
-from soffit.datasets import load
 from soffit.metrics import accuracy
 from soffit.normalize import normalize
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from benchmarks.datasets import load
 from soffit import SoftClustering
-from soffit.datasets import Sample, load
+from soffit.datasets import Sample
 from soffit.metrics import accuracy, adjusted_rand
 
 

@@ -15,9 +15,10 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.reference.threads import printed_with_one_and_two_threads
 
+from benchmarks.datasets import load
 from soffit.affinity import NeighborGraph
 from soffit.affinity.walks import random_walk
-from soffit.datasets import Sample, load, make_gaussians, make_moons
+from soffit.datasets import Sample, make_gaussians, make_moons
 from soffit.fitting.data import PartialLabels
 from soffit.models.random_walk_classifier import ClusterWalk, PointWalk, RandomWalkClassifier
 

@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 from tests.reference.relations import divergence, planted_graph
 
+from benchmarks.datasets import load
 from soffit.affinity import NeighborGraph
-from soffit.datasets import load, make_gaussians
+from soffit.datasets import make_gaussians
 from soffit.metrics import accuracy, adjusted_rand, nmi
 from soffit.models import RelationFactorization
 

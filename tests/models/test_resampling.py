@@ -9,9 +9,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from benchmarks.datasets import load
 from soffit import SoftClustering
 from soffit.affinity import NeighborGraph
-from soffit.datasets import load, make_gaussians
+from soffit.datasets import make_gaussians
 from soffit.metrics import brier
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.datasets import load
 from soffit import SoftClustering
-from soffit.datasets import Sample, load, make_gaussians, make_moons
+from soffit.datasets import Sample, make_gaussians, make_moons
 from soffit.metrics import accuracy, adjusted_rand, posterior_distance
 
 

@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from scipy.linalg import sqrtm
 from tests.reference.relations import planted_graph
 
-from soffit.datasets import load, make_gaussians
+from benchmarks.datasets import load
+from soffit.datasets import make_gaussians
 from soffit.memberships.tree import Level
 from soffit.metrics import accuracy
 from soffit.models import SoftHierarchy

@@ -6,8 +6,9 @@ import scipy.sparse as sp
 from tests.reference.relations import planted_graph
 from tests.reference.threads import printed_with_one_and_two_threads
 
+from benchmarks.datasets import load
 from soffit.affinity import Settings, make_affinity
-from soffit.datasets import load, make_gaussians, make_moons
+from soffit.datasets import make_gaussians, make_moons
 from soffit.selection import KChoice, choose_k, choose_k_of_graph
 
 QUICK = {"ks": range(1, 6), "resamples": 1}

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from soffit._version import __version__
-from soffit.cli._reproduce import REPRODUCE
 from soffit.cli.compare_command import COMPARE
+from soffit.cli.console import complain
 from soffit.cli.demo_command import DEMO
 from soffit.cli.error_messages import guarded
 from soffit.cli.fit_command import FIT
@@ -21,7 +21,7 @@ from soffit.cli.report_command import REPORT
 from soffit.cli.segment_command import SEGMENT
 
 # A new command is a module with a `Command`, and a name in this table.
-COMMANDS = (FIT, GRAPH, HIERARCHY, SEGMENT, COMPARE, PREDICT, REPORT, INFO, DEMO, REPRODUCE)
+COMMANDS = (FIT, GRAPH, HIERARCHY, SEGMENT, COMPARE, PREDICT, REPORT, INFO, DEMO)
 
 _HELP = (
     "Soft clusters of a table, a distance matrix, a graph or an image.\n\n"
@@ -54,8 +54,10 @@ def make_app() -> typer.Typer:
             help=command.help,
             epilog=command.epilog,
             rich_help_panel=command.panel,
-            no_args_is_help=command.name not in ("demo", "reproduce"),
+            no_args_is_help=command.name != "demo",
         )(guarded(command.run))
+    anything = {"allow_extra_args": True, "ignore_unknown_options": True}
+    app.command("reproduce", hidden=True, context_settings=anything)(_reproduce)
     return app
 
 
@@ -81,6 +83,12 @@ def _common(
     ] = False,
 ) -> None:
     """Options that stand before any command."""
+
+
+def _reproduce() -> None:
+    """Say where the command has gone."""
+    complain("the reproductions have moved: run `python -m reproduction` in soffit's repository.")
+    raise typer.Exit(2)
 
 
 def _print_version() -> None:

@@ -1,13 +1,17 @@
-"""Generators with the true memberships attached, and loaders of benchmark sets."""
+"""Generators with the true memberships attached, and small labelled sets."""
 
 from __future__ import annotations
 
-from soffit.datasets._dataset import Dataset
-from soffit.datasets._loading import data_home, list_datasets, load
-from soffit.datasets._names import development_sets
 from soffit.datasets.blocks import make_block_stochastic
 from soffit.datasets.curves import make_bridge, make_donut, make_moons, make_rings
 from soffit.datasets.lines import make_lines
+from soffit.datasets.loading import (
+    Dataset,
+    data_home,
+    development_sets,
+    list_datasets,
+    load,
+)
 from soffit.datasets.mixtures import make_gaussians, make_skewed, make_student_t, make_unequal
 from soffit.datasets.sample import Sample, SimilaritySample
 

@@ -17,7 +17,7 @@ from tests.reference.problems import (
     stored,
 )
 
-from soffit.factorize import Problem, solve_gradient, solve_growth, solve_rows
+from soffit.factorize import Problem, solve_gradient, solve_gradients, solve_growth, solve_rows
 from soffit.factorize.simplex.gradient import Objective, Point
 
 
@@ -134,3 +134,13 @@ def test_objects_without_degree_keep_their_start():
     found = solve_gradient(problem, start)
     assert_promises_kept(problem, found)
     np.testing.assert_array_equal(found.factor[4], start[4])
+
+
+def test_several_starts_are_deprecated_and_the_same_as_one_by_one():
+    problem = Problem(planted_matrix(20, 2, 53, noise=0.02), 2)
+    starts = [random_rows(20, 2, seed) for seed in (3, 5)]
+    with pytest.warns(FutureWarning, match="call solve_gradient"):
+        together = solve_gradients(problem, starts, max_iter=50, tol=1e-9)
+    for start, result in zip(starts, together, strict=True):
+        alone = solve_gradient(problem, start, max_iter=50, tol=1e-9)
+        np.testing.assert_array_equal(result.factor, alone.factor)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+import warnings
+from collections.abc import Sequence
 from math import sqrt
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from soffit._typing import FloatArray, Matrix
+from soffit._typing import FloatArray
 from soffit.factorize.descent import Callback, Descent
 from soffit.factorize.problem import Factorization, Problem
 from soffit.factorize.quadratic import (
@@ -22,56 +23,6 @@ from soffit.factorize.quadratic import (
 )
 from soffit.factorize.starts import project_rows
 from soffit.factorize.support import check_support, copy_start
-
-Found = TypeVar("Found")
-# Yields U, is sent the matrix times U, and in the end returns what it has found.
-Asking = Generator[FloatArray, FloatArray, Found]
-
-
-def answered(matrix: Matrix, searches: Sequence[Asking[Factorization]]) -> list[Factorization]:
-    """What the searches find, in their order.
-
-    Ctrl-C is passed on to all of them, so that each ends with what it has reached. A second one is
-    not caught.
-    """
-    found: dict[int, Factorization] = {}
-    answers: dict[int, FloatArray] = {}
-    interrupted = False
-    while len(found) < len(searches):
-        try:
-            questions = {}
-            for number, search in enumerate(searches):
-                if number in found:
-                    continue
-                try:
-                    if interrupted:
-                        questions[number] = search.throw(KeyboardInterrupt())
-                    elif number in answers:
-                        questions[number] = search.send(answers[number])
-                    else:
-                        questions[number] = next(search)
-                except StopIteration as end:
-                    found[number] = end.value
-                    interrupted = interrupted or end.value.stopped == "interrupted"
-            answers = _products(matrix, questions)
-        except KeyboardInterrupt:
-            if interrupted:
-                raise
-            interrupted = True
-    return [found[number] for number in range(len(searches))]
-
-
-def _products(matrix: Matrix, questions: Mapping[int, FloatArray]) -> dict[int, FloatArray]:
-    """The matrix times each of the arrays."""
-    if len(questions) < 2:
-        return {number: matrix @ U for number, U in questions.items()}
-    widths = [U.shape[1] for U in questions.values()]
-    products = np.hsplit(matrix @ np.hstack(list(questions.values())), np.cumsum(widths)[:-1])
-    return {
-        number: np.ascontiguousarray(product)
-        for number, product in zip(questions, products, strict=True)
-    }
-
 
 # Iterations over which the gain is averaged: single steps with momentum can gain little.
 _WINDOW = 10
@@ -99,10 +50,14 @@ class Objective:
         self.theta = problem.row_factors()[:, None]
         self.entries = np.asarray(problem.matrix.diagonal())[:, None]
 
-    def at(self, W: FloatArray) -> Asking[Point]:
+    def at(self, W: FloatArray) -> Point:
         """The point of a factor."""
         U = self.theta * W
-        return Point(U, (yield U))
+        return Point(U, self.product(U))
+
+    def product(self, U: FloatArray) -> FloatArray:
+        """A U, the costly part of a step."""
+        return self.problem.matrix @ U
 
     def statistics(self, point: Point) -> tuple[FloatArray, FloatArray]:
         """The b and H of which the loss is a quadratic in the scales."""
@@ -181,18 +136,15 @@ def solve_gradient(
     >>> bool(labels[0] == labels[2] != labels[3] == labels[5])
     True
     """
-    search = _search(problem, start, max_iter=max_iter, tol=tol, callback=callback)
-    return answered(problem.matrix, [search])[0]
+    check_support("gradient", problem)
+    W = copy_start(problem, start)
+    return minimise(Objective(problem), W, max_iter=max_iter, tol=tol, callback=callback)
 
 
 def solve_gradients(
     problem: Problem, starts: Sequence[FloatArray], *, max_iter: int = 5000, tol: float = 1e-6
 ) -> list[Factorization]:
-    """Minimise the problem from several starts, side by side.
-
-    The searches are those of `solve_gradient`, but every pass over the matrix serves all of them,
-    which takes less time than one search after the other, as large dense matrices are multiplied
-    more quickly than they are read. Results agree with those of single searches up to rounding.
+    """Minimise the problem from several starts. Deprecated: call `solve_gradient` for each start.
 
     Parameters
     ----------
@@ -208,41 +160,44 @@ def solve_gradients(
     Returns
     -------
     list of Factorization
-        One result for each start.
+        One result per start.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.factorize import Problem, solve_gradients
+    >>> from soffit.factorize import Problem, solve_gradient
     >>> A = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> problem = Problem(A, 2, diagonal=True)
     >>> starts = np.random.default_rng(5).dirichlet(np.ones(2), size=(4, 6))
-    >>> found = solve_gradients(Problem(A, 2, diagonal=True), starts)
-    >>> [result.converged for result in found]
+    >>> [solve_gradient(problem, start).converged for start in starts]
     [True, True, True, True]
     """
-    searches = [_search(problem, start, max_iter=max_iter, tol=tol) for start in starts]
-    return answered(problem.matrix, searches)
+    warnings.warn(
+        "solve_gradients is deprecated: call solve_gradient(problem, start) for each start.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return [solve_gradient(problem, start, max_iter=max_iter, tol=tol) for start in starts]
 
 
-def _search(
-    problem: Problem,
-    start: FloatArray,
+def minimise(
+    objective: Objective,
+    W: FloatArray,
     *,
     max_iter: int,
     tol: float,
     callback: Callback | None = None,
-) -> Asking[Factorization]:
-    check_support("gradient", problem)
-    W = copy_start(problem, start)
-    objective = Objective(problem)
-    here = yield from objective.at(W)
+) -> Factorization:
+    """The search itself, from a start that was checked."""
+    problem = objective.problem
+    here = objective.at(W)
     b, H = objective.statistics(here)
     s = best_scale(problem, b, H, limit=objective.limit)
     descent = Descent(loss(objective.norm, b, H, s), W, s, norm=objective.norm, callback=callback)
     stepper = _Stepper(objective, W, here, s)
     with descent:
         while descent.goes_on(max_iter):
-            stuck = not (yield from stepper.step(s))
+            stuck = not stepper.step(s)
             b, H = objective.statistics(stepper.here)
             s = best_scale(problem, b, H, limit=objective.limit, previous=s)
             descent.record(loss(objective.norm, b, H, s), stepper.W, s)
@@ -268,15 +223,15 @@ class _Stepper:
         size = objective.norm + max(objective.value(here, s), 0.0)
         self.slack = 4.0 * float(np.finfo(W.dtype).eps) * size
 
-    def step(self, s: FloatArray) -> Asking[bool]:
+    def step(self, s: FloatArray) -> bool:
         """Move downhill; False when rounding hides any further gain."""
         now = self.objective.value(self.here, s)
         inertia = 0.5 + 0.5 * sqrt(1.0 + 4.0 * self.inertia**2)
         momentum = (self.inertia - 1.0) / inertia
-        W, there, value = yield from self._descend(self._extrapolate(momentum), s)
+        W, there, value = self._descend(self._extrapolate(momentum), s)
         if value > now:
             inertia = 1.0
-            W, there, value = yield from self._descend(self.here, s)
+            W, there, value = self._descend(self.here, s)
         if value > now:
             return False
         self.W, self.here, self.before, self.inertia = W, there, self.here, inertia
@@ -288,7 +243,7 @@ class _Stepper:
             return self.here
         return Point(U + momentum * (U - U_old), product + momentum * (product - product_old))
 
-    def _descend(self, origin: Point, s: FloatArray) -> Asking[tuple[FloatArray, Point, float]]:
+    def _descend(self, origin: Point, s: FloatArray) -> tuple[FloatArray, Point, float]:
         """One projected gradient step whose length the local curvature allows."""
         gradient = self.objective.gradient(origin, s)
         value = self.objective.value(origin, s)
@@ -296,7 +251,7 @@ class _Stepper:
         self.curvature = max(_RELAX * self.curvature, smallest)
         while True:
             W = self.objective.project(origin.U - gradient / self.curvature, self.W)
-            there = yield from self.objective.at(W)
+            there = self.objective.at(W)
             new = self.objective.value(there, s)
             move = (there.U - origin.U).astype(np.float64, copy=False)
             slope = float(np.vdot(gradient, move))

@@ -1,0 +1,1 @@
+"""Scripts that print the measured figures of the documentation: `python -m benchmarks.quality`."""
