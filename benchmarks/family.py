@@ -47,7 +47,7 @@ from soffit import (
     SpectralClustering,
     segment,
 )
-from soffit.affinity import NeighborGraph, random_walk
+from soffit.affinity import NeighborGraph, walk_affinity
 from soffit.datasets import make_bridge, make_donut, make_lines
 from soffit.metrics import accuracy, nmi
 from soffit.normalize import normalize
@@ -231,7 +231,7 @@ def zp() -> Iterator[Row]:
     for number in range(1, 7):
         points = read(f"zp{number}")
         graph = NeighborGraph(10, keep="union", weights="local", connect=False).fit(points.X)
-        A = normalize(random_walk(graph.matrix_, 32), "sinkhorn").matrix
+        A = normalize(walk_affinity(graph.matrix_, 32), "sinkhorn").matrix
         k, truth = points.n_classes[0], points.labels[0]
         fits = [BaumEagon(k, affinity="precomputed", random_state=s).fit(A) for s in SEEDS]
         scores = [accuracy(truth, fit.labels_) for fit in fits]
