@@ -10,7 +10,7 @@ from benchmarks.datasets import load
 from reproduction.harness.claims import met, spread
 from reproduction.harness.experiment import Experiment, Measured, Results, Setup, Unit
 from reproduction.harness.report import Finding, Report
-from soffit.affinity import NeighborGraph, random_walk
+from soffit.affinity import NeighborGraph
 from soffit.metrics import accuracy
 from soffit.models import BaumEagon
 from soffit.normalize import normalize
@@ -38,7 +38,7 @@ def measure(unit: Unit, setup: Setup) -> Measured:
 def _similarities(name: str, home: Path | None) -> tuple[Any, Any, int]:
     points = load(name, home=home)
     graph = NeighborGraph(_NEIGHBORS, keep="union", weights="local", connect=False).fit(points.X)
-    A = normalize(random_walk(graph.matrix_, _STEPS), "sinkhorn").matrix
+    A = normalize(walk_affinity(graph.matrix_, _STEPS), "sinkhorn").matrix
     return A, points.labels[0], points.n_classes[0]
 
 

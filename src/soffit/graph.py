@@ -1,71 +1,430 @@
-"""Operations on a symmetric matrix, stored as an array or as CSR."""
+"""Weights between objects, dense or sparse: storage is decided here and nowhere else."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from soffit._threads import each, pieces
+from soffit._matrix_checks import mirror_upper
+from soffit._memory import check_allocation
+from soffit._threads import each, pieces, row_blocks
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+
+Result = TypeVar("Result")
 
 # Below so many products SciPy is done before a thread has begun.
 _FEW = 2**22
 _ROWS = 2**14
 _PIECES = 16
+# Rows of a dense matrix that a search for its components looks at together.
+_FRONTIER = 256
+# A separate component below this share of an even cluster is no cluster, but a stray group.
+_STRAY_SHARE = 0.02
 
 
-def product(A: Matrix, V: FloatArray) -> FloatArray:
-    """A times the (n, k) array V."""
-    if not is_sparse(A) or A.nnz * V.shape[1] < _FEW:
-        return np.asarray(A @ V)
-    from soffit.graph_kernels import multiply_rows
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Nonnegative weights of pairs of objects, as an array or in CSR form.
 
-    V = np.ascontiguousarray(V)
-    result = np.empty((A.shape[0], V.shape[1]), dtype=np.result_type(A.dtype, V.dtype))
+    The weights are symmetric, apart from blocks: rows of new objects with one column per object of
+    the graph have `degrees`, `product`, `scaled`, `values` and `array` as well. Functions that
+    take a matrix begin with ``Graph.of(matrix)`` and then read the same for both storages.
+    A graph is a view and copies nothing.
 
-    def multiply(rows: range) -> None:
-        multiply_rows(A.indptr, A.indices, A.data, V, result, rows.start, rows.stop)
+    Parameters
+    ----------
+    matrix : ndarray or csr_array of shape (n, n)
+        The weights.
 
-    # Small pieces of small matrices: no thread waits long for the last one.
-    each(multiply, pieces(A.shape[0], min(_ROWS, -(-A.shape[0] // _PIECES))))
-    return result
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> from soffit.graph import Graph
+    >>> A = np.array([[1.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 5.0]])
+    >>> for graph in (Graph.of(A), Graph.of(sp.csr_array(A))):
+    ...     graph.degrees(), graph.components()
+    (array([3., 2., 5.]), array([0, 0, 1], dtype=int32))
+    (array([3., 2., 5.]), array([0, 0, 1], dtype=int32))
+    """
 
+    matrix: Matrix
 
-def scaled_rows(A: sp.csr_array, left: FloatArray, right: FloatArray) -> sp.csr_array:
-    """diag(left) A diag(right) in the precision of A."""
-    from soffit.graph_kernels import scale_rows
+    @classmethod
+    def of(cls, weights: Any) -> Graph:
+        """The graph of an array or of any SciPy sparse matrix; a graph itself is returned."""
+        if isinstance(weights, Graph):
+            return weights
+        if is_sparse(weights):
+            return cls(weights if isinstance(weights, sp.csr_array) else sp.csr_array(weights))
+        return cls(np.asarray(weights))
 
-    data = np.empty_like(A.data)
+    # --- what it is ----------------------------------------------------------------------------
 
-    def scale(rows: range) -> None:
-        scale_rows(A.indptr, A.indices, A.data, left, right, data, rows.start, rows.stop)
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the weights are stored in CSR form, as compiled loops over edges need them."""
+        return is_sparse(self.matrix)
 
-    each(scale, pieces(A.shape[0], _ROWS))
-    return sp.csr_array((data, A.indices.copy(), A.indptr.copy()), shape=A.shape)
+    @property
+    def csr(self) -> sp.csr_array:
+        """The matrix of a sparse graph, for compiled loops over its edges."""
+        if not is_sparse(self.matrix):
+            raise TypeError("This graph is an array; ask `is_sparse` before its edges are read.")
+        return self.matrix
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(self.matrix.shape[0]), int(self.matrix.shape[1])
 
-def column_forms(A: Matrix, U: FloatArray, *, diagonal: bool = True) -> FloatArray:
-    """The forms u'A u of all columns u of U, in double precision, with or without the diagonal."""
-    if is_sparse(A) and A.nnz * U.shape[1] >= _FEW:
-        from soffit.graph_kernels import forms_of_rows
+    @property
+    def n(self) -> int:
+        """Number of objects."""
+        return int(self.matrix.shape[0])
 
-        def form(rows: range) -> FloatArray:
-            return np.asarray(
-                forms_of_rows(A.indptr, A.indices, A.data, U, rows.start, rows.stop, diagonal)
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        """Precision of the weights."""
+        return np.dtype(self.matrix.dtype)
+
+    @property
+    def values(self) -> FloatArray:
+        """The stored weights, in the shape in which they are stored; not a copy."""
+        return np.asarray(self.matrix.data if is_sparse(self.matrix) else self.matrix)
+
+    @property
+    def n_stored(self) -> int:
+        """Number of stored weights: what a pass over the graph costs."""
+        return int(self.values.size)
+
+    def diagonal(self) -> FloatArray:
+        """Weight of each object with itself."""
+        return np.asarray(self.matrix.diagonal())
+
+    def array(self, rows: slice = slice(None)) -> FloatArray:
+        """Some rows as an array; a view where the storage is one."""
+        return as_array(self.matrix[rows])
+
+    def at(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Weights of the given pairs."""
+        if not len(rows):
+            return np.zeros(0, dtype=self.dtype)
+        return np.asarray(self.matrix[rows, columns]).ravel()
+
+    # --- sums, products and extremes -------------------------------------------------------------
+
+    def degrees(self) -> FloatArray:
+        """Sum of the weights of each object, in double precision.
+
+        SciPy adds the few weights of a sparse row in their own precision.
+        """
+        return np.asarray(self.matrix.sum(axis=1, dtype=np.float64)).ravel()
+
+    def tied(self) -> IntArray:
+        """The objects that have any weight, in ascending order."""
+        return np.flatnonzero(self.degrees() > 0)
+
+    def product(self, V: FloatArray) -> FloatArray:
+        """The matrix times the (n, k) array V, in pieces that do not depend on the threads."""
+        A = self.matrix
+        if is_sparse(A):
+            return self._sparse_product(V)
+        result = np.empty((A.shape[0], V.shape[1]), dtype=np.result_type(A.dtype, V.dtype))
+
+        def multiply(rows: slice) -> None:
+            np.matmul(A[rows], V, out=result[rows])
+
+        each(multiply, row_blocks(A.shape))
+        return result
+
+    def _sparse_product(self, V: FloatArray) -> FloatArray:
+        A = self.csr
+        if A.nnz * V.shape[1] < _FEW:
+            return np.asarray(A @ V)
+        from soffit.graph_kernels import multiply_rows
+
+        V = np.ascontiguousarray(V)
+        result = np.empty((A.shape[0], V.shape[1]), dtype=np.result_type(A.dtype, V.dtype))
+
+        def multiply(rows: range) -> None:
+            multiply_rows(A.indptr, A.indices, A.data, V, result, rows.start, rows.stop)
+
+        # Small pieces of small matrices: no thread waits long for the last one.
+        each(multiply, pieces(A.shape[0], min(_ROWS, -(-A.shape[0] // _PIECES))))
+        return result
+
+    def column_forms(self, U: FloatArray, *, diagonal: bool = True) -> FloatArray:
+        """The forms u'A u of all columns u of U, in double precision, with or without diagonal."""
+        A = self.matrix
+        if is_sparse(A) and A.nnz * U.shape[1] >= _FEW:
+            from soffit.graph_kernels import forms_of_rows
+
+            def form(rows: range) -> FloatArray:
+                return np.asarray(
+                    forms_of_rows(A.indptr, A.indices, A.data, U, rows.start, rows.stop, diagonal)
+                )
+
+            # Summed in the order of the pieces.
+            return np.sum(each(form, pieces(A.shape[0], _ROWS)), axis=0)
+        forms = np.einsum("ic,ic->c", U, A @ U, dtype=np.float64)
+        if not diagonal:
+            own = self.diagonal()
+            if own.any():
+                forms -= (own[:, None] * U * U).sum(axis=0, dtype=np.float64)
+        return np.asarray(forms)
+
+    def between(self, labels: IntArray, n_groups: int) -> FloatArray:
+        """Total weight between every two groups of objects, in double precision."""
+        A, labels = self.matrix, np.asarray(labels, dtype=np.int64)
+        if is_sparse(A):
+            from soffit.graph_kernels import weights_between
+
+            return np.asarray(weights_between(A.indptr, A.indices, A.data, labels, n_groups))
+        n = len(labels)
+        indicator = sp.csr_array((np.ones(n), (np.arange(n), labels)), shape=(n, n_groups))
+        columns = indicator.toarray()
+        total = np.zeros((n_groups, n_groups))
+        for rows in row_blocks(A.shape):
+            total += indicator[rows].T @ (A[rows] @ columns)
+        return total
+
+    def inside(self, labels: IntArray) -> FloatArray:
+        """Total weight of each object with the objects of its own group, in double precision."""
+        A, n = self.matrix, len(labels)
+        if is_sparse(A):
+            rows = row_numbers(A)
+            same = labels[rows] == labels[A.indices]
+            return np.bincount(rows[same], A.data[same], minlength=n).astype(np.float64)
+        total = np.zeros(n)
+        for group in np.unique(labels):
+            members = np.flatnonzero(labels == group)
+            total[members] = A[np.ix_(members, members)].sum(axis=1, dtype=np.float64)
+        return total
+
+    def row_max(self) -> FloatArray:
+        """The largest weight of each object; 0 at least in CSR form, where some are not stored."""
+        return as_array(self.matrix.max(axis=1)).ravel()
+
+    def squared_norm(self, *, diagonal: bool = True) -> float:
+        """Sum of squared weights, in double precision, with or without the diagonal."""
+        values = self.values.ravel()
+        total = float(np.dot(values, values)) if values.dtype == np.float64 else _dot64(values)
+        if not diagonal:
+            own = self.diagonal().astype(np.float64)
+            total -= float(np.dot(own, own))
+        return total
+
+    def range_of_pairs(self) -> tuple[float, float]:
+        """The smallest and the largest weight of two different objects, and zero."""
+        ranges = [(v.min(initial=0.0), v.max(initial=0.0)) for v in self._off_diagonal()]
+        return float(min(low for low, _ in ranges)), float(max(high for _, high in ranges))
+
+    def _off_diagonal(self) -> Iterator[FloatArray]:
+        A = self.matrix
+        if is_sparse(A):
+            yield A.data[row_numbers(A) != A.indices]
+            return
+        for rows in row_blocks(A.shape):
+            piece = A[rows].copy()
+            np.fill_diagonal(piece[:, rows], 0.0)
+            yield piece
+
+    def over_pairs(
+        self,
+        function: Callable[[FloatArray, FloatArray], Result],
+        left: FloatArray,
+        right: FloatArray,
+    ) -> list[Result]:
+        """Results of function(a_ij, left_i right_j) for the stored weights, piece by piece.
+
+        The weights are views: what is written there is written into the matrix.
+        """
+        A = self.matrix
+        if not is_sparse(A):
+            return each(
+                lambda rows: function(A[rows], left[rows, None] * right), row_blocks(A.shape)
             )
 
-        # Summed in the order of the pieces.
-        return np.sum(each(form, pieces(A.shape[0], _ROWS)), axis=0)
-    forms = np.einsum("ic,ic->c", U, A @ U, dtype=np.float64)
-    if not diagonal:
-        own = np.asarray(A.diagonal())
-        if own.any():
-            forms -= (own[:, None] * U * U).sum(axis=0, dtype=np.float64)
-    return np.asarray(forms)
+        def apply(rows: range) -> Result:
+            begins = A.indptr[rows.start : rows.stop + 1]
+            entries = slice(begins[0], begins[-1])
+            own = np.repeat(left[rows.start : rows.stop], np.diff(begins))
+            return function(A.data[entries], own * right[A.indices[entries]])
+
+        return each(apply, pieces(A.shape[0], _ROWS))
+
+    def same_as(self, other: Graph) -> bool:
+        """Whether another graph is equal in storage, precision and every entry."""
+        A, B = self.matrix, other.matrix
+        if A is B:
+            return True
+        if A.shape != B.shape or A.dtype != B.dtype or self.is_sparse != other.is_sparse:
+            return False
+        if is_sparse(A) and is_sparse(B):
+            parts = ((A.indptr, B.indptr), (A.indices, B.indices), (A.data, B.data))
+            return all(np.array_equal(*pair) for pair in parts)
+        return np.array_equal(A, B)
+
+    # --- structure -------------------------------------------------------------------------------
+
+    def components(self) -> IntArray:
+        """The connected component of each object, numbered in the order of their first objects."""
+        A = self.matrix
+        if is_sparse(A):
+            from soffit.graph_kernels import components_of_rows
+
+            return np.asarray(components_of_rows(A.indptr, A.indices)[1])
+        component = np.full(len(A), -1, dtype=np.int32)
+        count = 0
+        while (component < 0).any():
+            frontier: IntArray = np.flatnonzero(component < 0)[:1]
+            while len(frontier):
+                component[frontier] = count
+                frontier = self._reached(frontier, component < 0)
+            count += 1
+        return component
+
+    def _reached(self, frontier: IntArray, free: Any) -> IntArray:
+        """The free objects that have a weight with one of the frontier, in a dense matrix."""
+        reached = np.zeros(len(free), dtype=bool)
+        for first in range(0, len(frontier), _FRONTIER):
+            if reached[free].all():
+                break
+            reached |= (self.matrix[frontier[first : first + _FRONTIER]] > 0).any(axis=0)
+        return np.flatnonzero(reached & free)
+
+    def subgraph(self, objects: IntArray) -> Graph:
+        """The weights among some objects, in the order given; the graph itself for all of them."""
+        if len(objects) == self.n and np.array_equal(objects, np.arange(self.n)):
+            return self
+        return Graph(self.matrix[objects][:, objects])
+
+    def permuted(self, order: IntArray) -> Graph:
+        """The same graph with its objects in another order."""
+        A = self.matrix
+        if not is_sparse(A):
+            return Graph(A[np.ix_(order, order)])
+        from soffit.graph_kernels import permute_rows
+
+        place = inverse_order(order, A.indices.dtype)
+        indptr = np.zeros(len(order) + 1, dtype=A.indptr.dtype)
+        np.cumsum(np.diff(A.indptr)[order], out=indptr[1:])
+        indices, data = np.empty_like(A.indices), np.empty_like(A.data)
+
+        def permute(rows: range) -> None:
+            permute_rows(
+                A.indptr, A.indices, A.data, order, place,
+                indptr, indices, data, rows.start, rows.stop,
+            )  # fmt: skip
+
+        each(permute, pieces(len(order), _ROWS))
+        return Graph(sp.csr_array((data, indices, indptr), shape=A.shape))
+
+    # --- other weights ---------------------------------------------------------------------------
+
+    def scaled(self, left: FloatArray, right: FloatArray) -> Graph:
+        """diag(left) A diag(right) in the same storage, exactly symmetric if left is right."""
+        A = self.matrix
+        if not is_sparse(A):
+            remedy = "Use affinity='nearest_neighbors' with normalization='degree' or 'sinkhorn'."
+            what = "the normalized affinity matrix"
+            check_allocation(A.shape, A.dtype, what=what, remedy=remedy)
+            out = np.empty(A.shape, dtype=A.dtype)
+            for block in row_blocks(A.shape):
+                out[block] = A[block] * (left[block, None] * right)
+            return Graph(out)
+        from soffit.graph_kernels import scale_rows
+
+        data = np.empty_like(A.data)
+
+        def scale(rows: range) -> None:
+            scale_rows(A.indptr, A.indices, A.data, left, right, data, rows.start, rows.stop)
+
+        each(scale, pieces(A.shape[0], _ROWS))
+        return Graph(sp.csr_array((data, A.indices.copy(), A.indptr.copy()), shape=A.shape))
+
+    def plus(self, extra: sp.csr_array) -> Graph:
+        """The sum with a few further weights; zeros are not stored."""
+        A = self.matrix
+        if is_sparse(A):
+            return Graph(_canonical(A + extra))
+        total = A.copy()
+        entries = extra.tocoo()
+        total[entries.row, entries.col] += entries.data
+        return Graph(total)
+
+    def at_least(self, floor: sp.csr_array) -> Graph:
+        """The weights, raised where `floor` is higher."""
+        A = self.matrix
+        if is_sparse(A):
+            return Graph(sp.csr_array(A.maximum(floor)))
+        raised = A.copy()
+        entries = floor.tocoo()
+        place = entries.row, entries.col
+        raised[place] = np.maximum(raised[place], entries.data)
+        return Graph(raised)
+
+    def without_negative(self) -> Graph:
+        """Zero in place of negative weights; the graph itself if there are none."""
+        A = self.matrix
+        if self.values.min(initial=0.0) >= 0:
+            return self
+        if not is_sparse(A):
+            return Graph(np.maximum(A, 0))
+        return Graph(_canonical(A.maximum(0)))
+
+    def with_positive_diagonal(self) -> Graph:
+        """Objects without a similarity to themselves get their largest one to others.
+
+        A positive diagonal guarantees that a doubly stochastic scaling exists.
+        """
+        own = self.diagonal()
+        if np.all(own > 0):
+            return self
+        missing = np.where(own > 0, 0, self.row_max()).astype(self.dtype)
+        return self.plus(sp.csr_array(sp.diags_array(missing)))
+
+    def without_zeros(self) -> Graph:
+        """No stored zeros, columns in order; sparse weights are rewritten in place."""
+        if is_sparse(self.matrix):
+            self.matrix.eliminate_zeros()
+            self.matrix.sort_indices()
+        return self
+
+    def without_diagonal(self) -> Graph:
+        """Zero self-similarities, which say nothing about clusters; itself if they are."""
+        A, own = self.matrix, self.diagonal()
+        if not np.any(own):
+            return self
+        if is_sparse(A):
+            return Graph(_canonical(A - sp.diags_array(own, dtype=A.dtype)))
+        trimmed = A.copy()
+        np.fill_diagonal(trimmed, 0.0)
+        return Graph(trimmed)
+
+    def without_strays(self, n_clusters: int) -> Graph:
+        """Without the ties inside tiny separate components, so that none passes for a cluster.
+
+        Their objects become unlinked: which cluster they belong to is not known. Nothing is removed
+        where that would leave less than half of the objects.
+        """
+        component = self.components()
+        sizes = np.bincount(component)
+        stray = (sizes < _STRAY_SHARE * self.n / n_clusters)[component]
+        if len(sizes) == 1 or not stray.any() or 2 * stray.sum() > self.n:
+            return self
+        A = self.matrix
+        if is_sparse(A):
+            return Graph(_canonical(sp.diags_array((~stray).astype(A.dtype)) @ A))
+        trimmed = A.copy()
+        trimmed[stray] = 0.0
+        return Graph(trimmed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,24 +433,9 @@ class Locality:
 
     order: IntArray
 
-    def matrix(self, A: sp.csr_array) -> sp.csr_array:
+    def matrix(self, A: Matrix) -> Matrix:
         """Rows and columns in this order."""
-        from soffit.graph_kernels import permute_rows
-
-        n = len(self.order)
-        place = self._places(A.indices.dtype)
-        indptr = np.zeros(n + 1, dtype=A.indptr.dtype)
-        np.cumsum(np.diff(A.indptr)[self.order], out=indptr[1:])
-        indices, data = np.empty_like(A.indices), np.empty_like(A.data)
-
-        def permute(rows: range) -> None:
-            permute_rows(
-                A.indptr, A.indices, A.data, self.order, place,
-                indptr, indices, data, rows.start, rows.stop,
-            )  # fmt: skip
-
-        each(permute, pieces(n, _ROWS))
-        return sp.csr_array((data, indices, indptr), shape=A.shape)
+        return Graph.of(A).permuted(self.order).matrix
 
     def rows(self, V: FloatArray) -> FloatArray:
         """The rows of an array in this order."""
@@ -101,84 +445,84 @@ class Locality:
         """Rows in this order, put back into the objects' own order, and into `out` if given."""
         # Only with "clip" NumPy writes there at once; all places are valid.
         mode: Literal["clip", "raise"] = "raise" if out is None else "clip"
-        return np.take(V, self._places(self.order.dtype), axis=0, out=out, mode=mode)
-
-    def _places(self, dtype: DTypeLike) -> IntArray:
-        """Where each object has gone."""
-        place = np.empty(len(self.order), dtype=dtype)
-        place[self.order] = np.arange(len(self.order))
-        return place
+        place = inverse_order(self.order, self.order.dtype)
+        return np.take(V, place, axis=0, out=out, mode=mode)
 
 
-# A separate component below this share of an even cluster is no cluster, but a stray group.
-_STRAY_SHARE = 0.02
+def inverse_order(order: IntArray, dtype: DTypeLike) -> IntArray:
+    """Where each object has gone."""
+    place = np.empty(len(order), dtype=dtype)
+    place[order] = np.arange(len(order))
+    return place
+
+
+def pair_components(first: IntArray, second: IntArray, n_objects: int) -> IntArray:
+    """The connected component of each object in the graph of the given pairs."""
+    from soffit.graph_kernels import components_of
+
+    return np.asarray(components_of(n_objects, *map(np.ascontiguousarray, (first, second)))[1])
+
+
+def as_array(block: Any) -> FloatArray:
+    """A part of a matrix or of a table as an array, whatever its storage."""
+    return np.asarray(block.toarray() if is_sparse(block) else block)
+
+
+def row_numbers(A: sp.csr_array) -> IntArray:
+    """The row of every stored entry."""
+    return np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+
+
+def reciprocal(values: FloatArray, numerator: float = 1.0) -> FloatArray:
+    """The numerator over each value; 0 where a value is not positive."""
+    return np.divide(numerator, values, out=np.zeros_like(values), where=values > 0)
+
+
+def make_symmetric(A: Matrix) -> Matrix:
+    """Overwrite the lower triangle of an array by the upper one; CSR is symmetric when made."""
+    if not is_sparse(A):
+        mirror_upper(A)
+    return A
+
+
+def set_unit_diagonal(A: Matrix) -> Matrix:
+    """A with ones on the diagonal; an array is overwritten."""
+    if is_sparse(A):
+        own = sp.diags_array(A.diagonal(), dtype=A.dtype)
+        return _canonical(A - own + sp.eye_array(A.shape[0], dtype=A.dtype))
+    np.fill_diagonal(A, 1)
+    return A
 
 
 def without_diagonal(A: Matrix) -> Matrix:
-    """A with zero self-similarities, which say nothing about clusters; A itself if they are."""
-    if not np.any(A.diagonal()):
-        return A
-    if is_sparse(A):
-        trimmed = sp.csr_array(A - sp.diags_array(A.diagonal(), dtype=A.dtype))
-        trimmed.eliminate_zeros()
-        return trimmed
-    trimmed = A.copy()
-    np.fill_diagonal(trimmed, 0.0)
-    return trimmed
+    """A with zero self-similarities; A itself if they are."""
+    return Graph.of(A).without_diagonal().matrix
+
+
+def with_positive_diagonal(A: Matrix) -> Matrix:
+    """A where each object is as similar to itself as to others, if it was not at all."""
+    return Graph.of(A).with_positive_diagonal().matrix
 
 
 def same_entries(A: Matrix, B: Matrix) -> bool:
     """Whether two matrices are equal in storage and in every entry."""
-    if A is B:
-        return True
-    if A.shape != B.shape or A.dtype != B.dtype or is_sparse(A) != is_sparse(B):
-        return False
-    if is_sparse(A) and is_sparse(B):
-        return (
-            np.array_equal(A.indptr, B.indptr)
-            and np.array_equal(A.indices, B.indices)
-            and np.array_equal(A.data, B.data)
-        )
-    return np.array_equal(A, B)
+    return Graph.of(A).same_as(Graph.of(B))
 
 
-def with_positive_diagonal(K: Matrix) -> Matrix:
-    """K where each object is at least as similar to itself as to others, if it was not at all.
-
-    A positive diagonal guarantees that a doubly stochastic scaling exists.
-    """
-    diagonal = np.asarray(K.diagonal())
-    if np.all(diagonal > 0):
-        return K
-    largest = K.max(axis=1).toarray().ravel() if is_sparse(K) else K.max(axis=1)
-    missing = np.where(diagonal > 0, 0, largest).astype(K.dtype)
-    if is_sparse(K):
-        return sp.csr_array(K + sp.diags_array(missing))
-    K = K.copy()
-    K[np.diag_indices(len(K))] += missing
-    return K
+def degrees(A: Matrix) -> FloatArray:
+    """Sum of the weights of each object, in double precision."""
+    return Graph.of(A).degrees()
 
 
-def without_strays(A: Matrix, n_clusters: int) -> Matrix:
-    """A without the ties inside tiny separate components, so that none passes for a cluster.
+def _canonical(A: Any) -> sp.csr_array:
+    """CSR with sorted columns and without stored zeros."""
+    matrix = sp.csr_array(A)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix
 
-    Their objects become unlinked: which cluster they belong to is not known. Nothing is removed
-    where that would leave less than half of the objects.
-    """
-    if not is_sparse(A):
-        return A
-    from soffit.graph_kernels import components_of_rows
 
-    count, component = components_of_rows(A.indptr, A.indices)
-    if count == 1:
-        return A
-    n = A.shape[0]
-    sizes = np.bincount(component)
-    stray = (sizes < _STRAY_SHARE * n / n_clusters)[component]
-    if not stray.any() or 2 * stray.sum() > n:
-        return A
-    keep: FloatArray = (~stray).astype(A.dtype)
-    trimmed = sp.csr_array(sp.diags_array(keep) @ A)
-    trimmed.eliminate_zeros()
-    trimmed.sort_indices()
-    return trimmed
+def _dot64(values: FloatArray) -> float:
+    """Squared norm of a single-precision vector, summed in double precision by pieces."""
+    parts = range(0, len(values), 1 << 20)
+    return float(sum(np.square(values[p : p + (1 << 20)], dtype=np.float64).sum() for p in parts))

@@ -63,6 +63,17 @@ def forms_of_rows(indptr, indices, data, U, first, last, diagonal):
 
 
 @njit(cache=True, nogil=True)
+def weights_between(indptr, indices, data, labels, m):
+    """Total weight of the ties between every two labels."""
+    between = np.zeros((m, m))
+    for i in range(len(labels)):
+        own = labels[i]
+        for place in range(indptr[i], indptr[i + 1]):
+            between[own, labels[indices[place]]] += data[place]
+    return between
+
+
+@njit(cache=True, nogil=True)
 def insert_column(indices, data, begin, end, column, value):
     """Put an entry into a row whose sorted ones lie from begin to before end."""
     q = end

@@ -11,7 +11,6 @@ from tests.reference.problems import random_matrix, random_rows
 
 from soffit.factorize import Problem
 from soffit.factorize.quadratic import (
-    association,
     best_scale,
     exact_gram,
     loss,
@@ -24,7 +23,7 @@ from soffit.factorize.quadratic import (
 
 def statistics(problem, W):
     U = problem.row_factors()[:, None] * W
-    b = association(problem.matrix, U, diagonal=problem.diagonal)
+    b = problem.graph.column_forms(U, diagonal=problem.diagonal)
     return b, pair_gram(U, exact_gram(U), diagonal=problem.diagonal)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from soffit.graph import Locality
+from soffit.graph import Graph, Locality
 from soffit.memberships import random_walk
 from soffit.memberships.walk import polynomial_walk
 
@@ -19,7 +19,7 @@ def test_polynomial_walk_arrives_where_the_steps_do(steps, dtype):
     W = rng.dirichlet(np.ones(4), size=200).astype(dtype)
     expected = random_walk(A, W, steps)
     for order in (np.arange(200), rng.permutation(200)):
-        walk = polynomial_walk(A, W, steps, Locality(order), block=33)
+        walk = polynomial_walk(Graph.of(A), W, steps, Locality(order), block=33)
         assert walk.memberships.dtype == dtype
         np.testing.assert_allclose(walk.memberships, expected.memberships, atol=2e-5)
         np.testing.assert_allclose(walk.seen, expected.seen, atol=2e-5)

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.datasets import load
 from soffit import BaumEagon
 from soffit.affinity import NeighborGraph
-from soffit.affinity.walks import random_walk
+from soffit.affinity.walks import walk_affinity
 from soffit.metrics import accuracy
 from soffit.normalize import normalize
 
@@ -21,7 +21,7 @@ def combined(X: Any, n_clusters: int, *, steps: int = 32, **options: Any) -> Bau
     """Locally scaled graph, `steps` steps, doubly stochastic, rows on the simplex with alpha."""
     graph = NeighborGraph(10, keep="union", weights="local", connect=False).fit(X)
     # An even number of steps has a positive diagonal, so that Sinkhorn's scaling exists.
-    walked = random_walk(graph.matrix_, steps)
+    walked = walk_affinity(graph.matrix_, steps)
     doubly_stochastic = normalize(walked, "sinkhorn").matrix
     return BaumEagon(n_clusters, affinity="precomputed", **options).fit(doubly_stochastic)
 

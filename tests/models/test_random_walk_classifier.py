@@ -17,7 +17,7 @@ from tests.reference.threads import printed_with_one_and_two_threads
 
 from benchmarks.datasets import load
 from soffit.affinity import NeighborGraph
-from soffit.affinity.walks import random_walk
+from soffit.affinity.walks import walk_affinity
 from soffit.datasets import Sample, make_gaussians, make_moons
 from soffit.fitting.data import PartialLabels
 from soffit.models.random_walk_classifier import ClusterWalk, PointWalk, RandomWalkClassifier
@@ -75,8 +75,8 @@ def test_points_walk_as_the_multi_step_graph_says(blobs: Sample, steps: int) -> 
     A = NeighborGraph(8).fit(blobs.X).matrix_
     Y = np.random.default_rng(8377).random((180, 2))
     degrees = np.asarray(A.sum(axis=1))[:, None]
-    last = random_walk(A, steps) @ Y / degrees
-    before = random_walk(A, steps - 1) @ Y / degrees if steps > 1 else Y
+    last = walk_affinity(A, steps) @ Y / degrees
+    before = walk_affinity(A, steps - 1) @ Y / degrees if steps > 1 else Y
     np.testing.assert_allclose(PointWalk.on(A).walk(Y, steps), (before + last) / 2)
 
 
@@ -88,8 +88,8 @@ def test_clusters_walk_as_the_factored_graph_says(steps: int) -> None:
     through = ClusterWalk.on(B).walk(Y, steps)
     np.testing.assert_allclose(through, PointWalk.on(W).walk(Y, steps))
     degrees = W.sum(axis=1)[:, None]
-    last = random_walk(W, steps, clusters=B) @ Y / degrees
-    before = random_walk(W, steps - 1, clusters=B) @ Y / degrees if steps > 1 else Y
+    last = walk_affinity(W, steps, clusters=B) @ Y / degrees
+    before = walk_affinity(W, steps - 1, clusters=B) @ Y / degrees if steps > 1 else Y
     np.testing.assert_allclose(through, (before + last) / 2)
 
 

@@ -15,7 +15,7 @@ from reproduction.papers.yu.labels import few_labels
 from reproduction.papers.yu.number import planted
 from reproduction.papers.yu.planted import planted_graph
 from reproduction.papers.yu.steps import _evenness, similarities
-from soffit.affinity import random_walk
+from soffit.affinity import walk_affinity
 from soffit.metrics import accuracy
 
 
@@ -82,7 +82,7 @@ def test_similarities_are_rows_of_the_walk() -> None:
     A, _ = planted(5113)
     rows = similarities(A, 4, [1, 2, 5])
     for t, row in zip((1, 2, 5), rows, strict=True):
-        walked = random_walk(A, t)
+        walked = walk_affinity(A, t)
         expected = walked.toarray() if sp.issparse(walked) else walked
         np.testing.assert_allclose(row, expected[4], atol=1e-12)
 

@@ -1,5 +1,6 @@
 """Objects to affinities: dense kernels, relative distances, neighbour graphs, given matrices."""
 
+from soffit.affinity._renamed import __getattr__ as __getattr__
 from soffit.affinity.abstract import Affinity
 from soffit.affinity.make import AFFINITIES, Settings, make_affinity
 from soffit.affinity.neighbor_graph import NeighborGraph
@@ -7,7 +8,7 @@ from soffit.affinity.pixels import image_affinity
 from soffit.affinity.precomputed import CallableAffinity, Precomputed
 from soffit.affinity.side_information import SideInformation
 from soffit.affinity.similarity import Cosine, Gaussian, Laplacian, RelativeDistance
-from soffit.affinity.walks import FactoredAffinity, random_walk
+from soffit.affinity.walks import FactoredAffinity, walk_affinity
 
 __all__ = [
     "AFFINITIES",
@@ -24,5 +25,5 @@ __all__ = [
     "SideInformation",
     "image_affinity",
     "make_affinity",
-    "random_walk",
+    "walk_affinity",
 ]

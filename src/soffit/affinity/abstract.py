@@ -5,17 +5,32 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from sklearn.base import BaseEstimator
+
 from soffit._typing import Matrix
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Affinity(ABC):
+class Affinity(BaseEstimator, ABC):
     """Objects in, nonnegative symmetric affinity matrix out.
+
+    An affinity is a scikit-learn estimator: `get_params`, `set_params` and `clone` work, and a
+    model that holds one passes nested parameters on. Two affinities are equal if they are of one
+    class and have equal parameters, fitted or not.
 
     After `fit`, `matrix_` holds the (n, n) affinities as an array or in CSR form; `cross` returns
     the (m, n) affinities of new objects to the fitted ones, made by the same rule and scales.
+    A model fits a clone, so that the object it was given stays as it is.
+
+    Examples
+    --------
+    >>> from soffit import SoftClustering
+    >>> from soffit.affinity import NeighborGraph
+    >>> model = SoftClustering(3, affinity=NeighborGraph(5))
+    >>> model.set_params(affinity__n_neighbors=7).affinity
+    NeighborGraph(n_neighbors=7)
     """
 
     matrix_: Matrix

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
+from soffit.graph import pair_components
 from soffit.neighbors.search import Metric, neighbors_of
 
 # Up to here the shortest link of every component is searched among all objects; with more
@@ -44,17 +45,17 @@ def connecting_links(
     the lists, so their components may stay apart.
     """
     n = X.shape[0]
-    count, component = _components(n, *edges)
+    component = pair_components(*edges, n)
     found = [_spanning_links(component, _listed_links(component, *lists))]
-    if count > 1:
-        count, component = _components(n, *_with_links(edges, found))
-    while count > 1 and not (metric == "precomputed" and sp.issparse(X)):
-        if count > _MOST_EXACT_COMPONENTS:
+    if component.max() > 0:
+        component = pair_components(*_with_links(edges, found), n)
+    while component.max() > 0 and not (metric == "precomputed" and sp.issparse(X)):
+        if component.max() >= _MOST_EXACT_COMPONENTS:
             links = _links_between_representatives(X, component, density_radius, metric, n_jobs)
         else:
             links = _shortest_outside(X, component, metric, n_jobs)
         found.append(_spanning_links(component, links))
-        count, component = _components(n, *_with_links(edges, found))
+        component = pair_components(*_with_links(edges, found), n)
     return (
         np.concatenate([links[0] for links in found]),
         np.concatenate([links[1] for links in found]),
@@ -73,13 +74,6 @@ def _listed_links(component: IntArray, lists: IntArray, values: FloatArray) -> L
     parts = each(search, pieces(len(lists), _OBJECTS))
     first, second, distance = (np.concatenate([part[a] for part in parts]) for a in range(3))
     return first, second, distance
-
-
-def _components(n: int, first: IntArray, second: IntArray) -> tuple[int, IntArray]:
-    from soffit.graph_kernels import components_of
-
-    count, component = components_of(n, first, second)
-    return int(count), component
 
 
 def _with_links(edges: tuple[IntArray, IntArray], found: list[Links]) -> tuple[IntArray, IntArray]:

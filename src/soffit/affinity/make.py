@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from sklearn.base import clone
 
 from soffit.affinity.abstract import Affinity
 from soffit.affinity.neighbor_graph import NeighborGraph
@@ -46,9 +47,10 @@ AFFINITIES: dict[str, Callable[[Settings], Affinity]] = {
 
 
 def make_affinity(affinity: Any, settings: Settings) -> Affinity:
-    """An affinity from its name, from a function of two tables, or a copy of the given object."""
+    """An affinity that is not fitted: by its name, of a function of two tables, or a clone."""
     if isinstance(affinity, Affinity):
-        return copy.copy(affinity)
+        fresh: Affinity = clone(affinity)
+        return fresh
     if callable(affinity):
         return CallableAffinity(affinity)
     if not isinstance(affinity, str) or affinity not in AFFINITIES:

@@ -29,7 +29,7 @@ _OBJECTS = 2**14
 _EDGES = 2**17
 
 
-@dataclass
+@dataclass(repr=False)
 class NeighborGraph(Affinity):
     r"""Nearest-neighbour graph with local weights, sparse at any size.
 

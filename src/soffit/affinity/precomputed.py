@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-@dataclass
+@dataclass(repr=False)
 class Precomputed(Affinity):
     """Similarities that the caller has already computed.
 
@@ -50,7 +50,7 @@ class Precomputed(Affinity):
         return checked_similarity_block(X, self.matrix_.shape[0], what=what)
 
 
-@dataclass
+@dataclass(repr=False)
 class CallableAffinity(Affinity):
     """Similarities from `function(X, Y)`, which returns one row per object of X.
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from soffit._memory import check_allocation
-from soffit._typing import IntArray, Matrix, is_sparse
+from soffit._typing import IntArray, Matrix
+from soffit.graph import Graph, pair_components
 
 _SHOWN = 5
 # Objects with fewer must-links than this are joined less firmly than by all their affinities.
@@ -87,7 +87,7 @@ class SideInformation:
         must = _read_pairs(must_link, "must_link", n_objects)
         cannot = _read_pairs(cannot_link, "cannot_link", n_objects)
         if transitive:
-            group = _groups(must, n_objects)
+            group = pair_components(must[:, 0], must[:, 1], n_objects)
             _refuse(cannot[group[cannot[:, 0]] == group[cannot[:, 1]]], names, chained=True)
             must, cannot = _closure(must, cannot, group)
         else:
@@ -118,12 +118,12 @@ class SideInformation:
         one of mean degree.
         """
         R = SideInformation(self.must, self.cannot[:0], self.n_objects).relation(A.dtype)
-        degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+        graph = Graph.of(A)
+        degrees = graph.degrees()
         degrees = np.where(degrees > 0, degrees, degrees.mean())
         counts = np.maximum(np.diff(R.indptr), _MANY)
         root = np.sqrt(weight * degrees / counts).astype(A.dtype)
-        edges = sp.diags_array(root) @ R @ sp.diags_array(root)
-        return sp.csr_array(A + edges) if is_sparse(A) else np.asarray(A + edges.toarray())
+        return graph.plus(sp.diags_array(root) @ R @ sp.diags_array(root)).matrix
 
     def relation(self, dtype: Any = np.float64) -> sp.csr_array:
         """The sparse symmetric matrix R."""
@@ -163,12 +163,6 @@ def _read_pairs(given: Any, name: str, n: int) -> IntArray:
 
 def _keys(pairs: IntArray, n: int) -> IntArray:
     return pairs[:, 0] * np.int64(n) + pairs[:, 1]
-
-
-def _groups(must: IntArray, n: int) -> IntArray:
-    """Number of the must-link component of each object."""
-    graph = sp.csr_array((np.ones(len(must)), (must[:, 0], must[:, 1])), shape=(n, n))
-    return np.asarray(connected_components(graph, directed=False)[1])
 
 
 def _closure(must: IntArray, cannot: IntArray, group: IntArray) -> tuple[IntArray, IntArray]:
@@ -225,15 +219,7 @@ def with_side(A: Matrix, side: SideInformation | None, side_weight: float) -> Ma
     R = side.relation(A.dtype)
     largest = A.max() if A.shape[0] else 0.0
     strength = A.dtype.type(side_weight * (float(largest) or 1.0))
-    if is_sparse(A):
-        joined = sp.csr_array(A + strength * R)
-        joined.eliminate_zeros()
-        joined.sort_indices()
-        return joined
-    joined = A.copy()
-    pairs = R.tocoo()
-    joined[pairs.row, pairs.col] += strength * pairs.data
-    return joined
+    return Graph.of(A).plus(strength * R).matrix
 
 
 def with_known_pairs(pair_weight: Matrix | None, side: SideInformation | None) -> Matrix | None:
@@ -241,21 +227,9 @@ def with_known_pairs(pair_weight: Matrix | None, side: SideInformation | None) -
     if pair_weight is None or side is None:
         return pair_weight
     told = abs(side.relation(pair_weight.dtype)) * pair_weight.max()
-    if is_sparse(pair_weight):
-        return sp.csr_array(pair_weight.maximum(told))
-    weight = np.array(pair_weight)
-    pairs = told.tocoo()
-    weight[pairs.row, pairs.col] = pairs.data
-    return weight
+    return Graph.of(pair_weight).at_least(told).matrix
 
 
 def without_negative(A: Matrix) -> Matrix:
     """A with zero in place of negative entries; A itself if there are none."""
-    values = A.data if is_sparse(A) else A
-    if values.min(initial=0.0) >= 0:
-        return A
-    if not is_sparse(A):
-        return np.maximum(A, 0)
-    cut = sp.csr_array((np.maximum(A.data, 0), A.indices, A.indptr), shape=A.shape, copy=True)
-    cut.eliminate_zeros()
-    return cut
+    return Graph.of(A).without_negative().matrix

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from soffit._matrix_checks import mirror_upper
 from soffit._memory import check_allocation
 from soffit._threads import each, row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity.abstract import Affinity
+from soffit.graph import Graph, as_array, make_symmetric, row_numbers, set_unit_diagonal
 from soffit.neighbors.distances import Metric, distances, objects_to_keep, unit_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-@dataclass
+@dataclass(repr=False)
 class RelativeDistance(Affinity):
     r"""Co-cluster probabilities from distances relative to each object's neighbourhood.
 
@@ -85,9 +85,7 @@ class RelativeDistance(Affinity):
         D = distances(X, metric=self.metric, n_jobs=self.n_jobs)
         self.objects_ = objects_to_keep(X, self.metric)
         self.scales_ = self._scales(D)
-        self.matrix_ = self._probabilities(D, self.scales_)
-        if not is_sparse(self.matrix_):
-            mirror_upper(self.matrix_)
+        self.matrix_ = make_symmetric(self._probabilities(D, self.scales_))
         return self
 
     def cross(self, X: Any) -> Matrix:
@@ -134,18 +132,9 @@ def exponential_decay(
     D: Matrix, left: FloatArray, right: FloatArray, *, c: float, squared: bool
 ) -> Matrix:
     """exp(-c d_ij), or exp(-c d_ij^2), of d_ij = left_i D_ij right_j; overwrites D."""
-    if is_sparse(D):
-        rows = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
-        _decay_values(D.data, left[rows] * right[D.indices], c, squared)
-        D.eliminate_zeros()
-        D.sort_indices()
-        return D
-
-    def decay(rows: slice) -> None:
-        _decay_values(D[rows], left[rows, None] * right, c, squared)
-
-    each(decay, row_blocks(D.shape))
-    return D
+    graph = Graph.of(D)
+    graph.over_pairs(lambda values, factors: _decay(values, factors, c, squared), left, right)
+    return graph.without_zeros().matrix
 
 
 def check_neighbor(neighbor: Any) -> None:
@@ -162,7 +151,7 @@ def check_positive(**values: Any) -> None:
             raise ValueError(f"{name} must be a positive finite number, not {value!r}.")
 
 
-def _decay_values(values: FloatArray, factors: FloatArray, c: float, squared: bool) -> None:
+def _decay(values: FloatArray, factors: FloatArray, c: float, squared: bool) -> None:
     # Far pairs may leave the range of floats; their affinity is 0 all the same.
     with np.errstate(over="ignore", under="ignore"):
         values *= factors
@@ -180,7 +169,7 @@ def _inverse_root(scales: FloatArray) -> FloatArray:
 
 def _known_neighbor_distances(D: sp.csr_array, neighbor: int) -> tuple[FloatArray, FloatArray]:
     counts = np.diff(D.indptr)
-    rows = np.repeat(np.arange(D.shape[0]), counts)
+    rows = row_numbers(D)
     ordered = D.data[np.lexsort((D.data, rows))]
     zeros = np.bincount(rows[D.data == 0], minlength=D.shape[0])
     rank = np.minimum(np.where(zeros > 0, neighbor, neighbor - 1), counts - 1)
@@ -195,7 +184,7 @@ def _known_neighbor_distances(D: sp.csr_array, neighbor: int) -> tuple[FloatArra
 _SPARSE_DENSITY = 0.25
 
 
-@dataclass
+@dataclass(repr=False)
 class _Kernel(Affinity):
     """exp(-c (d / h)^p) with h given or taken from the neighbour distances."""
 
@@ -218,9 +207,7 @@ class _Kernel(Affinity):
             self.bandwidth_ = typical_distance(D, self.neighbor)
         else:
             self.bandwidth_ = float(self.bandwidth)
-        self.matrix_ = self._decay(D)
-        if not is_sparse(self.matrix_):
-            mirror_upper(self.matrix_)
+        self.matrix_ = make_symmetric(self._decay(D))
         return self
 
     def cross(self, X: Any) -> Matrix:
@@ -300,7 +287,7 @@ class Laplacian(_Kernel):
     _squared = False
 
 
-@dataclass
+@dataclass(repr=False)
 class Cosine(Affinity):
     r"""Cosine of the angle between objects, :math:`\max(0, \cos(x_i, x_j))`.
 
@@ -327,7 +314,7 @@ class Cosine(Affinity):
         """Compute the similarities of all pairs and keep the unit rows."""
         self.units_ = _units(X)
         similarity = _positive_products(self.units_, self.units_)
-        self.matrix_ = _with_unit_diagonal(similarity)
+        self.matrix_ = set_unit_diagonal(make_symmetric(similarity))
         return self
 
     def cross(self, X: Any) -> Matrix:
@@ -384,23 +371,6 @@ def _dense_products(U: Any, V: Any) -> FloatArray:
     check_allocation(shape, U.dtype, what="the cosine similarity", remedy=remedy)
     out: FloatArray = np.empty(shape, dtype=U.dtype)
     for rows in row_blocks(shape):
-        product = U[rows] @ V.T
-        out[rows] = product.toarray() if is_sparse(product) else product
+        out[rows] = as_array(U[rows] @ V.T)
         np.clip(out[rows], 0, 1, out=out[rows])
     return out
-
-
-def _with_unit_diagonal(A: Matrix) -> Matrix:
-    n = A.shape[0]
-    if not is_sparse(A):
-        mirror_upper(A)
-        np.fill_diagonal(A, 1)
-        return A
-    entries = A.tocoo()
-    off = entries.row != entries.col
-    rows = np.concatenate([entries.row[off], np.arange(n)])
-    columns = np.concatenate([entries.col[off], np.arange(n)])
-    values = np.concatenate([entries.data[off], np.ones(n, dtype=A.dtype)])
-    matrix = sp.csr_array((values, (rows, columns)), shape=A.shape)
-    matrix.sort_indices()
-    return matrix

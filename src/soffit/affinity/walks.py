@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_limits
 from soffit._matrix_checks import as_float_matrix, checked_similarities, mirror_upper
 from soffit._memory import available_memory, check_allocation
 from soffit._threads import each, row_blocks
-from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit._typing import FloatArray, Matrix
+from soffit.graph import Graph, reciprocal
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,14 +141,14 @@ _REMEDY = (
 
 
 @overload
-def random_walk(A: Any, steps: int, clusters: None = None) -> Matrix: ...
+def walk_affinity(A: Any, steps: int, clusters: None = None) -> Matrix: ...
 
 
 @overload
-def random_walk(A: Any, steps: int, clusters: Any) -> FactoredAffinity: ...
+def walk_affinity(A: Any, steps: int, clusters: Any) -> FactoredAffinity: ...
 
 
-def random_walk(A: Any, steps: int, clusters: Any = None) -> Matrix | FactoredAffinity:
+def walk_affinity(A: Any, steps: int, clusters: Any = None) -> Matrix | FactoredAffinity:
     r"""Affinities after several steps of a random walk on the graph.
 
     .. math:: W^{(t)} = W (D^{-1} W)^{t-1}, \qquad D = \mathrm{diag}(W 1),
@@ -196,9 +197,9 @@ def random_walk(A: Any, steps: int, clusters: Any = None) -> Matrix | FactoredAf
     Examples
     --------
     >>> import numpy as np
-    >>> from soffit.affinity import random_walk
+    >>> from soffit.affinity import walk_affinity
     >>> path = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
-    >>> random_walk(path, 2)
+    >>> walk_affinity(path, 2)
     array([[0.5, 0. , 0.5],
            [0. , 2. , 0. ],
            [0.5, 0. , 0.5]])
@@ -220,12 +221,12 @@ def random_walk(A: Any, steps: int, clusters: Any = None) -> Matrix | FactoredAf
 
 
 def _through_clusters(W: Matrix, steps: int, clusters: Any) -> FactoredAffinity:
-    degrees = _degrees(W)
+    degrees = Graph.of(W).degrees()
     B = _bipartite(clusters, degrees)
     weights = B.sum(axis=0)
-    root = np.sqrt(_inverse(weights))
+    root = np.sqrt(reciprocal(weights))
     # The symmetric form of C L^-1, so that the core is symmetric to the last bit.
-    C = (B * _inverse(degrees)[:, None]).T @ B
+    C = (B * reciprocal(degrees)[:, None]).T @ B
     step = C * np.outer(root, root)
     power = np.linalg.matrix_power((step + step.T) / 2, steps - 1)
     core = (power + power.T) / 2 * np.outer(root, root)
@@ -235,7 +236,7 @@ def _through_clusters(W: Matrix, steps: int, clusters: Any) -> FactoredAffinity:
 def _bipartite(clusters: Any, degrees: FloatArray) -> FloatArray:
     """Weights between objects and clusters in float64, their row sums the degrees."""
     B = as_float_matrix(clusters, what="clusters")
-    B = (B.toarray() if is_sparse(B) else B).astype(np.float64)
+    B = Graph.of(B).array().astype(np.float64)
     if B.min() < 0:
         raise ValueError(
             f"clusters must be nonnegative, but its smallest entry is {B.min():.3g}. Pass weights "
@@ -248,7 +249,7 @@ def _bipartite(clusters: Any, degrees: FloatArray) -> FloatArray:
     sums = B.sum(axis=1)
     if not sums.any():
         raise ValueError("clusters must have a positive entry, but all its entries are zero.")
-    memberships = B * _inverse(sums)[:, None]
+    memberships = B * reciprocal(sums)[:, None]
     memberships[sums == 0] = memberships[sums > 0].mean(axis=0)
     return np.asarray(memberships * degrees[:, None])
 
@@ -258,20 +259,19 @@ def _bipartite(clusters: Any, degrees: FloatArray) -> FloatArray:
 
 def _exact(W: Matrix, steps: int) -> Matrix:
     """D^1/2 N^t D^1/2 with N = D^-1/2 W D^-1/2: symmetric powers, by repeated squaring."""
-    n = W.shape[0]
-    root = np.sqrt(_degrees(W))
-    if is_sparse(W) and W.nnz > _SPARSE_DENSITY * n**2:
-        W = _as_array(W)
-    elif not is_sparse(W):
-        _check_room_for_arrays(W)
-    power = _power(_scaled(W, _inverse(root)), steps)
-    result = _scaled(power, root)
-    if is_sparse(result):
+    graph = Graph.of(W)
+    root = np.sqrt(graph.degrees())
+    if not graph.is_sparse or graph.n_stored > _SPARSE_DENSITY * graph.n**2:
+        graph = _filled(graph)
+    inverse = reciprocal(root)
+    power = _power(graph.scaled(inverse, inverse), steps)
+    result = power.scaled(root, root).matrix
+    if power.is_sparse:
         return _canonical((result + result.T) * result.dtype.type(0.5))
     return result
 
 
-def _power(N: Matrix, exponent: int) -> Matrix:
+def _power(N: Graph, exponent: int) -> Graph:
     while exponent % 2 == 0:
         N = _product(N, N)
         exponent //= 2
@@ -284,26 +284,25 @@ def _power(N: Matrix, exponent: int) -> Matrix:
     return result
 
 
-def _product(P: Matrix, Q: Matrix) -> Matrix:
-    """P Q for powers of one symmetric matrix, which commute: it is symmetric."""
-    if is_sparse(P) and is_sparse(Q):
-        product = _sparse_product(P, Q)
+def _product(P: Graph, Q: Graph) -> Graph:
+    """P Q for powers of one graph, which commute: it is symmetric. Powers fill up: so may it."""
+    if P.is_sparse and Q.is_sparse:
+        product = _sparse_product(P.matrix, Q.matrix)
         if product is not None:
-            return product
-        Q = _as_array(Q)
-    if is_sparse(Q):
-        P, Q = Q, P
-    out = np.empty(P.shape, dtype=P.dtype)
+            return Graph(product)
+        Q = _filled(Q)
+    left, right = (Q, P) if Q.is_sparse else (P, Q)
+    out = np.empty(left.shape, dtype=left.dtype)
 
     def fill(rows: slice) -> None:
         # Arrays need no more than the upper triangle, which halves the work.
-        first = 0 if is_sparse(P) else rows.start
-        out[rows, first:] = P[rows] @ Q[:, first:]
+        first = 0 if left.is_sparse else rows.start
+        out[rows, first:] = left.matrix[rows] @ right.matrix[:, first:]
 
     # Fixed pieces: the same bytes for any number of threads.
-    each(fill, row_blocks(P.shape))
+    each(fill, row_blocks(left.shape))
     mirror_upper(out)
-    return out
+    return Graph(out)
 
 
 def _sparse_product(P: sp.csr_array, Q: sp.csr_array) -> sp.csr_array | None:
@@ -334,14 +333,11 @@ def _pieces(P: sp.csr_array, Q: sp.csr_array) -> Iterator[tuple[slice, int]]:
         first = last
 
 
-def _as_array(A: sp.csr_array) -> FloatArray:
-    _check_room_for_arrays(A)
-    return np.asarray(A.toarray())
-
-
-def _check_room_for_arrays(A: Matrix) -> None:
+def _filled(graph: Graph) -> Graph:
+    """The graph as an array, if there is room for its powers."""
     # A power, the result so far, their product.
-    check_allocation(A.shape, A.dtype, what="random_walk", remedy=_REMEDY, copies=3)
+    check_allocation(graph.shape, graph.dtype, what="walk_affinity", remedy=_REMEDY, copies=3)
+    return Graph(graph.array())
 
 
 def _check_room_for_entries(entries: int) -> None:
@@ -349,33 +345,9 @@ def _check_room_for_entries(entries: int) -> None:
     needed = entries * _BYTES_PER_ENTRY
     if available is not None and needed > 0.8 * available:
         raise MemoryError(
-            f"random_walk needs {needed / 2**30:.1f} GiB for {entries:,} entries of the walk, but "
-            f"only {available / 2**30:.1f} GiB are available. {_REMEDY}"
+            f"walk_affinity needs {needed / 2**30:.1f} GiB for {entries:,} entries of the walk, "
+            f"but only {available / 2**30:.1f} GiB are available. {_REMEDY}"
         )
-
-
-# --- matrices -------------------------------------------------------------------------------------
-
-
-def _degrees(W: Matrix) -> FloatArray:
-    return np.asarray(W.sum(axis=1, dtype=np.float64)).ravel()
-
-
-def _inverse(values: FloatArray) -> FloatArray:
-    """1 / value, and 0 for 0: an object without ties goes nowhere."""
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
-
-
-def _scaled(A: Matrix, x: FloatArray) -> Matrix:
-    """diag(x) A diag(x), exactly symmetric if A is."""
-    if is_sparse(A):
-        row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-        data = (A.data * (x[row] * x[A.indices])).astype(A.dtype)
-        return sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
-    out = np.empty(A.shape, dtype=A.dtype)
-    for rows in row_blocks(A.shape):
-        out[rows] = A[rows] * (x[rows, None] * x)
-    return out
 
 
 def _canonical(A: Any) -> sp.csr_array:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._typing import FloatArray, Matrix
+from soffit.graph import Graph
 
 Scale = Literal["none", "single", "cluster", "held"]
 SCALES: tuple[Scale, ...] = ("none", "single", "cluster", "held")
@@ -102,9 +103,14 @@ class Problem:
         return int(self.matrix.shape[0])
 
     @property
+    def graph(self) -> Graph:
+        """A with the operations that are the same for both storages."""
+        return Graph.of(self.matrix)
+
+    @property
     def is_sparse(self) -> bool:
         """Whether A is stored in CSR form."""
-        return sp.issparse(self.matrix)
+        return self.graph.is_sparse
 
     def row_factors(self) -> FloatArray:
         """Theta, the factor of each object's row; 1 without degree correction."""

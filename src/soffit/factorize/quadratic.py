@@ -10,23 +10,18 @@ is left. Scales are therefore kept below a limit that no cluster of several obje
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
-import scipy.sparse as sp
 from scipy.optimize import nnls
 
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize.problem import Problem
-from soffit.graph import column_forms
+from soffit.graph import Graph, reciprocal
 
 # A scale is at most this many times k times the largest similarity; uniform rows reach 1.
 _LARGEST_SCALE = 100.0
 # Passes over the scales when some of them are at the limit.
 _MAX_PASSES = 100
-_BLOCK = 128
-_ROWS = 2**16
 # Entries of the rows whose products are summed at once.
 _ENTRIES = 2**20
 # With more clusters than these, products are summed in so few parts, and where most memberships are
@@ -38,38 +33,19 @@ _SPARSE = 0.2
 
 def squared_norm(A: Matrix, *, diagonal: bool) -> float:
     """Sum of squared entries, with or without the diagonal."""
-    values = np.asarray(A.data if hasattr(A, "indptr") else A).ravel()
-    total = float(np.dot(values, values)) if values.dtype == np.float64 else _dot64(values)
-    if not diagonal:
-        d = np.asarray(A.diagonal(), dtype=np.float64)
-        total -= float(np.dot(d, d))
-    return total
+    return Graph.of(A).squared_norm(diagonal=diagonal)
 
 
 def scale_limit(problem: Problem) -> float:
     """The largest scale allowed: a multiple of the largest A_ij / (theta_i theta_j)."""
     if problem.scale == "none":
         return np.inf
-    A = problem.matrix
-    theta = problem.row_factors()
-    inverse = np.divide(1.0, theta, out=np.zeros_like(theta), where=theta > 0)
-    if isinstance(A, sp.csr_array):
-        largest = max(each(partial(_largest_ratio, A, inverse), pieces(A.shape[0], _ROWS)))
-    else:
-        blocks = range(0, len(A), _BLOCK)
-        largest = max(
-            ((A[i : i + _BLOCK] * inverse).max(axis=1) * inverse[i : i + _BLOCK]).max()
-            for i in blocks
-        )
-    return _LARGEST_SCALE * problem.n_clusters * float(largest) if largest > 0 else np.inf
-
-
-def _largest_ratio(A: sp.csr_array, inverse: FloatArray, part: range) -> float:
-    """The largest entry of some rows of A, over the factors of both its ends."""
-    begins = A.indptr[part.start : part.stop + 1]
-    entries = slice(begins[0], begins[-1])
-    rows = np.repeat(inverse[part.start : part.stop], np.diff(begins))
-    return float(np.max(A.data[entries] * rows * inverse[A.indices[entries]], initial=0.0))
+    inverse = reciprocal(problem.row_factors())
+    ratios = problem.graph.over_pairs(
+        lambda values, factors: float(np.max(values * factors, initial=0.0)), inverse, inverse
+    )
+    largest = max(ratios)
+    return _LARGEST_SCALE * problem.n_clusters * largest if largest > 0 else np.inf
 
 
 def exact_gram(U: FloatArray) -> FloatArray:
@@ -109,11 +85,6 @@ def pair_gram(U: FloatArray, gram: FloatArray, *, diagonal: bool) -> FloatArray:
     if not diagonal:
         H -= _sum_of_products(U, squared=True)
     return H
-
-
-def association(A: Matrix, U: FloatArray, *, diagonal: bool) -> FloatArray:
-    """b_c = sum of A_ij u_ic u_jc over the pairs that count."""
-    return column_forms(A, U, diagonal=diagonal)
 
 
 def best_scale(
@@ -185,9 +156,3 @@ def _descend_to_minimum(
         if np.allclose(s, before, rtol=1e-10, atol=0.0):
             break
     return s
-
-
-def _dot64(values: FloatArray) -> float:
-    """Squared norm of a single-precision vector, summed in double precision by pieces."""
-    pieces = range(0, len(values), 1 << 20)
-    return float(sum(np.square(values[p : p + (1 << 20)], dtype=np.float64).sum() for p in pieces))

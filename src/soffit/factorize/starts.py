@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.graph import Graph, reciprocal
 from soffit.partition.candidates import cluster_kmeans, cluster_qr
 from soffit.partition.eigenvectors import leading_eigenvectors
 
@@ -80,11 +81,12 @@ def diffused_start(
     After many steps only slow modes of the graph are left; standardised and exponentiated they
     give soft regions without any eigenvector. Objects without any tie get uniform rows.
     """
-    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
-    inverse = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)
-    W = random_start(A.shape[0], n_clusters, random_state)
+    graph = Graph.of(A)
+    degrees = graph.degrees()
+    inverse = reciprocal(degrees)
+    W = random_start(graph.n, n_clusters, random_state)
     for _ in range(steps):
-        W = 0.5 * (W + inverse[:, None] * (A @ W))
+        W = 0.5 * (W + inverse[:, None] * graph.product(W))
     tied = degrees > 0
     spread = W[tied].std(axis=0) if tied.any() else np.zeros(n_clusters)
     center = W[tied].mean(axis=0) if tied.any() else np.zeros(n_clusters)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import SideInformation
+from soffit.graph import Graph
 from soffit.memberships.ensemble import soften
 from soffit.memberships.mixture import SeededMixture, fit_seeded_mixture
 from soffit.memberships.pairs import pair_log_likelihood
@@ -32,7 +33,7 @@ _FEWEST_LEFT, _MOST_LEFT = 20, 2**17
 
 def linked(block: Matrix) -> NDArray[np.bool_]:
     """Which objects had anywhere to walk, as a column."""
-    return np.asarray(np.asarray(block.sum(axis=1)).reshape(-1, 1) > 0)
+    return Graph.of(block).degrees()[:, None] > 0
 
 
 def sharp(walked: FloatArray, block: Matrix) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.graph import Graph
 from soffit.memberships.measures import align, entropy
 
 # Powers below this leave nothing to tell clusters apart.
@@ -132,7 +133,7 @@ def carried_over(memberships: FloatArray, block: Matrix, correction: FloatArray)
     >>> carried_over(np.array([[1.0, 0.0]]), np.array([[1.0, 1.0]]), np.array([[-0.2, 0.2]] * 2))
     array([[0.8, 0.2]])
     """
-    degrees = np.asarray(block.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+    degrees = Graph.of(block).degrees()[:, None]
     mean = np.asarray(block @ correction) / np.where(degrees > 0, degrees, 1.0)
     moved = np.maximum(memberships + mean, 0.0)
     return np.asarray(moved / moved.sum(axis=1, keepdims=True), dtype=memberships.dtype)

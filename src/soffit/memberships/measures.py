@@ -15,6 +15,7 @@ from scipy.special import entr
 from soffit._memory import check_allocation
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.graph import as_array
 
 # How a kind of NumPy type marks a missing value; the other kinds cannot.
 _MISSING_TEST = {"f": np.isnan, "c": np.isnan, "m": np.isnat, "M": np.isnat}
@@ -285,7 +286,7 @@ def overlap_table(reference: Any, other: Any, reference_name: str, other_name: s
         remedy="Matching needs far fewer clusters than objects: check that labels are given.",
     )
     table: Any = left.T @ right
-    return np.asarray(table.toarray() if sp.issparse(table) else table, dtype=np.float64)
+    return as_array(table).astype(np.float64, copy=False)
 
 
 def partners(overlap: FloatArray) -> IntArray:

@@ -7,12 +7,11 @@ from math import ceil, log, sqrt
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
 from soffit._threads import each, pieces
-from soffit._typing import FloatArray, Matrix, is_sparse
-from soffit.graph import Locality
+from soffit._typing import FloatArray, Matrix
+from soffit.graph import Graph, Locality, reciprocal
 
 _SHARE_OF_GAP = 0.5
 _MOST_STEPS = 512
@@ -50,30 +49,30 @@ class Walk:
 
     def arrive(self, block: Matrix, W_new: FloatArray) -> FloatArray:
         """The same walk for new objects with these affinities and rows at its beginning."""
-        degrees = _degrees(block)
-        share = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)
-        moved = 0.5**self.steps * W_new + share[:, None] * (block @ self.seen)
+        graph = Graph.of(block)
+        degrees = graph.degrees()
+        moved = 0.5**self.steps * W_new + reciprocal(degrees)[:, None] * graph.product(self.seen)
         return np.asarray(np.where(degrees[:, None] > 0, moved, W_new), dtype=W_new.dtype)
 
 
 def random_walk(A: Matrix, W: FloatArray, steps: int, *, locality: Locality | None = None) -> Walk:
     """Let memberships walk on the graph for some lazy steps; isolated objects stay."""
-    if is_sparse(A) and A.shape[0] > _MANY_OBJECTS:
-        return polynomial_walk(A, W, steps, locality or Locality(np.arange(A.shape[0])))
-    degrees = _degrees(A)
-    half = np.divide(0.5, degrees, out=np.zeros_like(degrees), where=degrees > 0)
-    half = half.astype(W.dtype)[:, None]
+    graph = Graph.of(A)
+    if graph.is_sparse and graph.n > _MANY_OBJECTS:
+        return polynomial_walk(graph, W, steps, locality or Locality(np.arange(graph.n)))
+    degrees = graph.degrees()
+    half = reciprocal(degrees, 0.5).astype(W.dtype)[:, None]
     stay = np.where(degrees > 0, 0.5, 1.0).astype(W.dtype)[:, None]
     seen = np.zeros_like(W)
     one_half = W.dtype.type(0.5)
     for _ in range(steps):
         seen = one_half * (seen + W)
-        W = stay * W + half * (A @ W)
+        W = stay * W + half * graph.product(W)
     return Walk(W, seen, steps)
 
 
 def polynomial_walk(
-    A: sp.csr_array, W: FloatArray, steps: int, locality: Locality, *, block: int = _ROWS
+    graph: Graph, W: FloatArray, steps: int, locality: Locality, *, block: int = _ROWS
 ) -> Walk:
     r"""The same walk by Chebyshev polynomials of :math:`P = D^{-1} A`.
 
@@ -83,10 +82,8 @@ def polynomial_walk(
     from soffit.memberships.kernels import chebyshev_rows
 
     arrive, see = _coefficients(steps)
-    degrees = locality.rows(_degrees(A))
-    inverse = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)
-    inverse = inverse.astype(W.dtype)
-    A = locality.matrix(A)
+    inverse = reciprocal(locality.rows(graph.degrees())).astype(W.dtype)
+    A = graph.permuted(locality.order).csr
     start = locality.rows(W)
     walked, seen = W.dtype.type(arrive[0]) * start, W.dtype.type(see[0]) * start
     # T_{-1} = T_1 makes the first step one half of the others'.
@@ -129,7 +126,3 @@ def sharpen(W: FloatArray, power: float) -> FloatArray:
     """Rows to a power, made to sum to one again."""
     raised = (W / W.max(axis=1, keepdims=True)) ** W.dtype.type(power)
     return np.asarray(raised / raised.sum(axis=1, keepdims=True), dtype=W.dtype)
-
-
-def _degrees(A: Matrix) -> FloatArray:
-    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel()

@@ -16,6 +16,7 @@ from soffit._matrix_checks import (
 from soffit._memory import check_allocation
 from soffit._threads import each, row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit.graph import as_array
 
 Metric: TypeAlias = str | Callable[..., float]
 Block: TypeAlias = Callable[[slice, slice], FloatArray]
@@ -224,8 +225,7 @@ def _squared_euclidean(X: Any, Y: Any) -> Block:
     norms_a, norms_b = _squared_norms(A), _squared_norms(B)
 
     def block(rows: slice, columns: slice) -> FloatArray:
-        product = A[rows] @ B[columns].T
-        D = product.toarray() if is_sparse(product) else product
+        D = as_array(A[rows] @ B[columns].T)
         total = norms_a[rows, None] + norms_b[columns]
         D *= -2
         D += total
@@ -279,8 +279,7 @@ def _squared_norms(X: Any) -> FloatArray:
 
 def _row_reduce(column: Any) -> FloatArray:
     """One value per row, from an array or from what sparse reductions return."""
-    dense = column.toarray() if is_sparse(column) else column
-    return np.asarray(dense, dtype=np.float64).ravel()
+    return as_array(column).astype(np.float64).ravel()
 
 
 def _scale_rows(X: Any, factors: FloatArray) -> Any:

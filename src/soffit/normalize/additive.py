@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from soffit._threads import row_blocks
-from soffit._typing import FloatArray, Matrix, is_sparse
-from soffit.normalize.result import Normalized, new_array, observed_pairs, row_sums
+from soffit._typing import FloatArray, Matrix
+from soffit.graph import Graph
+from soffit.normalize.result import Normalized, new_array, observed_pairs
 
 _WHAT = "the additive normalization, whose result is dense even for sparse affinities,"
 
@@ -29,7 +30,8 @@ class AdditiveNormalized(Normalized):
         """
         out = new_array(block.shape, block.dtype, what=_WHAT)
         shift = self.grand_mean + self.beta / len(self.means)
-        _centre(block, row_sums(block) / len(self.means), self.means, shift, out=out)
+        new = Graph.of(block)
+        _centre(new, new.degrees() / len(self.means), self.means, shift, out=out)
         return np.maximum(out, 0, out=out)
 
 
@@ -70,11 +72,12 @@ def additive(A: Matrix, *, beta: float | None = None) -> AdditiveNormalized:
     R. Zass, A. Shashua (2005). A unifying approach to hard and probabilistic clustering. ICCV.
     Eq. 10.
     """
-    n = A.shape[0]
-    means = row_sums(A) / n
+    graph = Graph.of(A)
+    n = graph.n
+    means = graph.degrees() / n
     grand_mean = float(means.mean())
-    F = new_array(A.shape, A.dtype, what=_WHAT)
-    _centre(A, means, means, grand_mean, out=F)
+    F = new_array(graph.shape, graph.dtype, what=_WHAT)
+    _centre(graph, means, means, grand_mean, out=F)
     lowest, highest = float(F.min()), float(F.max())
     if highest - lowest <= 64 * np.finfo(A.dtype).eps * abs(grand_mean):
         # A constant matrix: what is left is rounding noise.
@@ -92,13 +95,12 @@ def additive(A: Matrix, *, beta: float | None = None) -> AdditiveNormalized:
 
 
 def _centre(
-    A: Matrix, row_means: FloatArray, means: FloatArray, shift: float, *, out: FloatArray
+    graph: Graph, row_means: FloatArray, means: FloatArray, shift: float, *, out: FloatArray
 ) -> None:
     """A_ij - row_means_i - means_j + shift, a few rows at a time."""
-    for rows in row_blocks(A.shape):
-        block = A[rows].toarray() if is_sparse(A) else A[rows]
+    for rows in row_blocks(graph.shape):
         # The means are added to each other first, so that the result is exactly symmetric.
-        out[rows] = block - (row_means[rows, None] + means) + shift
+        out[rows] = graph.array(rows) - (row_means[rows, None] + means) + shift
 
 
 def _check_beta(beta: float, smallest: float, n: int) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from soffit._typing import FloatArray, Matrix
-from soffit.normalize.result import Normalized, check_nonnegative, row_sums, scaled
+from soffit.graph import Graph
+from soffit.normalize.result import Normalized, check_nonnegative
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -18,7 +19,8 @@ class DegreeNormalized(Normalized):
 
     def cross(self, block: Matrix) -> Matrix:
         """b_j x_j / sqrt(sum of b): a new object's degree is its sum over the fitted ones."""
-        return scaled(block, _inverse_root(row_sums(block)), self.factors)
+        new = Graph.of(block)
+        return new.scaled(_inverse_root(new.degrees()), self.factors).matrix
 
 
 def degree(A: Matrix) -> DegreeNormalized:
@@ -50,9 +52,11 @@ def degree(A: Matrix) -> DegreeNormalized:
     NIPS.
     """
     check_nonnegative(A, how="degree")
-    factors = _inverse_root(row_sums(A))
+    graph = Graph.of(A)
+    factors = _inverse_root(graph.degrees())
     return DegreeNormalized(
-        matrix=scaled(A, factors, factors), factors=factors.astype(A.dtype, copy=False)
+        matrix=graph.scaled(factors, factors).matrix,
+        factors=factors.astype(graph.dtype, copy=False),
     )
 
 

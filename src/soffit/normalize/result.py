@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._memory import check_allocation
-from soffit._threads import row_blocks
-from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit.graph import scaled_rows
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.graph import Graph, row_numbers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,28 +42,12 @@ class Normalized:
 
 def check_nonnegative(A: Matrix, *, how: str) -> None:
     """Refuse matrices that square roots and scaling cannot treat."""
-    values: FloatArray = A.data if is_sparse(A) else A
-    smallest = float(values.min()) if values.size else 0.0
+    smallest = float(Graph.of(A).values.min(initial=0.0))
     if smallest < 0:
         raise ValueError(
             f"normalization={how!r} needs affinities >= 0, but the smallest is {smallest:.3g}. "
             "Use normalization='additive', which accepts negative entries, or clip them."
         )
-
-
-def row_sums(A: Matrix) -> FloatArray:
-    """Sums of the rows in float64."""
-    return np.asarray(A.sum(axis=1, dtype=np.float64)).ravel()
-
-
-def scaled(A: Matrix, left: FloatArray, right: FloatArray) -> Matrix:
-    """diag(left) A diag(right) in the storage and precision of A, symmetric if left is right."""
-    if is_sparse(A):
-        return scaled_rows(A, left, right)
-    out = new_array(A.shape, A.dtype, what="the normalized affinity matrix")
-    for rows in row_blocks(A.shape):
-        out[rows] = A[rows] * (left[rows, None] * right)
-    return out
 
 
 def new_array(shape: tuple[int, ...], dtype: np.dtype[np.floating], *, what: str) -> FloatArray:
@@ -120,8 +103,8 @@ def observed_pairs(A: Matrix, pair_weight: Matrix) -> ObservedPairs:
     """The pairs that have a weight, and A's values there, in double precision."""
     weight = sp.csr_array(pair_weight)
     weight.sort_indices()
-    rows = np.repeat(np.arange(weight.shape[0]), np.diff(weight.indptr))
+    rows = row_numbers(weight)
     counts = (weight.data > 0) & (rows != weight.indices)
     rows, columns = rows[counts], weight.indices[counts]
-    values = np.asarray(A[rows, columns], dtype=np.float64).ravel()
+    values = Graph.of(A).at(rows, columns).astype(np.float64)
     return ObservedPairs(rows, columns, weight.data[counts].astype(np.float64), values)

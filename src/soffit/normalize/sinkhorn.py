@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from soffit._typing import FloatArray, Matrix, is_sparse
-from soffit.normalize.result import Normalized, check_nonnegative, observed_pairs, row_sums, scaled
+from soffit._typing import FloatArray, Matrix
+from soffit.graph import Graph, row_numbers
+from soffit.normalize.result import Normalized, check_nonnegative, observed_pairs
 
 _REMEDY = (
     "Give every object a similarity to itself (a positive diagonal), or use normalization='degree'."
@@ -29,20 +30,13 @@ def check_total_support(A: Matrix, active: NDArray[np.bool_]) -> None:
     if np.all(A.diagonal()[objects] > 0):
         return
     # Hall's theorem: with that many entries in every row, any one of them extends to a diagonal.
-    if _counts(A)[objects].min() >= (len(objects) + 1) / 2:
+    counts = np.asarray((A > 0).sum(axis=1)).ravel()
+    if counts[objects].min() >= (len(objects) + 1) / 2:
         return
     pattern = sp.csr_array(A)[objects][:, objects]
     pattern.eliminate_zeros()
     partners = _partners(pattern, objects)
     _check_entries(pattern, partners, objects)
-
-
-def _counts(A: Matrix) -> NDArray[np.int64]:
-    """Positive entries of each row."""
-    if not is_sparse(A):
-        return np.count_nonzero(A, axis=1)
-    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    return np.bincount(rows[A.data > 0], minlength=A.shape[0])
 
 
 def _partners(pattern: sp.csr_array, objects: NDArray[np.intp]) -> NDArray[Any]:
@@ -72,7 +66,7 @@ def _check_entries(
     heads = owners[pattern.indices]
     links = sp.csr_array((np.ones(len(heads)), heads, pattern.indptr), shape=pattern.shape)
     _, block = connected_components(links, directed=True, connection="strong")
-    tails = np.repeat(np.arange(len(partners)), np.diff(pattern.indptr))
+    tails = row_numbers(pattern)
     stray = np.flatnonzero(block[tails] != block[heads])
     if stray.size:
         i, j = objects[tails[stray[0]]], objects[pattern.indices[stray[0]]]
@@ -97,7 +91,8 @@ class SinkhornNormalized(Normalized):
         """b_j x_j / sum of b_j x_j: the factor of a new object makes its row sum 1."""
         factors = self.factors.astype(np.float64)
         weighted = np.asarray(block @ self.factors, dtype=np.float64)
-        return scaled(block, 1 / np.where(weighted > 0, weighted, 1), factors)
+        scale = 1 / np.where(weighted > 0, weighted, 1)
+        return Graph.of(block).scaled(scale, factors).matrix
 
 
 def sinkhorn(A: Matrix, *, tol: float = 1e-8, max_iter: int = 1000) -> SinkhornNormalized:
@@ -146,14 +141,16 @@ def sinkhorn(A: Matrix, *, tol: float = 1e-8, max_iter: int = 1000) -> SinkhornN
         raise ValueError(f"tol must be > 0 and max_iter >= 1, not {tol!r} and {max_iter!r}.")
     if A.dtype == np.float32:
         tol = max(tol, _SINGLE_TOLERANCE)
-    active = row_sums(A) > 0
+    graph = Graph.of(A)
+    active = graph.degrees() > 0
     factors, error = _factors(A, active, tol, max_iter)
     if error > tol:
         # Asked only now, because a matching of a large graph takes longer than the scaling.
         check_total_support(A, active)
         _warn_not_converged(error, tol, max_iter)
     return SinkhornNormalized(
-        matrix=scaled(A, factors, factors), factors=factors.astype(A.dtype, copy=False)
+        matrix=graph.scaled(factors, factors).matrix,
+        factors=factors.astype(A.dtype, copy=False),
     )
 
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from math import ceil, log
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import qr, svd
 
 from soffit._threads import each
-from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.graph import Graph
 from soffit.partition.kmeans import kmeans
 
 # score = log(mean conductance + _LEAST_CUT) - log(smallest cluster k/n + _LEAST_SHARE) / 3
@@ -58,15 +58,7 @@ def unit_rows(V: FloatArray) -> FloatArray:
 
 def group_weights(A: Matrix, labels: IntArray, n_groups: int) -> FloatArray:
     """Total weight between every two groups."""
-    labels = np.asarray(labels, dtype=np.int64)
-    if is_sparse(A):
-        from soffit.partition.kernels import weights_between
-
-        between: FloatArray = weights_between(A.indptr, A.indices, A.data, labels, n_groups)
-        return between
-    n = len(labels)
-    indicator = sp.csr_array((np.ones(n), (np.arange(n), labels)), shape=(n, n_groups))
-    return np.asarray(indicator.T @ (A @ indicator.toarray()), dtype=np.float64)
+    return Graph.of(A).between(labels, n_groups)
 
 
 def conductance_gain(between: FloatArray, volume: FloatArray) -> FloatArray:
@@ -118,11 +110,16 @@ def size_aware_cut(
 def size_aware_cut_between(between: FloatArray, sizes: FloatArray | IntArray) -> float:
     """The same from the weights between clusters and their numbers of objects."""
     k = len(sizes)
-    volume = between.sum(axis=1)
-    inside = np.divide(np.diag(between), volume, out=np.zeros(k), where=volume > 0)
+    inside = share_inside(between)
     share = sizes.min() * k / sizes.sum()
     cut = float(np.mean(1.0 - inside))
     return float(np.log(cut + _LEAST_CUT) - _SIZE_WEIGHT * np.log(share + _LEAST_SHARE))
+
+
+def share_inside(between: FloatArray) -> FloatArray:
+    """The part of each group's weight that stays inside it; 0 for a group without any weight."""
+    volume = between.sum(axis=1)
+    return np.divide(np.diag(between), volume, out=np.zeros(len(between)), where=volume > 0)
 
 
 def n_fine_vectors(n_objects: int, n_clusters: int) -> int:

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from soffit._threads import each
-from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit.graph import Locality
-from soffit.normalize import degree, normalize
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.graph import Graph, Locality, inverse_order
+from soffit.normalize import degree
 from soffit.partition.candidates import (
     RANK_OF_CLEAN_CUTS,
     best_partition,
@@ -23,7 +23,8 @@ from soffit.partition.candidates import (
 )
 from soffit.partition.compressive import many_clusters
 from soffit.partition.eigenvectors import leading_eigenvectors, regularized_eigenvectors
-from soffit.partition.multilevel import coarse_graph, multilevel_eigenvectors
+from soffit.partition.label_sweeps import information, majority_sweeps
+from soffit.partition.multilevel import CoarseGraph, coarse_graph, multilevel_eigenvectors
 
 # Up to here eigenvectors come from Lanczos iterations, above by way of coarser graphs.
 _MOST_DIRECT = 20_000
@@ -31,6 +32,11 @@ _MOST_DIRECT = 20_000
 _MOST_NODES = 40_000
 # Eigenvectors of more clusters than these would cost more than the fit.
 _MOST_VECTORS = 150
+# A coarse graph has at least so many nodes per cluster; more where labels are swept afterwards.
+_NODES_PER_CLUSTER = 8
+_NODES_PER_SWEPT_CLUSTER = 40
+# Runs of k-means for up to so many clusters.
+_KMEANS_STARTS = ((32, 3), (150, 1))
 
 Correct = Callable[[IntArray, int], IntArray]
 
@@ -58,30 +64,56 @@ def graph_partition(
     correct : callable, optional
         Brings labels into line with what is known about the clusters.
     """
-    n = A.shape[0]
-    if not is_sparse(A) or n <= _MOST_NODES:
-        labels, eigenvalue = _partition(A, N, n_clusters, correct, None)
+    graph = Graph.of(A)
+    if not graph.is_sparse or graph.n <= _MOST_NODES:
+        labels, eigenvalue = _partition(graph, N, n_clusters, correct, None)
         return GraphPartition(labels, eigenvalue, None)
-    coarse, node = coarse_graph(A, max(_MOST_NODES, 8 * n_clusters))
-    sizes = np.bincount(node).astype(np.float64)
-    coarse_labels, eigenvalue = _partition(
-        coarse, normalize(coarse, "degree").matrix, n_clusters, None, sizes
+    coarse = _coarser(graph, n_clusters, _NODES_PER_CLUSTER)
+    sizes = coarse.sizes
+    labels, eigenvalue = _partition(
+        Graph(coarse.matrix), degree(coarse.matrix).matrix, n_clusters, None, sizes
     )
-    coarse_labels = _better(coarse, sizes, n_clusters, coarse_labels)
-    labels = coarse_labels[node]
+    labels = _better(coarse.matrix, sizes, n_clusters, labels)
+    locality = Locality(_order(coarse, labels))
+    labels = labels[coarse.node]
     labels = labels if correct is None else correct(labels, n_clusters)
-    return GraphPartition(labels, eigenvalue, Locality(_order(coarse, coarse_labels, node)))
+    return GraphPartition(labels, eigenvalue, locality)
+
+
+def informative_partition(A: Matrix, n_clusters: int) -> IntArray:
+    """The most informative of some partitions of a coarser graph, improved on the graph itself.
+
+    Labels of the coarse nodes are often wrong for some of the objects in them; a few sweeps over
+    the edges correct that. Every object has a tie.
+    """
+    graph = Graph.of(A)
+    coarse = _coarser(graph, n_clusters, _NODES_PER_SWEPT_CLUSTER)
+    if n_clusters > _MOST_VECTORS:
+        N = degree(coarse.matrix).matrix
+        found = [many_clusters(N, n_clusters, random_state=0)[0]]
+    else:
+        runs = next(runs for most, runs in _KMEANS_STARTS if n_clusters <= most)
+        found = spectral_partitions(coarse.matrix, n_clusters, n_kmeans=runs)
+    swept = [majority_sweeps(graph.csr, labels[coarse.node], n_clusters) for labels in found]
+    scores = [information(graph.csr, labels, n_clusters) for labels in swept]
+    return swept[int(np.argmax(scores))]
+
+
+def _coarser(graph: Graph, n_clusters: int, per_cluster: int) -> CoarseGraph:
+    """A graph with few enough nodes for eigenvectors, and enough of them for each cluster."""
+    return coarse_graph(graph.csr, max(_MOST_NODES, per_cluster * n_clusters))
 
 
 def _partition(
-    A: Matrix, N: Matrix, k: int, correct: Correct | None, sizes: FloatArray | None
+    graph: Graph, N: Matrix, k: int, correct: Correct | None, sizes: FloatArray | None
 ) -> tuple[IntArray, float | None]:
-    n = A.shape[0]
-    if is_sparse(A) and k > _MOST_VECTORS and n > _MOST_DIRECT:
+    A, n = graph.matrix, graph.n
+    is_large = graph.is_sparse and n > _MOST_DIRECT
+    if is_large and k > _MOST_VECTORS:
         labels, eigenvalue = many_clusters(N, k, random_state=0)
         return (labels if correct is None else correct(labels, k)), eigenvalue
     n_vectors = max(n_fine_vectors(n, k), min(k + 1, n))
-    if is_sparse(A) and n > _MOST_DIRECT:
+    if is_large:
         values, V = multilevel_eigenvectors(A, n_vectors, random_state=0)
     else:
         values, V = leading_eigenvectors(N, n_vectors, random_state=0)
@@ -108,13 +140,12 @@ def _better(A: sp.csr_array, sizes: FloatArray, k: int, labels: IntArray) -> Int
     return other if partition_rank(A, other, k, sizes=sizes) < rank else labels
 
 
-def _order(coarse: sp.csr_array, labels: IntArray, node: IntArray) -> IntArray:
+def _order(coarse: CoarseGraph, labels: IntArray) -> IntArray:
     """Objects by the cluster of their node, then by its place in a narrow order of the nodes."""
-    narrow = reverse_cuthill_mckee(sp.csr_matrix(coarse), symmetric_mode=True)
+    narrow = reverse_cuthill_mckee(sp.csr_matrix(coarse.matrix), symmetric_mode=True)
     narrow = narrow[np.argsort(labels[narrow], kind="stable")]
-    place = np.empty(len(narrow), dtype=np.int32)
-    place[narrow] = np.arange(len(narrow))
-    return np.argsort(place[node], kind="stable").astype(np.int32)
+    place = inverse_order(narrow, np.int32)
+    return np.argsort(place[coarse.node], kind="stable").astype(np.int32)
 
 
 def partitions_of_tied(
@@ -125,7 +156,8 @@ def partitions_of_tied(
     Where there are not more tied objects than clusters, each has one of its own.
     """
     n = A.shape[0]
-    tied = np.flatnonzero(np.asarray(A.sum(axis=1)).ravel() > 0)
+    graph = Graph.of(A)
+    tied = graph.tied()
     dealt: IntArray = np.arange(n) % n_clusters
     if len(tied) <= n_clusters:
         dealt[tied] = np.arange(len(tied))
@@ -133,7 +165,7 @@ def partitions_of_tied(
     if len(tied) == n:
         return find(A)
     partitions = []
-    for labels in find(A[tied][:, tied]):
+    for labels in find(graph.subgraph(tied).matrix):
         everywhere = dealt.copy()
         everywhere[tied] = labels
         partitions.append(everywhere)

@@ -16,7 +16,7 @@ from scipy.linalg import eigh_tridiagonal
 from sklearn.exceptions import ConvergenceWarning
 
 from soffit._typing import FloatArray, IntArray
-from soffit.graph import product
+from soffit.graph import Graph
 from soffit.partition.candidates import unit_rows
 from soffit.partition.rounding import fill_empty_by_size
 
@@ -61,10 +61,11 @@ def _slow_part(N: sp.csr_array, V: FloatArray, cut: float) -> FloatArray:
         (_FILTER_DEGREE + 2 - index) * np.cos(angle * index) + np.sin(angle * index) / np.tan(angle)
     ) / (_FILTER_DEGREE + 2)
     coefficients = (step * damping).astype(V.dtype)
-    before, now = V, product(N, V)
+    graph = Graph.of(N)
+    before, now = V, graph.product(V)
     total = coefficients[0] * before + coefficients[1] * now
     for coefficient in coefficients[2:]:
-        before, now = now, 2 * product(N, now) - before
+        before, now = now, 2 * graph.product(now) - before
         total += coefficient * now
     return total
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import SideInformation
+from soffit.graph import Graph, pair_components, reciprocal
 
 # A broken cannot-link outweighs this many members that have to move.
 _PRICE = 10.0
@@ -26,12 +26,10 @@ class Correction:
 
     def __init__(self, A: Matrix, side: SideInformation) -> None:
         n = side.n_objects
-        self._A = A
-        degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
-        self._half = np.divide(0.5, degrees, out=np.zeros(n), where=degrees > 0)[:, None]
+        self._graph = Graph.of(A)
+        self._half = reciprocal(self._graph.degrees(), 0.5)[:, None]
         must, cannot = side.must, side.cannot
-        joined = sp.csr_array((np.ones(len(must)), (must[:, 0], must[:, 1])), shape=(n, n))
-        component = connected_components(joined, directed=False)[1]
+        component = pair_components(must[:, 0], must[:, 1], n)
         self._touched = np.unique(np.concatenate([must.ravel(), cannot.ravel()]))
         numbers, self._group = np.unique(component[self._touched], return_inverse=True)
         self._n_groups = len(numbers)
@@ -55,10 +53,10 @@ class Correction:
         return self._carried_along(corrected, n_clusters)
 
     def _carried_along(self, labels: IntArray, n_clusters: int) -> IntArray:
-        fixed: FloatArray = np.eye(n_clusters, dtype=self._A.dtype)[labels]
+        fixed: FloatArray = np.eye(n_clusters, dtype=self._graph.dtype)[labels]
         W = fixed.copy()
         stay = np.where(self._half > 0, 0.5, 1.0).astype(W.dtype)
         for _ in range(_STEPS):
-            W = stay * W + (self._half * (self._A @ W)).astype(W.dtype)
+            W = stay * W + (self._half * self._graph.product(W)).astype(W.dtype)
             W[self._touched] = fixed[self._touched]
         return W.argmax(axis=1)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from soffit._threads import row_blocks
-from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit._typing import FloatArray, Matrix
+from soffit.graph import Graph
 from soffit.normalize import normalize
+from soffit.partition.candidates import share_inside
 from soffit.partition.eigenvectors import leading_eigenvectors
 
 
@@ -51,9 +52,8 @@ def normalized_cut(A: Matrix, labels: Any) -> float:
             f"{given.shape}."
         )
     clusters, codes = np.unique(given, return_inverse=True)
-    inside, volume = _inside_and_volume(A, codes, len(clusters))
-    share = np.divide(inside, volume, out=np.zeros_like(volume), where=volume > 0)
-    return float(np.sum(np.maximum(1.0 - share, 0.0)))
+    stays = share_inside(Graph.of(A).between(codes, len(clusters)))
+    return float(np.sum(np.maximum(1.0 - stays, 0.0)))
 
 
 def relaxed_bound(A: Matrix, n_clusters: int, *, random_state: int = 0) -> float:
@@ -91,17 +91,16 @@ def relaxed_bound(A: Matrix, n_clusters: int, *, random_state: int = 0) -> float
     ----------
     M. I. Jordan (2004). Spectral clustering. Lecture notes, scribe D. Sontag. Section 3.
     """
-    n = A.shape[0]
+    graph = Graph.of(A)
+    n = graph.n
     if not 1 <= n_clusters <= n:
         raise ValueError(
             f"n_clusters={n_clusters} must be between 1 and the number of objects, {n}."
         )
-    tied = np.flatnonzero(np.asarray(A.sum(axis=1)).ravel() > 0)
-    if len(tied) < n:
-        A = A[tied][:, tied]
+    tied = graph.tied()
     values: FloatArray = np.empty(0)
     if len(tied):
-        N = normalize(A, "degree").matrix
+        N = normalize(graph.subgraph(tied).matrix, "degree").matrix
         values, _ = leading_eigenvectors(N, n_clusters, random_state=random_state)
     return bound_from(values, n - len(tied), n_clusters)
 
@@ -115,22 +114,3 @@ def leading_values(values: FloatArray, n_isolated: int, n_clusters: int) -> Floa
     """The k largest eigenvalues when objects without any tie, each with a zero, are counted."""
     every = np.concatenate([np.asarray(values, dtype=np.float64), np.zeros(n_isolated)])
     return np.sort(every)[::-1][:n_clusters]
-
-
-def _inside_and_volume(
-    A: Matrix, codes: IntArray, n_clusters: int
-) -> tuple[FloatArray, FloatArray]:
-    """Affinity inside every cluster and of its objects to all, summed in double precision."""
-    if is_sparse(A):
-        own = np.repeat(codes, np.diff(A.indptr))
-        same = own == codes[A.indices]
-        inside = np.bincount(own[same], weights=A.data[same], minlength=n_clusters)
-        volume = np.bincount(own, weights=A.data, minlength=n_clusters)
-        # Sums of nothing are whole numbers to bincount.
-        return inside.astype(np.float64), volume.astype(np.float64)
-    indicator = np.zeros((len(codes), n_clusters))
-    indicator[np.arange(len(codes)), codes] = 1.0
-    between = np.zeros((n_clusters, n_clusters))
-    for rows in row_blocks(A.shape):
-        between += indicator[rows].T @ (A[rows] @ indicator)
-    return np.diag(between).copy(), between.sum(axis=1)

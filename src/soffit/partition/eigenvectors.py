@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
-from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, SuperLU, eigsh, splu
 
-from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.graph import Graph, inverse_order, row_numbers
 
 # Up to this size a dense decomposition is the quickest and the most robust one.
 _DENSE = 1200
@@ -27,21 +28,19 @@ def leading_eigenvectors(
     of its own, and Lanczos iterations may miss some of them. Where there are more components than
     vectors, the largest components are described and the others have zero rows.
     """
-    n_vectors = min(n_vectors, N.shape[0])
-    if not is_sparse(N):
-        values, vectors = _connected(N, n_vectors, random_state)
-        return values, _fix_signs(vectors)
-    count, component = connected_components(N, directed=False)
-    if count == 1:
-        values, vectors = _connected(N, n_vectors, random_state)
-        return values, _fix_signs(vectors)
+    graph = Graph.of(N)
+    n_vectors = min(n_vectors, graph.n)
+    component = graph.components()
     sizes = np.bincount(component)
+    if len(sizes) == 1:
+        values, vectors = _connected(graph, n_vectors, random_state)
+        return values, _fix_signs(vectors)
     largest = np.argsort(-sizes, kind="stable")[:n_vectors]
-    return _by_component(N, component, largest, n_vectors, random_state)
+    return _by_component(graph, component, largest, n_vectors, random_state)
 
 
 def _by_component(
-    N: sp.csr_array, component: IntArray, chosen: IntArray, n_vectors: int, random_state: int
+    N: Graph, component: IntArray, chosen: IntArray, n_vectors: int, random_state: int
 ) -> tuple[FloatArray, FloatArray]:
     found = []
     # Every other component has an eigenvalue 1 of its own, except single objects without any tie.
@@ -49,20 +48,18 @@ def _by_component(
     for c in chosen:
         members = np.flatnonzero(component == c)
         wanted = min(len(members), n_vectors - n_tied + 1)
-        values, vectors = _connected(N[members][:, members], wanted, random_state)
+        values, vectors = _connected(N.subgraph(members), wanted, random_state)
         found += [(values[i], members, vectors[:, i]) for i in range(wanted)]
     order = np.argsort([-value for value, _, _ in found], kind="stable")[:n_vectors]
-    V = np.zeros((N.shape[0], len(order)), dtype=N.dtype)
+    V = np.zeros((N.n, len(order)), dtype=N.dtype)
     for place, index in enumerate(order):
         V[found[index][1], place] = found[index][2]
     return np.array([found[index][0] for index in order], dtype=N.dtype), _fix_signs(V)
 
 
-def _connected(N: Matrix, n_vectors: int, random_state: int) -> tuple[FloatArray, FloatArray]:
-    n = N.shape[0]
-    if n <= _DENSE or n_vectors > n // 3:
-        dense = N.toarray() if is_sparse(N) else np.asarray(N)
-        values, vectors = _dense(dense, n_vectors)
+def _connected(N: Graph, n_vectors: int, random_state: int) -> tuple[FloatArray, FloatArray]:
+    if N.n <= _DENSE or n_vectors > N.n // 3:
+        values, vectors = _dense(N.array(), n_vectors)
     else:
         values, vectors = _lanczos(N, n_vectors, random_state)
     order = np.argsort(-values, kind="stable")
@@ -79,10 +76,10 @@ def _dense(N: FloatArray, n_vectors: int) -> tuple[FloatArray, FloatArray]:
     return values[-n_vectors:], vectors[:, -n_vectors:]
 
 
-def _lanczos(N: Matrix, n_vectors: int, random_state: int) -> tuple[FloatArray, FloatArray]:
-    n = N.shape[0]
+def _lanczos(graph: Graph, n_vectors: int, random_state: int) -> tuple[FloatArray, FloatArray]:
+    n, N = graph.n, graph.matrix
     start = np.asarray(np.random.default_rng(random_state).uniform(0.5, 1.0, n), dtype=N.dtype)
-    if is_sparse(N) and _factorizes_cheaply(N):
+    if graph.is_sparse and _factorizes_cheaply(N):
         # Long thin clusters crowd the eigenvalues near 1; the inverse spreads them out.
         factor = _factorized(_SHIFT * sp.eye_array(n) - N.astype(np.float64))
         inverse = LinearOperator((n, n), matvec=factor.solve, dtype=np.float64)
@@ -110,10 +107,9 @@ def _factorized(matrix: sp.csr_array) -> SuperLU:
 def _factorizes_cheaply(N: sp.csr_array) -> bool:
     """Whether the graph is nearly planar: its bandwidth after reordering is a few roots of n."""
     n = N.shape[0]
-    place = np.empty(n, dtype=np.int64)
-    place[reverse_cuthill_mckee(sp.csr_matrix(N), symmetric_mode=True)] = np.arange(n)
-    rows = np.repeat(np.arange(n), np.diff(N.indptr))
-    spread = np.abs(place[rows] - place[N.indices])
+    narrow = reverse_cuthill_mckee(sp.csr_matrix(N), symmetric_mode=True)
+    place = inverse_order(narrow, np.int64)
+    spread = np.abs(place[row_numbers(N)] - place[N.indices])
     return bool(len(spread) and spread.max() < _PLANAR * np.sqrt(n))
 
 
@@ -145,10 +141,10 @@ def regularized_eigenvectors(
         Seed of the start.
     """
     n = A.shape[0]
-    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel() - A.diagonal()
+    degrees = Graph.of(A).degrees() - A.diagonal()
     raised = degrees + degrees.sum() / sizes.sum() * sizes
     root = 1.0 / np.sqrt(np.maximum(raised, np.finfo(np.float64).tiny))
-    rows = np.repeat(np.arange(n), np.diff(A.indptr))
+    rows = row_numbers(A)
     weights = np.where(rows == A.indices, 0.0, A.data * root[rows] * root[A.indices])
     N = sp.csr_array((weights.astype(A.dtype), A.indices, A.indptr), shape=A.shape)
     start = np.random.default_rng(random_state).uniform(0.5, 1.0, n).astype(A.dtype)

@@ -275,17 +275,6 @@ def ties_to_labels(indptr, indices, data, labels, m, first, last):
     return lengths, found[:size], weights[:size]
 
 
-@njit(cache=True, nogil=True)
-def weights_between(indptr, indices, data, labels, m):
-    """Total weight of the ties between every two labels."""
-    between = np.zeros((m, m))
-    for i in range(len(labels)):
-        own = labels[i]
-        for place in range(indptr[i], indptr[i + 1]):
-            between[own, labels[indices[place]]] += data[place]
-    return between
-
-
 _MOST_PASSES = 20
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
-from soffit.graph import product
+from soffit.graph import Graph
 from soffit.normalize import normalize
 from soffit.partition.eigenvectors import leading_eigenvectors
 
@@ -36,20 +38,32 @@ def coarser_graphs(A: sp.csr_array, n_nodes: int) -> tuple[list[sp.csr_array], l
     return levels, groups
 
 
-def coarse_graph(A: sp.csr_array, n_nodes: int) -> tuple[sp.csr_array, IntArray]:
-    """A graph of about as many nodes at most, and the node that every object belongs to."""
+class CoarseGraph(NamedTuple):
+    """A graph whose nodes stand for several objects, and the node of every object."""
+
+    matrix: sp.csr_array
+    node: IntArray
+
+    @property
+    def sizes(self) -> FloatArray:
+        """How many objects each node stands for."""
+        return np.bincount(self.node).astype(np.float64)
+
+
+def coarse_graph(A: sp.csr_array, n_nodes: int) -> CoarseGraph:
+    """A graph of about as many nodes at most, made by pairing nodes along their ties."""
     levels, groups = coarser_graphs(A, n_nodes)
     group: IntArray = np.arange(A.shape[0])
     for coarser in groups:
         group = coarser[group]
-    return levels[-1], group
+    return CoarseGraph(levels[-1], group)
 
 
 def _paired(A: sp.csr_array) -> tuple[IntArray, sp.csr_array]:
     """Pairs of nodes, and the graph of their total weights (inner weights on the diagonal)."""
     from soffit.partition.kernels import join_rows, nodes_of_groups, pair_nodes
 
-    inverse = 1.0 / np.sqrt(np.maximum(_coarse_degrees(A), np.finfo(np.float64).tiny))
+    inverse = 1.0 / np.sqrt(np.maximum(Graph.of(A).degrees(), np.finfo(np.float64).tiny))
     group, count = pair_nodes(A.indptr, A.indices, A.data, inverse)
     members, begins = nodes_of_groups(group, count)
 
@@ -65,10 +79,6 @@ def _paired(A: sp.csr_array) -> tuple[IntArray, sp.csr_array]:
     columns = np.concatenate([part[1] for part in parts])
     weights = np.concatenate([part[2] for part in parts])
     return group, sp.csr_array((weights, columns, indptr), shape=(count, count))
-
-
-def _coarse_degrees(A: sp.csr_array) -> FloatArray:
-    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
 
 
 # Graphs of at most this many nodes are decomposed directly.
@@ -95,13 +105,13 @@ def multilevel_eigenvectors(
     coarsest = normalize(levels[-1], "degree").matrix
     values, V = leading_eigenvectors(coarsest, n_vectors, random_state=random_state)
     for A_fine, A_coarse, group in zip(levels[-2::-1], levels[:0:-1], groups[::-1], strict=True):
-        root = np.sqrt(_degrees(A_fine) / _degrees(A_coarse)[group])
-        N = normalize(A_fine, "degree").matrix
+        root = np.sqrt(Graph.of(A_fine).degrees() / Graph.of(A_coarse).degrees()[group])
+        N = Graph.of(normalize(A_fine, "degree").matrix)
         values, V = _improved(N, np.asarray(root[:, None] * V[group], dtype=A.dtype))
     return values, V
 
 
-def _improved(N: sp.csr_array, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _improved(N: Graph, V: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Filters and Rayleigh-Ritz steps until they gain little."""
     values, V = _rayleigh_ritz(N, V)
     for _ in range(_MOST_FILTERS):
@@ -112,25 +122,25 @@ def _improved(N: sp.csr_array, V: FloatArray) -> tuple[FloatArray, FloatArray]:
     return values, V
 
 
-def _filtered(N: sp.csr_array, V: FloatArray, cut: float) -> FloatArray:
+def _filtered(N: Graph, V: FloatArray, cut: float) -> FloatArray:
     """A Chebyshev polynomial of N times V: small on [-1, cut], growing fast above."""
     center, half = 0.5 * (cut - 1.0), max(0.5 * (cut + 1.0), 1e-3)
     steepness = float(np.arccosh(max((1.0 - center) / half, 1.0 + 1e-12)))
     degree = min(_DEGREE, max(int(np.arccosh(_MOST_AMPLIFIED) / steepness), 1))
     shift, scale = V.dtype.type(center), V.dtype.type(1.0 / half)
-    earlier, current = V, scale * (product(N, V) - shift * V)
+    earlier, current = V, scale * (N.product(V) - shift * V)
     for _ in range(degree - 1):
-        following = product(N, current) - shift * current
+        following = N.product(current) - shift * current
         following *= 2 * scale
         following -= earlier
         earlier, current = current, following
     return current
 
 
-def _rayleigh_ritz(N: sp.csr_array, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _rayleigh_ritz(N: Graph, V: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The best approximate eigenvectors in the span of V's columns."""
     Q = _orthonormal(V)
-    H = np.asarray(Q.T @ product(N, Q), dtype=np.float64)
+    H = np.asarray(Q.T @ N.product(Q), dtype=np.float64)
     values, turn = np.linalg.eigh((H + H.T) / 2)
     return values[::-1], np.asarray(Q @ turn[:, ::-1].astype(V.dtype))
 
@@ -152,7 +162,3 @@ def _orthonormal(V: FloatArray) -> FloatArray:
         if np.abs(products - np.eye(Q.shape[1])).max() < _ORTHONORMAL:
             return Q.astype(V.dtype)
     return np.linalg.qr(np.asarray(V, dtype=np.float64))[0].astype(V.dtype)
-
-
-def _degrees(A: sp.csr_array) -> FloatArray:
-    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel()

@@ -5,12 +5,10 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
-from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-
-_BLOCK = 256
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.graph import Graph
 
 
 def round_by_kmeans(
@@ -41,21 +39,7 @@ def fill_empty_clusters(labels: IntArray, Y: FloatArray) -> IntArray:
 
 def component_numbers(A: Matrix) -> IntArray:
     """The connected component of each object, the same for both storages."""
-    if is_sparse(A):
-        return np.asarray(connected_components(A, directed=False)[1])
-    component = np.full(len(A), -1)
-    count = 0
-    while (component < 0).any():
-        frontier = np.flatnonzero(component < 0)[:1]
-        component[frontier] = count
-        while len(frontier):
-            reached = np.zeros(len(A), dtype=bool)
-            for first in range(0, len(frontier), _BLOCK):
-                reached |= (A[frontier[first : first + _BLOCK]] > 0).any(axis=0)
-            frontier = np.flatnonzero(reached & (component < 0))
-            component[frontier] = count
-        count += 1
-    return component
+    return Graph.of(A).components()
 
 
 def deal_out(component: IntArray, volume: FloatArray, n_clusters: int) -> IntArray:

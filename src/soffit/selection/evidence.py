@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._threads import each
-from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.factorize import leading_eigenvectors, normalized_cut
-from soffit.graph import without_diagonal, without_strays
+from soffit.graph import Graph
 from soffit.normalize import degree
 from soffit.partition.candidates import group_weights
 from soffit.partition.cut import bound_from
@@ -49,17 +49,17 @@ def _one(
     n_vectors: int,
     out: IntArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    thinned = _graph(links, ~out, A.shape[0])
-    tied = np.flatnonzero(np.asarray(thinned.sum(axis=1)).ravel() > 0)
+    graph = Graph.of(_graph(links, ~out, A.shape[0]))
+    tied = graph.tied()
     stability, likelihood = np.zeros(path.most), np.zeros(path.most)
     stability[0] = 1.0
     valley = (np.arange(path.most) > 0).astype(np.float64)
     if len(tied) < 2 * path.most:
         return stability, likelihood, valley
-    thinned = thinned[tied][:, tied]
+    thinned = graph.subgraph(tied).csr
     values, V = leading_eigenvectors(degree(thinned).matrix, min(n_vectors, len(tied) - 1))
     again = PartitionPath(thinned, V, min(path.most, V.shape[1]))
-    left_out = _graph(links, out, A.shape[0])[tied][:, tied]
+    left_out = Graph.of(_graph(links, out, A.shape[0])).subgraph(tied).csr
     half = 0.5 * float(thinned.data.mean())
     for k in range(2, again.most + 1):
         labels = again.labels(k)
@@ -155,18 +155,18 @@ def _nothing(most: int) -> Evidence:
 
 def _linked_part(A: Matrix, most: int, random_state: int) -> sp.csr_array | None:
     """The objects with any tie as a sparse graph; None where there are too few of them."""
-    A = without_strays(without_diagonal(A), most)
-    n = A.shape[0]
-    if not is_sparse(A) and n > _MOST_DENSE and np.count_nonzero(A) > _FULL * n * n:
+    graph = Graph.of(A).without_diagonal().without_strays(most)
+    n = graph.n
+    if n > _MOST_DENSE and np.count_nonzero(graph.values) > _FULL * n * n:
         chosen = np.sort(np.random.default_rng(random_state).permutation(n)[:_MOST_DENSE])
-        A = A[np.ix_(chosen, chosen)]
-    graph = sp.csr_array(A)
-    tied = np.flatnonzero(np.asarray(graph.sum(axis=1)).ravel() > 0)
+        graph = graph.subgraph(chosen)
+    graph = Graph(sp.csr_array(graph.matrix))
+    tied = graph.tied()
     if len(tied) < 3 * _LEAST_PER_VECTOR:
         return None
-    graph = graph if len(tied) == graph.shape[0] else graph[tied][:, tied]
-    graph.sort_indices()
-    return graph
+    linked = graph.subgraph(tied).csr
+    linked.sort_indices()
+    return linked
 
 
 def _spectral_columns(N: sp.csr_array, values: FloatArray, reach: int) -> Evidence:

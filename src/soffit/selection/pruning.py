@@ -7,10 +7,10 @@ from math import ceil
 
 import numpy as np
 
-from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.factorize import Problem, labels_start, leading_eigenvectors
 from soffit.factorize.divergence.em import bipartite_rows, solve_em
-from soffit.graph import without_strays
+from soffit.graph import Graph
 from soffit.normalize import degree
 from soffit.partition.candidates import cluster_qr
 
@@ -102,12 +102,11 @@ def starting_number(A: Matrix) -> int:
 
 def _spectrum(A: Matrix) -> tuple[Matrix, FloatArray, FloatArray]:
     """The graph of the objects that have any tie, and its leading eigenvalues and eigenvectors."""
-    A = without_strays(A, _MOST)
-    tied = np.flatnonzero(np.asarray(A.sum(axis=1)).ravel() > 0)
+    graph = Graph.of(A).without_strays(_MOST)
+    tied = graph.tied()
     if len(tied) < 2 * _LEAST_SIZE:
-        return A[:1][:, :1], np.ones(1), np.ones((1, 1))
-    if len(tied) < A.shape[0]:
-        A = A[tied][:, tied]
+        return graph.matrix[:1][:, :1], np.ones(1), np.ones((1, 1))
+    A = graph.subgraph(tied).matrix
     n_vectors = min(ceil(_SURPLUS * _MOST) + 1, len(tied) // 3)
     values, V = leading_eigenvectors(degree(A).matrix, n_vectors)
     return A, np.asarray(values, dtype=np.float64), V
@@ -124,8 +123,7 @@ def _n_supported(A: Matrix, values: FloatArray) -> int:
 
 def random_edges(N: Matrix, values: FloatArray) -> FloatArray:
     """Edge of a random graph's spectrum with what is left of N after each leading eigenvalue."""
-    entries: FloatArray = N.data if is_sparse(N) else N
-    left = float(np.linalg.norm(entries)) ** 2 - np.cumsum(
+    left = float(np.linalg.norm(Graph.of(N).values)) ** 2 - np.cumsum(
         np.asarray(values, dtype=np.float64) ** 2
     )
     return np.asarray(2.0 * np.sqrt(np.maximum(left, 0.0) / N.shape[0]))

@@ -9,22 +9,20 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import SideInformation
 from soffit.factorize import leading_eigenvectors
-from soffit.graph import without_diagonal, without_strays
+from soffit.graph import Graph, pair_components, reciprocal
 from soffit.normalize import normalize
 from soffit.partition.candidates import (
     MergeRule,
     cluster_qr,
     conductance_gain,
     cut_gain,
-    group_weights,
 )
 
 _LEAST_REGIONS = 36
@@ -50,8 +48,7 @@ class Answers:
         """What the pairs say about all objects."""
         none = np.empty((0, 2), dtype=np.int64)
         must, cannot = (none, none) if side is None else (side.must, side.cannot)
-        links = sp.csr_array((np.ones(len(must)), (must[:, 0], must[:, 1])), shape=(n, n))
-        component = connected_components(links, directed=False)[1].astype(np.int64)
+        component = pair_components(must[:, 0], must[:, 1], n).astype(np.int64)
         rivals = component[cannot]
         # Answers may contradict each other; must-links then prevail here.
         rivals = rivals[rivals[:, 0] != rivals[:, 1]]
@@ -97,34 +94,21 @@ class Regions:
         n_regions = _number_of_regions(A.shape[0], n_clusters)
         V = leading_eigenvectors(normalize(A, "degree").matrix, n_regions, random_state=seed)[1]
         region = np.unique(cluster_qr(V), return_inverse=True)[1]
-        central = _weight_inside(A, region)
+        graph = Graph.of(A)
+        central = graph.inside(region)
         central[answers.touched] *= _PREFER_KNOWN
         order = np.lexsort((-central, region))
         first = np.flatnonzero(np.diff(region[order], prepend=-1))
         # Objects without ties are in no region in earnest, and stand for nobody.
-        tied = np.asarray(A.sum(axis=1)).ravel() > 0
+        tied = graph.degrees() > 0
         size = np.bincount(region, weights=tied).astype(np.float64)
-        return cls(region, size, order[first], group_weights(A, region, len(size)))
+        return cls(region, size, order[first], graph.between(region, len(size)))
 
 
 def _number_of_regions(n: int, n_clusters: int) -> int:
     """Several a cluster, of six objects or more: as many as some dozens of answers can settle."""
     wanted = min(max(4 * n_clusters, _LEAST_REGIONS), n // 6, _MOST_REGIONS)
     return min(max(wanted, 2 * n_clusters), n)
-
-
-def _weight_inside(A: Matrix, region: IntArray) -> FloatArray:
-    """Sum of every object's affinities to its own region."""
-    n = len(region)
-    if is_sparse(A):
-        rows = np.repeat(np.arange(n), np.diff(A.indptr))
-        inside = region[rows] == region[A.indices]
-        return np.bincount(rows[inside], A.data[inside], minlength=n).astype(np.float64)
-    total = np.zeros(n)
-    for number in range(int(region.max()) + 1):
-        members = np.flatnonzero(region == number)
-        total[members] = A[np.ix_(members, members)].sum(axis=1)
-    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +258,7 @@ def suggest_pairs(model: Any, n_pairs: int, *, random_state: Any = 0) -> IntArra
     answers = Answers.of(_known_pairs(model), n)
     n_pairs = _checked_number(n_pairs, answers.n_open())
     generator = check_random_state(random_state)
-    graph = without_strays(without_diagonal(A), k)
+    graph = Graph.of(A).without_diagonal().without_strays(k).matrix
     # One thread for BLAS, as in fits: the same bytes on any machine.
     with threadpool_limits(limits=1):
         regions = Regions.of(graph, k, answers, seed=int(generator.randint(_SEEDS)))
@@ -384,9 +368,8 @@ def _about_objects(
     p = np.where(ruled_out, 0.0, memberships)
     p /= np.maximum(p.sum(axis=1, keepdims=True), 1e-12)
     cluster = p.argmax(axis=1)
-    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
     # How many objects look at this one first: about one on average.
-    stands_for = np.asarray(A @ np.divide(1.0, degrees, out=np.zeros(n), where=degrees > 0)).ravel()
+    stands_for = np.asarray(A @ reciprocal(Graph.of(A).degrees())).ravel()
     value = stands_for * doubt * _binary_entropy(p[objects, cluster])
     # Objects in a known group are asked about, if at all, by its speaker.
     value[np.bincount(answers.component)[answers.component] > 1] = 0.0

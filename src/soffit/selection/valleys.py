@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray
+from soffit.graph import Graph, row_numbers
 from soffit.selection.path import PartitionPath
 
 # The boundary may be moved by this share of the smaller cluster to a better place.
@@ -24,7 +25,7 @@ def diffusion_coordinates(values: FloatArray, V: FloatArray, degrees: FloatArray
 
 def valleys(A: sp.csr_array, values: FloatArray, V: FloatArray, path: PartitionPath) -> FloatArray:
     """The shallowest valley of the path's partitions into 1, 2, ... clusters; 0 for one."""
-    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+    degrees = Graph.of(A).degrees()
     coordinates = diffusion_coordinates(values[: path.most + 1], V[:, : path.most + 1], degrees)
     found = np.zeros(path.most)
     ties = Ties.of(A)
@@ -44,7 +45,7 @@ class Ties(NamedTuple):
     @classmethod
     def of(cls, A: sp.csr_array) -> Ties:
         """The edges of a graph, each once."""
-        rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+        rows = row_numbers(A)
         upper = rows < A.indices
         return cls(rows[upper], A.indices[upper], A.data[upper])
 

@@ -79,9 +79,9 @@ import hashlib
 import numpy as np
 from tests.reference.relations import planted_graph, relation_problem
 from tests.reference.threads import printed_with_one_and_two_threads
-from soffit.factorize import _em_relations
+from soffit.factorize.divergence import relations
 from soffit.factorize.divergence.em_starts import solve_em_from_starts
-_em_relations._SMALL = 0
+relations._SMALL = 0
 digest = hashlib.sha256()
 A, _ = planted_graph([200, 300, 300], 17)
 for matrix in (A, A.astype(np.float32), A.toarray()):

@@ -6,19 +6,19 @@ import scipy.sparse as sp
 from tests.reference.relations import planted_graph, relation_problem
 from tests.reference.threads import printed_with_one_and_two_threads
 
-from soffit.factorize.divergence import large as _em_large
 from soffit.factorize.divergence import relations as _em_relations
 from soffit.factorize.divergence.em import bipartite_rows
 from soffit.factorize.divergence.em_starts import solve_em_from_starts
-from soffit.factorize.divergence.large import coarse_labels
 from soffit.metrics import accuracy
+from soffit.partition import choose
+from soffit.partition.choose import informative_partition
 
 
 @pytest.fixture
 def everything_is_large(monkeypatch):
     monkeypatch.setattr(_em_relations, "_LARGE", 100)
-    monkeypatch.setattr(_em_large, "_MOST_NODES", 600)
-    monkeypatch.setattr(_em_large, "_NODES_PER_CLUSTER", 20)
+    monkeypatch.setattr(choose, "_MOST_NODES", 600)
+    monkeypatch.setattr(choose, "_NODES_PER_SWEPT_CLUSTER", 20)
 
 
 def _solve(A, k, **options):
@@ -50,7 +50,7 @@ def test_the_fit_is_nearly_as_good_as_the_best_of_many_starts(k, margin, monkeyp
 @pytest.mark.usefixtures("everything_is_large")
 def test_isolated_objects_do_no_harm():
     A, labels = planted_graph([300, 400], 11)
-    assert accuracy(labels, coarse_labels(A, 2)) > 0.98
+    assert accuracy(labels, informative_partition(A, 2)) > 0.98
     padded = sp.csr_array(sp.block_diag([A, sp.csr_array((3, 3))], format="csr"))
     found = _solve(padded, 2)
     assert accuracy(labels, bipartite_rows(found)[:700].argmax(axis=1)) > 0.98
@@ -70,7 +70,7 @@ def test_the_phase_is_announced_and_a_callback_ends_the_search():
 
 @pytest.mark.usefixtures("everything_is_large")
 def test_many_clusters_need_no_eigenvectors(monkeypatch):
-    monkeypatch.setattr(_em_large, "_MOST_VECTORS", 5)
+    monkeypatch.setattr(choose, "_MOST_VECTORS", 5)
     A, labels = planted_graph([150] * 8, 17, inside=14.0, outside=1.0)
     found = _solve(A, 8)
     assert accuracy(labels, bipartite_rows(found).argmax(axis=1)) > 0.8
@@ -81,11 +81,12 @@ import hashlib
 import numpy as np
 from tests.reference.relations import planted_graph, relation_problem
 from tests.reference.threads import printed_with_one_and_two_threads
-from soffit import _products
-from soffit.factorize import _em_large, _em_relations, _em_support, _label_sweeps
+from soffit import graph
+from soffit.factorize.divergence import relations, sparse_rows
+from soffit.partition import choose, label_sweeps
 from soffit.factorize.divergence.em_starts import solve_em_from_starts
-_em_relations._LARGE, _em_large._MOST_NODES, _em_large._NODES_PER_CLUSTER = 100, 400, 20
-_em_support._ROWS = _label_sweeps._ROWS = _products._ROWS = 128
+relations._LARGE, choose._MOST_NODES, choose._NODES_PER_SWEPT_CLUSTER = 100, 400, 20
+sparse_rows._ROWS = label_sweeps._ROWS = graph._ROWS = 128
 digest = hashlib.sha256()
 A, _ = planted_graph([600, 700, 700], 19)
 for matrix in (A, A.astype(np.float32)):

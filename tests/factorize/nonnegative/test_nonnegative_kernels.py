@@ -19,8 +19,9 @@ from soffit.factorize.nonnegative.kernels import (
     sweep_weighted,
     weighted_terms,
 )
-from soffit.factorize.quadratic import association, exact_gram
+from soffit.factorize.quadratic import exact_gram
 from soffit.factorize.simplex.rows import known_pairs
+from soffit.graph import Graph
 
 steps = pytest.mark.parametrize(("exact", "limit"), [(False, np.inf), (True, np.inf), (True, 0.8)])
 
@@ -51,7 +52,7 @@ def test_sweeps_are_naive_gauss_seidel(F, exact, limit):
                 b += sweep_block(rows.start, F[rows], earlier, later, G, gram, least, exact, limit)
         np.testing.assert_allclose(G, expected, atol=1e-12)
         np.testing.assert_allclose(gram, G.T @ G, atol=1e-12)
-        np.testing.assert_allclose(b, association(F, G, diagonal=False), atol=1e-12)
+        np.testing.assert_allclose(b, Graph.of(F).column_forms(G, diagonal=False), atol=1e-12)
 
 
 @steps

@@ -14,7 +14,7 @@ from tests.reference.factorization import (
 from tests.reference.problems import random_matrix, random_rows
 
 from soffit.factorize import Problem
-from soffit.factorize.quadratic import association, exact_gram
+from soffit.factorize.quadratic import exact_gram
 from soffit.factorize.simplex.kernels import (
     pair_statistics,
     simplex_qp,
@@ -100,7 +100,7 @@ def test_sweeps_are_naive_gauss_seidel(degree_problem):
         np.testing.assert_allclose(W, expected, atol=1e-7)
         np.testing.assert_allclose(U, theta[:, None] * W, atol=1e-15)
         np.testing.assert_allclose(gram, U.T @ U, atol=1e-12)
-        np.testing.assert_allclose(b, association(problem.matrix, U, diagonal=False), atol=1e-12)
+        np.testing.assert_allclose(b, problem.graph.column_forms(U, diagonal=False), atol=1e-12)
 
 
 def test_weighted_sweep_is_naive_gauss_seidel():

@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from tests.reference.factorization import gauss_seidel_sweep
 
 from soffit.factorize import Problem, labels_start, solve_locally, solve_rows
-from soffit.factorize.quadratic import association, exact_gram
+from soffit.factorize.quadratic import exact_gram
 from soffit.factorize.simplex import rows as _rows
 from soffit.factorize.simplex.kernels import sweep_supported
-from soffit.graph import Locality
+from soffit.graph import Graph, Locality
 
 
 def blocks(rng, n, k, dtype=np.float64):
@@ -154,4 +154,4 @@ def test_gram_by_blocks_is_the_gram(rng, monkeypatch):
     np.testing.assert_allclose(exact_gram(U), expected, atol=1e-12)
     np.testing.assert_allclose(exact_gram(U[:, :5]), expected[:5, :5], atol=1e-12)
     A = sp.csr_array(np.eye(500))
-    np.testing.assert_allclose(association(A, U, diagonal=False), 0.0, atol=1e-12)
+    np.testing.assert_allclose(Graph.of(A).column_forms(U, diagonal=False), 0.0, atol=1e-12)

@@ -21,6 +21,7 @@ from soffit.factorize.divergence.relations import Edges, Relations, is_large, re
 from soffit.factorize.problem import Factorization, Problem
 from soffit.factorize.starts import make_rows_sum_to_one
 from soffit.factorize.support import check_support, copy_start
+from soffit.graph import reciprocal
 
 # Steps are lengthened to at most this power of their ratios, while the divergence falls.
 _MOST_POWER = 5
@@ -164,8 +165,7 @@ class State:
 def evaluate(relations: Relations, B: FloatArray) -> State:
     """What an E step at B says."""
     weights = B.sum(axis=0, dtype=np.float64)
-    inverse = np.divide(1.0, weights, out=np.zeros_like(weights), where=weights > 0)
-    H = B * inverse.astype(B.dtype)
+    H = B * reciprocal(weights).astype(B.dtype)
     ratios, likelihood = relations.step(B, H)
     divergence = relations.entropy - likelihood - relations.total + float(weights.sum())
     return State(B, H, weights, ratios, divergence)

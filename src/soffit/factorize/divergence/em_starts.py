@@ -8,14 +8,19 @@ from dataclasses import replace
 import numpy as np
 
 from soffit._threads import each
-from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.factorize.descent import Callback, lowest
 from soffit.factorize.divergence.em import bipartite_rows, solve_em
-from soffit.factorize.divergence.large import solve_large
 from soffit.factorize.divergence.relations import is_large
+from soffit.factorize.divergence.sparse_rows import solve_on_support, support_start
 from soffit.factorize.problem import Factorization, Problem
 from soffit.factorize.starts import diffused_start, labels_start
-from soffit.partition.choose import partitions_of_tied, spectral_partitions
+from soffit.graph import Graph
+from soffit.partition.choose import (
+    informative_partition,
+    partitions_of_tied,
+    spectral_partitions,
+)
 
 # A start from labels leaves this much for all clusters together: .8 on the label and .2 / m.
 _SPREAD = 0.2
@@ -37,7 +42,7 @@ _SEEDS = np.iinfo(np.int32).max
 
 def usual_number_of_draws(A: Matrix, n_clusters: int) -> int:
     """Diffused starts that a graph of this size can afford."""
-    cost = (A.nnz if is_sparse(A) else A.size) * n_clusters
+    cost = Graph.of(A).n_stored * n_clusters
     return int(np.clip(_DRAWS * _CHEAP // max(cost, 1), _LEAST_DRAWS, _DRAWS))
 
 
@@ -65,7 +70,7 @@ def solve_em_from_starts(
         only = np.ones((A.shape[0], 1))
         return solve_em(problem, only, max_iter=max_iter, tol=tol, callback=callback)
     if is_large(A):
-        return solve_large(problem, max_iter=max_iter, tol=tol, callback=callback, phase=phase)
+        return _solve_large(problem, max_iter=max_iter, tol=tol, callback=callback, phase=phase)
     # One seed a draw, so that threads may share them out.
     seeds = random_state.randint(_SEEDS, size=n_draws)
     diffused = each(lambda seed: diffused_start(A, k, np.random.RandomState(seed)), seeds)
@@ -87,6 +92,24 @@ def solve_em_from_starts(
         continue_em(problem, found, max_iter=max_iter, tol=tol, callback=callback)
         for found in leaders
     )
+
+
+def _solve_large(
+    problem: Problem,
+    *,
+    max_iter: int,
+    tol: float,
+    callback: Callback | None,
+    phase: Callable[..., object] | None,
+) -> Factorization:
+    """What the best of a few partitions through a coarser graph leads to."""
+    A, k = problem.graph.csr, problem.n_clusters
+    (labels,) = partitions_of_tied(A, k, lambda inner: [informative_partition(inner, k)])
+    # What is not on the label goes to the clusters of the neighbours.
+    start = support_start(A, labels, k, spread=_SPREAD)
+    if phase is not None:
+        phase("iterations")
+    return solve_on_support(problem, start, max_iter=max_iter, tol=tol, callback=callback)
 
 
 def continue_em(

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._threads import each, n_threads, row_blocks
-from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit._typing import FloatArray, Matrix
+from soffit.graph import Graph
 
 # A pair fitted at less than this share of its weight is explained by no cluster.
 UNEXPLAINED = 1e-30
@@ -48,12 +49,14 @@ class Relations(Protocol):
 
 def is_large(A: Matrix) -> bool:
     """Whether a graph has so many objects that its rows should work on few clusters."""
-    return is_sparse(A) and A.shape[0] > _LARGE
+    graph = Graph.of(A)
+    return graph.is_sparse and graph.n > _LARGE
 
 
 def read_relations(A: Matrix) -> Relations:
     """The weights of a symmetric matrix, whichever way it is stored."""
-    return Edges(A) if is_sparse(A) else _Blocks(np.ascontiguousarray(A))
+    graph = Graph.of(A)
+    return Edges(graph.matrix) if graph.is_sparse else _Blocks(np.ascontiguousarray(A))
 
 
 class Edges:
@@ -111,7 +114,7 @@ class _Blocks:
 
 
 def _unit_and_degrees(A: Matrix) -> tuple[float, FloatArray]:
-    degrees = np.asarray(A.sum(axis=1, dtype=np.float64)).ravel()
+    degrees = Graph.of(A).degrees()
     mean = float(degrees.mean())
     # A power of two, so that division is exact.
     unit = float(2.0 ** np.round(np.log2(mean))) if mean > 0 else 1.0

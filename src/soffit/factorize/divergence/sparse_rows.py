@@ -19,8 +19,8 @@ from soffit.factorize.descent import Callback, Descent
 from soffit.factorize.divergence.em import descend, nothing_to_fit
 from soffit.factorize.divergence.relations import UNEXPLAINED, Edges
 from soffit.factorize.problem import Factorization, Problem
-from soffit.graph import Locality
-from soffit.partition.sweeps import ties_to_clusters
+from soffit.graph import Locality, reciprocal, row_numbers
+from soffit.partition.label_sweeps import ties_to_clusters
 
 # Rows of one piece of work.
 _ROWS = 2**12
@@ -77,8 +77,7 @@ class SupportState:
 def evaluate_support(relations: Edges, B: sp.csr_array) -> SupportState:
     """What an E step at B says."""
     weights: FloatArray = np.bincount(B.indices, B.data, minlength=B.shape[1]).astype(np.float64)
-    inverse = np.divide(1.0, weights, out=np.zeros_like(weights), where=weights > 0)
-    H = _like(B, B.data * inverse.astype(B.dtype)[B.indices])
+    H = _like(B, B.data * reciprocal(weights).astype(B.dtype)[B.indices])
     ratios, likelihood = support_step(relations, B, H)
     divergence = relations.entropy - likelihood - relations.total + float(weights.sum())
     return SupportState(B, H, weights, ratios, divergence)
@@ -114,10 +113,9 @@ def support_start(
 ) -> sp.csr_array:
     """Rows with 1 - spread on the label; the rest goes where the object's ties go."""
     rows = ties_to_clusters(A, labels, n_clusters)
-    row = np.repeat(np.arange(len(labels), dtype=np.int32), np.diff(rows.indptr))
-    degrees = np.bincount(row, rows.data, minlength=len(labels))
-    share = np.divide(spread, degrees, out=np.zeros(len(labels)), where=degrees > 0)
-    rows.data *= share.astype(rows.dtype)[row]
+    row = row_numbers(rows)
+    degrees = np.bincount(row, rows.data, minlength=len(labels)).astype(np.float64)
+    rows.data *= reciprocal(degrees, spread).astype(rows.dtype)[row]
     own = rows.indices == labels[row]
     rows.data[own] += np.where(degrees > 0, 1 - spread, 1.0).astype(rows.dtype)
     return rows

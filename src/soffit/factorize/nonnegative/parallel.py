@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from soffit._threads import each, row_blocks
-from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit._typing import FloatArray
 from soffit.factorize.descent import Callback, Descent
 from soffit.factorize.nonnegative.sweeps import check_targets, weighted_norm
 from soffit.factorize.problem import Factorization, Problem
-from soffit.factorize.quadratic import exact_gram, squared_norm
+from soffit.factorize.quadratic import exact_gram
 from soffit.factorize.simplex.rows import KnownPairs, known_pairs
 from soffit.factorize.support import check_support, copy_start
+from soffit.graph import Graph
 
 # What the other objects hold of a column, below this share of the whole, is only rounding.
 _ROUNDING = 1e-14
@@ -119,14 +119,14 @@ def _terms_of(problem: Problem) -> tuple[Callable[[FloatArray], _Terms], float]:
     if problem.pair_weight is not None:
         pairs = known_pairs(problem)
         return lambda G: _weighted_terms(pairs, G), weighted_norm(pairs)
-    F = problem.matrix
-    norm = squared_norm(F, diagonal=False)
-    diagonal = np.asarray(F.diagonal(), dtype=np.float64)[:, None]
-    return lambda G: _full_terms(F, diagonal, norm, G), norm
+    graph = problem.graph
+    norm = graph.squared_norm(diagonal=False)
+    diagonal = graph.diagonal().astype(np.float64)[:, None]
+    return lambda G: _full_terms(graph, diagonal, norm, G), norm
 
 
-def _full_terms(F: Matrix, diagonal: FloatArray, norm: float, G: FloatArray) -> _Terms:
-    linear = np.maximum(_product(F, G) - diagonal * G, 0.0)
+def _full_terms(F: Graph, diagonal: FloatArray, norm: float, G: FloatArray) -> _Terms:
+    linear = np.maximum(F.product(G) - diagonal * G, 0.0)
     gram = exact_gram(G)
     squares = np.asarray(G, dtype=np.float64) ** 2
     lengths = squares.sum(axis=1, keepdims=True)
@@ -144,16 +144,3 @@ def _weighted_terms(pairs: KnownPairs, G: FloatArray) -> _Terms:
 
     linear, fitted = np.empty(G.shape), np.empty(G.shape)
     return _Terms(linear, fitted, float(weighted_terms(*pairs, G, linear, fitted)))
-
-
-def _product(F: Matrix, G: FloatArray) -> FloatArray:
-    """F G; an array is multiplied in pieces that do not depend on the number of threads."""
-    if is_sparse(F):
-        return np.asarray(F @ G)
-    out = np.empty_like(G)
-
-    def multiply(rows: slice) -> None:
-        np.matmul(F[rows], G, out=out[rows])
-
-    each(multiply, row_blocks(F.shape))
-    return out

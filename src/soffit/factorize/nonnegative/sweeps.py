@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from soffit._threads import each, row_blocks
-from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit._threads import each
+from soffit._typing import FloatArray
 from soffit.factorize.descent import Callback, Descent
 from soffit.factorize.problem import Factorization, Problem
-from soffit.factorize.quadratic import association, exact_gram, pair_gram, squared_norm
+from soffit.factorize.quadratic import exact_gram, pair_gram
 from soffit.factorize.simplex.rows import KnownPairs, known_pairs
 from soffit.factorize.support import check_support, copy_start
+from soffit.graph import Graph
 
 # Rows whose products are formed at once, and the pieces in which threads form them.
 _BLOCK = 128
@@ -43,11 +45,11 @@ def descend(
         norm, measure = weighted_norm(pairs), partial(weighted_loss, pairs)
         sweep = _weighted_sweep(pairs, exact, limit)
     else:
-        F = problem.matrix
-        norm = squared_norm(F, diagonal=False)
-        measure = partial(_measured_loss, F, norm)
-        make = _sparse_sweep if problem.is_sparse else _dense_sweep
-        sweep = make(F, norm, exact, limit)
+        graph = problem.graph
+        norm = graph.squared_norm(diagonal=False)
+        measure = partial(_measured_loss, graph, norm)
+        make = _sparse_sweep if graph.is_sparse else _dense_sweep
+        sweep = make(graph.matrix, norm, exact, limit)
     ones = np.ones(problem.n_clusters)
     descent = Descent(measure(G), G, ones, norm=norm, callback=callback)
     with descent:
@@ -69,8 +71,8 @@ def full_loss(norm: float, agreement: float, G: FloatArray) -> float:
     return max(norm - 2.0 * agreement + float(H.sum()), 0.0)
 
 
-def _measured_loss(F: Matrix, norm: float, G: FloatArray) -> float:
-    return full_loss(norm, float(association(F, G, diagonal=False).sum()), G)
+def _measured_loss(graph: Graph, norm: float, G: FloatArray) -> float:
+    return full_loss(norm, float(graph.column_forms(G, diagonal=False).sum()), G)
 
 
 def weighted_norm(pairs: KnownPairs) -> float:
@@ -87,23 +89,10 @@ def weighted_loss(pairs: KnownPairs, G: FloatArray) -> float:
 
 def pair_range(problem: Problem) -> tuple[float, float]:
     """The smallest and the largest value of the pairs that count, and zero."""
-    if problem.pair_weight is not None:
-        pieces = iter([known_pairs(problem).values])
-    else:
-        pieces = _pieces_without_diagonal(problem.matrix)
-    ranges = [(float(p.min(initial=0.0)), float(p.max(initial=0.0))) for p in pieces]
-    return min(low for low, _ in ranges), max(high for _, high in ranges)
-
-
-def _pieces_without_diagonal(F: Matrix) -> Iterator[FloatArray]:
-    for rows in row_blocks(F.shape):
-        piece = F[rows].copy()
-        if is_sparse(piece):
-            own = np.repeat(np.arange(rows.start, rows.stop), np.diff(piece.indptr))
-            yield piece.data[piece.indices != own]
-        else:
-            np.fill_diagonal(piece[:, rows], 0.0)
-            yield piece
+    if problem.pair_weight is None:
+        return problem.graph.range_of_pairs()
+    values = known_pairs(problem).values
+    return float(values.min(initial=0.0)), float(values.max(initial=0.0))
 
 
 def check_targets(solver: str, problem: Problem) -> None:
@@ -131,27 +120,18 @@ def fit_size(problem: Problem, rows: FloatArray) -> FloatArray:
         pairs = known_pairs(problem)
         b, H = pair_statistics(*pairs._replace(values=np.maximum(pairs.values, 0)), G)
     else:
-        b = association(_positive_part(problem.matrix), G, diagonal=False)
+        b = problem.graph.without_negative().column_forms(G, diagonal=False)
         H = pair_gram(G, exact_gram(G), diagonal=False)
     agreement, size = float(b.sum()), float(H.sum())
     share = agreement / size if agreement > 0 and size > 0 else 0.0
     return np.asarray(G * G.dtype.type(np.sqrt(share)))
 
 
-def _positive_part(F: Matrix) -> Matrix:
-    values = F.data if is_sparse(F) else F
-    if values.min(initial=0.0) >= 0:
-        return F
-    return F.maximum(0) if is_sparse(F) else np.maximum(F, 0)
-
-
 # --- sweeps ---------------------------------------------------------------------------------------
 
 
-def _sparse_sweep(F: Matrix, norm: float, exact: bool, limit: float) -> Sweep:
+def _sparse_sweep(F: Any, norm: float, exact: bool, limit: float) -> Sweep:
     from soffit.factorize.nonnegative.kernels import sweep_sparse
-
-    assert is_sparse(F)
 
     def sweep(G: FloatArray) -> float:
         # The Gram matrix is made afresh, so that rounding does not add up over the sweeps.
@@ -163,7 +143,7 @@ def _sparse_sweep(F: Matrix, norm: float, exact: bool, limit: float) -> Sweep:
     return sweep
 
 
-def _dense_sweep(F: Matrix, norm: float, exact: bool, limit: float) -> Sweep:
+def _dense_sweep(F: Any, norm: float, exact: bool, limit: float) -> Sweep:
     """Products by BLAS for a block of rows; those inside the block follow its moves."""
     from soffit.factorize.nonnegative.kernels import sweep_block
 

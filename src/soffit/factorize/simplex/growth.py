@@ -11,7 +11,7 @@ import numpy as np
 from soffit._typing import FloatArray
 from soffit.factorize.descent import Callback, Descent
 from soffit.factorize.problem import Factorization, Problem
-from soffit.factorize.quadratic import best_scale, exact_gram, loss, pair_gram, squared_norm
+from soffit.factorize.quadratic import best_scale, exact_gram, loss, pair_gram
 from soffit.factorize.support import check_support, copy_start
 
 # Iterations over which the gain is averaged, as rounding can hide the gain of a single one.
@@ -73,7 +73,7 @@ def solve_growth(
     check_support("growth", problem)
     A = problem.matrix
     W = copy_start(problem, start)
-    norm = squared_norm(A, diagonal=True)
+    norm = problem.graph.squared_norm()
     product = A @ W
     gram, b, s = _statistics(problem, W, product)
     descent = Descent(loss(norm, b, gram**2, s), W, s, norm=norm, callback=callback)

@@ -18,9 +18,10 @@ import numpy as np
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize.descent import Callback, Descent
 from soffit.factorize.problem import Factorization, Problem
-from soffit.factorize.quadratic import association, exact_gram, loss, pair_gram, squared_norm
+from soffit.factorize.quadratic import exact_gram, loss, pair_gram
 from soffit.factorize.starts import project_rows
 from soffit.factorize.support import check_support, copy_start
+from soffit.graph import Graph
 
 _POWER_STEPS = 50
 
@@ -91,7 +92,7 @@ def solve_penalty(
     _check_schedule(lambda0, mu, eps2)
     A = problem.matrix
     best = copy_start(problem, start)
-    norm = squared_norm(A, diagonal=True)
+    norm = problem.graph.squared_norm()
     ones = np.ones(problem.n_clusters)
     descent = Descent(_loss(A, best, norm), best, ones, norm=norm, callback=callback)
     target = tol * _length(4.0 * (A @ best))
@@ -198,7 +199,7 @@ def _first_step(A: Matrix, weight: float, n_clusters: int) -> float:
 
 
 def _loss(A: Matrix, W: FloatArray, norm: float) -> float:
-    b = association(A, W, diagonal=True)
+    b = Graph.of(A).column_forms(W)
     return loss(norm, b, pair_gram(W, exact_gram(W), diagonal=True), np.ones(W.shape[1]))
 
 

@@ -88,8 +88,7 @@ def linkage(problem: Problem) -> FloatArray:
     ties = 0.0 if problem.side is None else np.asarray(abs(problem.side).sum(axis=1)).ravel()
     if problem.degrees is not None:
         return problem.degrees + ties
-    A = problem.matrix
-    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel() - np.asarray(A.diagonal()) + ties
+    return problem.graph.degrees() - problem.graph.diagonal() + ties
 
 
 def with_prior(rows: FloatArray, degrees: FloatArray) -> FloatArray:

@@ -10,20 +10,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._threads import each, pieces
-from soffit._typing import FloatArray, IntArray, Matrix
+from soffit._typing import FloatArray, IntArray
 from soffit.factorize.descent import Callback, Descent
 from soffit.factorize.problem import Factorization, Problem
 from soffit.factorize.quadratic import (
-    association,
     best_scale,
     exact_gram,
     loss,
     pair_gram,
     scale_limit,
-    squared_norm,
 )
 from soffit.factorize.support import check_support, copy_start
-from soffit.graph import Locality
+from soffit.graph import Graph, Locality, row_numbers
 
 
 class KnownPairs(NamedTuple):
@@ -104,25 +102,8 @@ def known_pairs(problem: Problem) -> KnownPairs:
     half = sp.csr_array((0.5 * weight.data[counts], places), shape=weight.shape)
     pairs = sp.csr_array(half + half.T)
     pairs.sort_indices()
-    return KnownPairs(pairs.indptr, pairs.indices, _lookup(problem.matrix, pairs), pairs.data)
-
-
-def _lookup(A: Matrix, pattern: sp.csr_array) -> FloatArray:
-    """A's values at the stored places of the pattern, in their order."""
-    n = A.shape[0]
-    rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(pattern.indptr))
-    if not isinstance(A, sp.csr_array):
-        return np.asarray(A[rows, pattern.indices])
-    A = A.copy()
-    A.sum_duplicates()
-    stored = np.repeat(np.arange(n, dtype=np.int64), np.diff(A.indptr)) * n + A.indices
-    wanted = rows * n + pattern.indices
-    place = np.minimum(np.searchsorted(stored, wanted), max(len(stored) - 1, 0))
-    values = np.zeros(len(wanted), dtype=A.dtype)
-    if len(stored):
-        found = stored[place] == wanted
-        values[found] = A.data[place[found]]
-    return values
+    values = problem.graph.at(row_numbers(pairs), pairs.indices)
+    return KnownPairs(pairs.indptr, pairs.indices, values, pairs.data)
 
 
 # Rows whose products are formed at once, and the pieces in which threads form them.
@@ -198,14 +179,14 @@ def solve_rows(
     del start  # as large as W, and often in nobody else's hands
     U = theta[:, None] * W
     gram = exact_gram(U)
-    norm = squared_norm(problem.matrix, diagonal=False)
+    norm = problem.graph.squared_norm(diagonal=False)
     limit = scale_limit(problem)
-    b = association(problem.matrix, U, diagonal=False)
+    b = problem.graph.column_forms(U, diagonal=False)
     H = pair_gram(U, gram, diagonal=False)
     s = best_scale(problem, b, H, limit=limit, previous=scale)
     side = _Side(problem)
     descent = Descent(loss(norm, b, H, s) + side.loss(W), W, s, norm=norm, callback=callback)
-    sweep: _Sweep = (_SparseSweep if problem.is_sparse else _DenseSweep)(problem, theta, side)
+    sweep: _Sweep = (_SparseSweep if problem.graph.is_sparse else _DenseSweep)(problem, theta, side)
 
     def weigh(b: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         gram = exact_gram(U)  # afresh, so that rounding does not add up over the sweeps
@@ -219,7 +200,7 @@ def solve_rows(
             for _ in range(_MOST_HALVINGS):
                 if value <= descent.history[-1] or not sweep.halve(W, U):
                     break
-                gram, new_s, value = weigh(association(problem.matrix, U, diagonal=False))
+                gram, new_s, value = weigh(problem.graph.column_forms(U, diagonal=False))
             if value > descent.history[-1] and sweep.undo(W, U):
                 gram = exact_gram(U)
                 continue
@@ -229,7 +210,7 @@ def solve_rows(
     if descent.interrupted:
         # Rows are moved one by one: a sweep that ended early is a shorter one.
         U = theta[:, None] * W
-        b = association(problem.matrix, U, diagonal=False)
+        b = problem.graph.column_forms(U, diagonal=False)
         H = pair_gram(U, exact_gram(U), diagonal=False)
         descent.amend(loss(norm, b, H, s) + side.loss(W), W, s)
     return descent.result()
@@ -264,8 +245,7 @@ class _SparseSweep:
     """
 
     def __init__(self, problem: Problem, theta: FloatArray, side: _Side) -> None:
-        A = problem.matrix
-        assert isinstance(A, sp.csr_array)
+        A = problem.graph.csr
         self._A, self._theta, self._side = A, theta, side
         n = problem.n_objects
         # Pairs of the side information may lie in two ranges: they are read as they have become.
@@ -288,7 +268,7 @@ class _SparseSweep:
         # The sweep over a single range has met every pair; several ranges, or rows that know only
         # some clusters, leave the sum to one more product.
         met_all = len(self._ranges) == 1 and self._few
-        return total if met_all else association(self._A, U, diagonal=False)
+        return total if met_all else Graph.of(self._A).column_forms(U, diagonal=False)
 
     def _move_group(
         self, ranges: list[range], W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray
@@ -400,7 +380,6 @@ def solve_locally(
     """What the solver finds; the objects' own order comes back. None leaves everything as it is."""
     if locality is None:
         return solver(problem, start, **options)
-    assert isinstance(problem.matrix, sp.csr_array)
     local = replace(
         problem,
         matrix=locality.matrix(problem.matrix),

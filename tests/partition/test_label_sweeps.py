@@ -7,9 +7,9 @@ from tests.reference.problems import random_matrix
 from tests.reference.relations import planted_graph
 
 from soffit.metrics import accuracy
-from soffit.partition import sweeps as _label_sweeps
+from soffit.partition import label_sweeps
 from soffit.partition.kernels import majority, ties_to_labels
-from soffit.partition.sweeps import information, majority_sweeps, ties_to_clusters
+from soffit.partition.label_sweeps import information, majority_sweeps, ties_to_clusters
 
 
 def _ties(A, labels, k):
@@ -40,7 +40,7 @@ def test_ties_to_labels_agree_with_products():
 
 
 def test_wrong_labels_are_put_right(monkeypatch):
-    monkeypatch.setattr(_label_sweeps, "_ROWS", 50)
+    monkeypatch.setattr(label_sweeps, "_ROWS", 50)
     A, labels = planted_graph([100, 150, 200], 17, inside=14.0)
     rng = np.random.default_rng(19)
     noisy = np.where(rng.random(450) < 0.5, rng.integers(3, size=450), labels)
@@ -63,7 +63,7 @@ def test_no_cluster_vanishes():
 
 
 def test_ties_to_clusters_are_put_together_from_pieces(monkeypatch):
-    monkeypatch.setattr(_label_sweeps, "_ROWS", 7)
+    monkeypatch.setattr(label_sweeps, "_ROWS", 7)
     A = sp.csr_array(random_matrix(30, 23, density=0.2).astype(np.float32))
     labels = np.random.default_rng(29).integers(4, size=30)
     ties = ties_to_clusters(A, labels, 4)
