@@ -499,6 +499,11 @@ def without_diagonal(A: Matrix) -> Matrix:
     return Graph.of(A).without_diagonal().matrix
 
 
+def without_strays(A: Matrix, n_clusters: int) -> Matrix:
+    """A without the ties inside tiny separate components, so that none passes for a cluster."""
+    return Graph.of(A).without_strays(n_clusters).matrix
+
+
 def with_positive_diagonal(A: Matrix) -> Matrix:
     """A where each object is as similar to itself as to others, if it was not at all."""
     return Graph.of(A).with_positive_diagonal().matrix
