@@ -10,7 +10,7 @@ from benchmarks.datasets import load
 from reproduction.harness.claims import met, spread
 from reproduction.harness.experiment import Experiment, Measured, Results, Setup, Unit
 from reproduction.harness.report import Finding, Report
-from soffit.affinity import NeighborGraph
+from soffit.affinity import NeighborGraph, walk_affinity
 from soffit.metrics import accuracy
 from soffit.models import BaumEagon
 from soffit.normalize import normalize

@@ -147,8 +147,6 @@ class Progress:
         Name of the model.
     verbose : int
         How much to say.
-    max_iter, tol
-        Without effect, here and in `phase`; callers may still pass them.
     callback : callable, optional
         Called with a `FitEvent` after every iteration; if it returns True, the fit is to end.
     max_time : float, optional
@@ -160,8 +158,6 @@ class Progress:
         name: str,
         verbose: int,
         *,
-        max_iter: int | None = None,
-        tol: float = 0.0,
         callback: Callable[[FitEvent], Any] | None = None,
         max_time: float | None = None,
     ) -> None:
@@ -182,9 +178,7 @@ class Progress:
         if self._display is not None:
             self._display.close()
 
-    def phase(
-        self, what: str, *, parts: int = 1, max_iter: int | None = None, tol: float | None = None
-    ) -> bool:
+    def phase(self, what: str) -> bool:
         """Say that a phase begins; whether the fit is to end instead."""
         with self._lock:
             self._phase = what
@@ -213,9 +207,6 @@ class Progress:
         if found.cut_short:
             self.stopped = found.stopped
         return found
-
-    # The name that callers used before.
-    heed = note_stop
 
     def interrupt(self) -> None:
         """Let all searches end after their present iteration."""

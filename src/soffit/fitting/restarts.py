@@ -29,29 +29,24 @@ def factorize_from_starts(
     n_init: int,
     max_iter: int,
     tol: float,
-    n_rounds: int | None = None,
 ) -> Solution:
     """Factorize affinities as they are, with rows on the simplex, from random starts.
 
     The factorization with the lowest loss is kept; the first one wins ties. A warm start is the
-    only one. A search that is cut short is the last. `n_rounds` is how many times a solver
-    reports whose rounds `max_iter` and `tol` do not bound.
+    only one. A search that is cut short is the last.
     """
     A, k, progress = stage.relations.A, stage.n_clusters, stage.progress
     # The solver by row blocks leaves out the diagonal; the published ones do not.
     problem = Problem(A, k, scale=scale, diagonal=solver != "rows")
-    begin = partial(progress.phase, max_iter=max_iter, tol=tol)
-    if n_rounds is not None:
-        begin = partial(progress.phase, max_iter=n_rounds, tol=0.0)
 
     def starts() -> Iterator[FloatArray]:
         warm = stage.warm_factor(problem.n_objects)
         if warm is not None:
-            begin("warm start")
+            progress.phase("warm start")
             yield warm
             return
         for number in range(n_init):
-            begin(f"start {number + 1} of {n_init}")
+            progress.phase(f"start {number + 1} of {n_init}")
             yield random_start(problem.n_objects, k, stage.random_state)
 
     found = lowest(

@@ -369,8 +369,6 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         return Progress(
             type(self).__name__,
             int(self.verbose),
-            max_iter=getattr(self, "max_iter", None),
-            tol=getattr(self, "tol", 0.0),
             callback=getattr(self, "callback", None),
             max_time=getattr(self, "max_time", None),
         )

@@ -93,7 +93,7 @@ class CompletelyPositive(SimilarityClustering):
     random_state : int, RandomState or None, default None
         Seed of the starts.
     verbose : int, default 0
-        1 shows phases and the time left, 2 also iterations.
+        1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None
@@ -286,7 +286,7 @@ def _lowest(
     best = lowest(solve(start, max_iter=max_iter, tol=_COARSE * tol) for start in starts)
     if best.cut_short or best.n_iter >= max_iter:
         return best
-    progress.phase("best start", max_iter=max_iter - best.n_iter)
+    progress.phase("best start")
     fine = solve(best.factor, max_iter=max_iter - best.n_iter, tol=tol)
     history = np.concatenate([best.history, fine.history[1:]])
     return replace(fine, history=history, n_iter=best.n_iter + fine.n_iter)
@@ -315,11 +315,11 @@ def _starts(
         local = _share_of_ties(stage.relations.A) < _GRAPH
         spectral = problem.pair_weight is None and (repelled or local)
     if spectral:
-        progress.phase("spectral start", tol=_COARSE * tol)
+        progress.phase("spectral start")
         yield fit_size(problem, partition_start(K, k))
         return
     for number in range(n_init):
-        progress.phase(f"start {number + 1} of {n_init}", tol=_COARSE * tol)
+        progress.phase(f"start {number + 1} of {n_init}")
         yield fit_size(problem, random_start(n, k, stage.random_state))
 
 

@@ -98,7 +98,7 @@ class RelationFactorization(RelationModel):
     random_state : int, RandomState or None, default None
         Seed of the diffused starts; spectral starts have fixed seeds.
     verbose : int, default 0
-        1 shows phases and the time left, 2 also iterations.
+        1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None
@@ -274,7 +274,7 @@ def _from_starts(
         callback=stage.progress.iteration,
         phase=stage.progress.phase,
     )
-    return stage.progress.heed(found)
+    return stage.progress.note_stop(found)
 
 
 def _continued(

@@ -120,7 +120,7 @@ def segment(
     max_time : float or None, default None
         Seconds after which the best so far is returned; None means no limit.
     verbose : int, default 0
-        1 shows phases and the time left, 2 also iterations.
+        1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
 

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from soffit._validation import Number, OneOf, WholeNumber
 from soffit.affinity import Settings
-from soffit.factorize.simplex.penalty import n_rounds
 from soffit.fitting.recipe import Affinities, Recipe
 from soffit.fitting.restarts import factorize_from_starts
 from soffit.fitting.run import similarity_recipe
@@ -58,7 +57,7 @@ class SoF(SimilarityClustering):
     random_state : int, RandomState or None, default None
         Seed of the starts.
     verbose : int, default 0
-        1 shows phases and the time left, 2 also iterations.
+        1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None
@@ -164,6 +163,5 @@ class SoF(SimilarityClustering):
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=100 * self.tol if penalty else self.tol,
-            n_rounds=n_rounds() if penalty else None,
         )
         return similarity_recipe(self.n_clusters, factorize)

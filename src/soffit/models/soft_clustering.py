@@ -105,7 +105,7 @@ class SoftClustering(SimilarityClustering):
     random_state : int, RandomState or None, default None
         Seed of the sample and of k-means inside the mixture; the start has fixed seeds.
     verbose : int, default 0
-        1 shows phases and the time left, 2 also iterations.
+        1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None

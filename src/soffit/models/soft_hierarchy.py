@@ -126,7 +126,7 @@ class SoftHierarchy(RelationModel):
     random_state : int, RandomState or None, default None
         Seed of the diffused starts; spectral starts have fixed seeds.
     verbose : int, default 0
-        1 shows phases and the time left, 2 also iterations.
+        1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None
@@ -391,7 +391,7 @@ class _Search:
             tol=self.tol,
             callback=self.stage.progress.iteration,
         )
-        return self.stage.progress.heed(found)
+        return self.stage.progress.note_stop(found)
 
     def refine(self, A: Matrix, memberships: FloatArray) -> Factorization:
         found = solve_em(
@@ -401,7 +401,7 @@ class _Search:
             tol=self.tol,
             callback=self.stage.progress.iteration,
         )
-        return self.stage.progress.heed(found)
+        return self.stage.progress.note_stop(found)
 
     def _most_iterations(self) -> int:
         """Once the fit is to end, the levels to come are only set up: after Ctrl-C, at once."""

@@ -80,7 +80,7 @@ class SpectralClustering(SimilarityClustering):
     random_state : int, RandomState or None, default None
         Seed of k-means.
     verbose : int, default 0
-        1 shows phases and the time left, 2 also iterations.
+        1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
     n_jobs : int or None, default None

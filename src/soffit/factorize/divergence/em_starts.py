@@ -60,8 +60,7 @@ def solve_em_from_starts(
 
     Neither kind of start is the better one everywhere. The order after a few iterations is nearly
     the final one, so only the leaders are continued. The short runs and those of the leaders are
-    announced as ``phase(what, parts=runs, max_iter=iterations)``. A large graph has
-    starts from a coarser graph instead.
+    announced as ``phase(what)``. A large graph has starts from a coarser graph instead.
     """
     problem = replace(problem, sparsity=0.0, pruning=0.0)
     A, k = problem.matrix, problem.n_clusters
@@ -77,7 +76,7 @@ def solve_em_from_starts(
     starts = [*spectral_starts(A, k), *diffused]
     first = min(_SHORT, max_iter)
     if phase is not None:
-        phase("starts", parts=len(starts), max_iter=first)
+        phase("starts")
     short: list[Factorization] = []
     for start in starts:
         short.append(solve_em(problem, start, max_iter=first, tol=tol, callback=callback))
@@ -87,7 +86,7 @@ def solve_em_from_starts(
     limit = short[0].objective + _MARGIN * abs(short[0].objective)
     leaders = [found for found in short[:_CONTINUED] if found.objective <= limit]
     if phase is not None:
-        phase("best starts", parts=len(leaders), max_iter=max_iter)
+        phase("best starts")
     return lowest(
         continue_em(problem, found, max_iter=max_iter, tol=tol, callback=callback)
         for found in leaders

@@ -169,14 +169,6 @@ class _Penalised:
         return here.W, gamma, self.slope(here) <= target
 
 
-def n_rounds(*, lambda0: float = 10.0, mu: float = 2.0, eps2: float = 1e-4) -> int:
-    """Rounds until the weights exceed 1 / eps2."""
-    count, weight = 0, lambda0
-    while weight <= 1.0 / eps2:
-        count, weight = count + 1, weight * mu
-    return count
-
-
 def _check_schedule(lambda0: float, mu: float, eps2: float) -> None:
     """Raise where the rounds would not begin or not end."""
     if not lambda0 > 0:
