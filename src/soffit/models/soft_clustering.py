@@ -13,6 +13,7 @@ from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import NoneOrMany, Number, OneOf
 from soffit.affinity import Affinity, SideInformation
 from soffit.affinity.standardize import Standardizer
+from soffit.exceptions import UnstableResultWarning
 from soffit.factorize import (
     Correction,
     Problem,
@@ -37,6 +38,7 @@ from soffit.memberships import (
 from soffit.memberships.calibration import fit_told_mixture, linked, mixed, sharp
 from soffit.models.base import SimilarityClustering, Solution, Task
 from soffit.normalize import Normalized, normalize
+from soffit.results.fit_quality import UNSTABLE_BELOW, unstable_message
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -49,8 +51,6 @@ _MOST_DENSE_STEPS = 64
 # A mixture of more clusters would have too few objects for each, and cost more than the fit.
 _MOST_MIXED = 150
 _SEEDS = np.iinfo(np.int32).max
-# Below this agreement between resamples a user should be told.
-_UNSTABLE = 0.7
 
 
 class SoftClustering(SimilarityClustering):
@@ -224,13 +224,10 @@ class SoftClustering(SimilarityClustering):
             The fitted model.
         """
         self._fit(X, Known(must_link, cannot_link, transitive=self.transitive))
-        if self.resamples and self.agreement_ < _UNSTABLE:
+        if self.resamples and self.agreement_ < UNSTABLE_BELOW:
             warnings.warn(
-                f"{type(self).__name__} is unstable: two fits to parts of the objects agree on "
-                f"{self.agreement_:.0%} of them. The memberships say so (see instability_ and "
-                "cluster_stability_). Try another n_clusters or n_neighbors, or tell pairs that "
-                "belong together or apart (must_link, cannot_link).",
-                UserWarning,
+                unstable_message(type(self).__name__, self.agreement_),
+                UnstableResultWarning,
                 stacklevel=2,
             )
         return self
