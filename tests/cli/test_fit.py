@@ -16,7 +16,7 @@ def test_the_table_of_clusters_and_what_to_do_next(soffit, flowers):
     assert "150 objects with 4 columns: 3 clusters by SoftClustering" in text
     assert "set apart by" in text
     assert "petal_length" in text
-    assert "(others " in text
+    assert "(overall " in text
     assert "Next: add -o clusters.csv" in text
 
 
@@ -53,8 +53,7 @@ def test_quiet_says_nothing_but_writes(soffit, flowers, tmp_path):
 def test_without_k_the_number_is_chosen_and_explained(soffit, answer, flowers):
     common = ("fit", flowers, "--id", "flower", *KEEP)
     text = soffit(*common).stdout
-    assert "2 clusters, chosen among 1 to 20" in text
-    assert "confidence 0." in text
+    assert "The number of clusters, 2, was chosen among 1 to 20: confidence 0." in text
     assert "runner-up 3" in text
     assert "Evidence: a random walk" in text
     choice = answer(*common)["choice"]

@@ -167,8 +167,8 @@ def test_compare_says_who_does_not_apply(soffit, tmp_path):
     squares = ((points[:, None] - points) ** 2).sum(axis=2)
     np.savetxt(path, np.exp(-squares / 8), delimiter=",", fmt="%.17g")
     text = soffit("compare", path, "--kind", "similarities", "-k", 2).stdout
-    assert "scikit-learn KMeans did not take part: needs a table of numbers." in text
-    assert "soffit HigherOrder did not take part" in text
+    assert "scikit-learn KMeans was skipped: needs a table of numbers." in text
+    assert "soffit HigherOrder was skipped" in text
     assert "soffit SoftClustering" in text
 
 

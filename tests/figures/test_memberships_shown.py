@@ -88,15 +88,15 @@ def test_sizes_by_certainty_and_expectation(memberships):
     np.testing.assert_array_equal(bands[2], np.bincount(labels[certainty < 0.6], minlength=4))
     np.testing.assert_allclose(figure.data[3].y, memberships.sum(axis=0))
     unsure = np.count_nonzero(certainty < 0.6)
-    assert f"{unsure} of them" in figure.layout.title.subtitle.text
+    assert f"{unsure} of 500 objects are uncertain" in figure.layout.title.subtitle.text
 
 
 @pytest.mark.parametrize(
     ("tops", "told"),
     [
-        ((0.7, 0.6), "2 objects, each of them with a membership of 0.6"),
-        ((0.55, 0.5), "2 objects, none of them with a membership of 0.6"),
-        ((0.7, 0.5), "2 objects, 1 of them with no membership of 0.6"),
+        ((0.7, 0.6), "No object is uncertain: every largest membership is 0.6 or more"),
+        ((0.55, 0.5), "2 of 2 objects are uncertain (largest membership below 0.6)"),
+        ((0.7, 0.5), "1 of 2 objects is uncertain (largest membership below 0.6)"),
     ],
 )
 def test_sizes_say_how_many_are_uncertain(tops, told):

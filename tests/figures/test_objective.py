@@ -41,7 +41,9 @@ def test_a_shortened_history_ends_at_the_last_iteration():
 
 def test_an_early_stop_is_said():
     figure = objective(fitted([3.0, 2.0], converged=False))
-    assert figure.layout.title.subtitle.text == "stopped after 1 iteration, before it converged"
+    assert figure.layout.title.subtitle.text == (
+        "stopped after 1 iteration without converging: it reached the iteration limit"
+    )
 
 
 def test_long_histories_are_thinned():

@@ -85,7 +85,7 @@ def test_a_callback_is_told_every_iteration_and_may_end_the_fit(
         return len(events) == 3
 
     model = MODELS[name](3, random_state=31, tol=0.0, callback=stop_at_the_third)
-    with pytest.warns(ConvergenceWarning, match="callback asked for it"):
+    with pytest.warns(ConvergenceWarning, match="the callback stopped it"):
         model.fit(touching.X)
     assert_stopped(model, "callback")
     assert len(events) == 3

@@ -30,7 +30,7 @@ def test_classifier_writes_a_page_too(blobs: Any, tmp_path: Path) -> None:
 
 
 def test_unfitted_model_has_nothing_to_report(tmp_path: Path) -> None:
-    with pytest.raises(NotFittedError, match="Call fit before writing a report"):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
         soffit.SoF(3).report(tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []
 

@@ -9,16 +9,16 @@ import pytest
 import scipy.sparse as sp
 
 from soffit import SoF, SoftClustering
-from soffit.report._subject import read_subject
 from soffit.report.cautions import component_sizes, isolated, remarks, repeated_rows
+from soffit.results.summary import Summary
 
 
-def headings(model, **options):
-    return [remark.heading for remark in remarks(read_subject(model, **options))]
+def headings(model, X=None, **options):
+    return [remark.heading for remark in remarks(Summary.of(model, X, **options))]
 
 
-def told(model, **options):
-    found = remarks(read_subject(model, **options))
+def told(model, X=None, **options):
+    found = remarks(Summary.of(model, X, **options))
     return " ".join(f"{r.heading}. {r.seen} {r.remedy}" for r in found)
 
 
@@ -26,14 +26,14 @@ def test_a_good_fit_needs_no_remark(fitted, blobs):
     assert headings(fitted, X=blobs[0]) == []
 
 
-def test_a_fit_that_did_not_settle(blobs):
+def test_a_fit_that_did_not_converge(blobs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = SoF(3, max_iter=1, random_state=23).fit(blobs[0])
     text = told(model)
-    assert "The fit did not settle." in text
-    assert "stopped after 1 iteration while" in text
-    assert "Raise max_iter (now 1)" in text
+    assert "The fit did not converge." in text
+    assert "It stopped after 1 iteration without converging: it reached the limit of 1" in text
+    assert "Increase max_iter, or tol" in text
 
 
 def test_duplicates_are_named(blobs):
@@ -66,6 +66,7 @@ def test_low_recall_and_instability(fitted):
     unstable = stand_in(
         fitted,
         _affinity=SimpleNamespace(recall_=0.62),
+        resamples=2,
         agreement_=0.4,
         cluster_stability_=np.array([0.2, 0.9, 0.3]),
     )
@@ -73,12 +74,13 @@ def test_low_recall_and_instability(fitted):
     assert "found 62 % of the true nearest neighbours" in text
     assert "agree on 40 %" in text
     assert "Clusters 0 and 2 do not come back" in text
-    assert headings(stand_in(fitted, _affinity=SimpleNamespace(recall_=0.97), agreement_=0.9)) == []
+    stable = stand_in(fitted, _affinity=SimpleNamespace(recall_=0.97), resamples=2, agreement_=0.9)
+    assert headings(stable) == []
 
 
 def test_an_unclear_number_of_clusters(fitted):
     choice = SimpleNamespace(n_clusters=3, confidence=0.31, runner_up=5, ks=np.arange(1, 9))
-    assert "5 is the next best number" in told(stand_in(fitted, k_choice_=choice))
+    assert "5 is the next best number" in told(stand_in(fitted, n_clusters=None, k_choice_=choice))
 
 
 def test_tiny_and_empty_clusters():
@@ -86,16 +88,17 @@ def test_tiny_and_empty_clusters():
     rows[:100, 0] = rows[100:199, 1] = rows[199, 2] = 1
     text = told(SimpleNamespace(memberships=rows))
     assert "2 clusters are very small" in text
-    assert "Clusters 2 and 3 are each the likeliest cluster of only 0 to 1 objects" in text
+    assert "Clusters 2 and 3 are each the most probable cluster of only 0 to 1 objects" in text
     rows[199] = [0, 1, 0, 0]
-    assert "are nobody's likeliest cluster" in told(SimpleNamespace(memberships=rows))
+    assert "are empty: no object has it" in told(SimpleNamespace(memberships=rows))
 
 
-def test_objects_without_a_cluster_of_their_own():
-    rows = np.full((40, 4), 0.25)
-    assert "Many objects have no cluster of their own" in headings(
-        SimpleNamespace(memberships=rows)
-    )
+@pytest.mark.parametrize("n_uncertain", [9, 10])
+def test_many_uncertain_objects(n_uncertain):
+    rows = np.repeat(np.eye(4), 10, axis=0)
+    rows[:n_uncertain] = 0.25
+    found = headings(SimpleNamespace(memberships=rows))
+    assert ("Many objects are uncertain" in found) == (n_uncertain == 10)
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])

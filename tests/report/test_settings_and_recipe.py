@@ -2,41 +2,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from soffit import RandomWalkClassifier, SoF, SoftClustering
+from soffit import RandomWalkClassifier, SoftClustering
 from soffit.io import Source, read
-from soffit.report._settings import settings
-from soffit.report._subject import read_subject
 from soffit.report.recipe_code import placeholders, python_lines, seed_sentence, versions
-
-
-def test_changed_settings_are_marked():
-    found = {s.name: s for s in settings(SoftClustering(8, n_neighbors=20, standardize=True))}
-    assert not found["n_clusters"].is_changed
-    assert found["n_neighbors"].is_changed
-    assert found["n_neighbors"].default == "15"
-    assert found["standardize"].value == "True"
-
-
-def test_values_of_any_kind_have_a_name():
-    def my_distance(a, b):
-        return 0.0
-
-    seed = np.random.RandomState(3)
-    found = {s.name: s for s in settings(SoF(np.int64(8), metric=my_distance, random_state=seed))}
-    assert not found["n_clusters"].is_changed
-    assert found["metric"].value == "my_distance"
-    assert found["random_state"].value == "RandomState object"
+from soffit.results.summary import Summary
 
 
 def test_the_python_lines_run(blobs, fitted, tmp_path):
     X = blobs[0]
     namespace = {"X": X}
-    exec(python_lines(read_subject(fitted, X=X)), namespace)
+    exec(python_lines(Summary.of(fitted, X)), namespace)
     np.testing.assert_array_equal(namespace["model"].memberships_, fitted.memberships_)
     path = tmp_path / "points.csv"
     np.savetxt(path, X, delimiter=",", header="u,v", comments="")
     source = Source("table", X, ("u", "v"), path=str(path))
-    exec(python_lines(read_subject(fitted, source=source)), namespace)
+    exec(python_lines(Summary.of(fitted, source=source)), namespace)
     np.testing.assert_allclose(namespace["model"].memberships_, fitted.memberships_)
 
 
@@ -47,7 +27,7 @@ def test_reading_is_repeated_with_its_options(blobs, tmp_path):
     path.write_text("who;u;v;kind\n" + "\n".join(rows))
     source = read(path, id="who", drop=["kind"], impute="median")
     model = SoftClustering(3, random_state=23).fit(source.data)
-    lines = python_lines(read_subject(model, source=source))
+    lines = python_lines(Summary.of(model, source=source))
     assert "drop=['kind'], id='who', impute='median')" in lines
     namespace = {}
     exec(lines, namespace)
@@ -57,24 +37,24 @@ def test_reading_is_repeated_with_its_options(blobs, tmp_path):
 def test_pairs_and_labels_are_explained(blobs):
     X, labels = blobs
     model = SoftClustering(3, random_state=23, verbose=0, n_jobs=1).fit(X, must_link=[(0, 1)])
-    lines = python_lines(read_subject(model))
+    lines = python_lines(Summary.of(model))
     assert lines.endswith("model.fit(X, must_link=must_link)")
     assert "n_jobs" not in lines
-    told = placeholders(read_subject(model))
+    told = placeholders(Summary.of(model))
     assert (
         told
         == "X stands for the data that were clustered, must_link for the pairs that were given."
     )
     y = np.where(np.arange(90) < 30, labels, -1)
-    assert "y for the labels" in placeholders(read_subject(RandomWalkClassifier().fit(X, y)))
+    assert "y for the labels" in placeholders(Summary.of(RandomWalkClassifier().fit(X, y)))
 
 
 def test_seeds(fitted, blobs):
-    assert "The seed is 23" in seed_sentence(read_subject(fitted))
+    assert "The seed is 23" in seed_sentence(Summary.of(fitted))
     model = SoftClustering(3).fit(blobs[0])
-    assert "No seed was set" in seed_sentence(read_subject(model))
+    assert "No seed was set" in seed_sentence(Summary.of(model))
     model.random_state = np.random.RandomState(5)
-    assert "RandomState object, whose state is not kept" in seed_sentence(read_subject(model))
+    assert "RandomState object, whose state is not kept" in seed_sentence(Summary.of(model))
 
 
 def test_versions_name_the_libraries():

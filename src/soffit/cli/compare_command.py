@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from soffit.cli._scores import NAMES, score
 from soffit.cli.command import CLUSTERING, Command
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import in_words_of_the_command, usage_error
@@ -302,23 +301,26 @@ def _try(talk: Talk, contestant: Contestant, number: int, count: int) -> Outcome
 
 
 def _scored(outcomes: list[Outcome], truth: Any) -> list[dict[str, Any]]:
-    """One row a method, best first."""
+    """One row per method, best first."""
+    from soffit.results.summary import Summary
+
     done = [outcome for outcome in outcomes if outcome.memberships is not None]
     found = [outcome.memberships for outcome in done if outcome.memberships is not None]
     agreement = _agreement([memberships.argmax(axis=1) for memberships in found])
     rows = []
     for place, (outcome, memberships) in enumerate(zip(done, found, strict=True)):
-        sizes = np.bincount(memberships.argmax(axis=1), minlength=memberships.shape[1])
+        summary = Summary.of(memberships, truth=truth)
+        sizes = summary.sizes
         row: dict[str, Any] = {
             "method": outcome.contestant.name,
             "library": outcome.contestant.library,
         }
-        row |= score(truth, memberships) or {}
+        row |= summary.scores or {}
         row |= {
             "n_clusters": int(np.count_nonzero(sizes)),
             "largest": int(sizes.max()),
             "smallest": int(sizes[sizes > 0].min()),
-            "certainty": float(memberships.max(axis=1).mean()),
+            "certainty": float(summary.certainty.mean()),
             "agreement": agreement[place],
             "seconds": round(outcome.seconds, 3),
         }
@@ -341,9 +343,11 @@ def _agreement(labels: list[Any]) -> list[float]:
 def _show(
     talk: Talk, rows: list[dict[str, Any]], missing: list[Outcome], label: str | None
 ) -> None:
+    from soffit.results.summary import SCORES
+
     scored = any("accuracy" in row for row in rows)
-    shown = [*NAMES] if scored else ["agreement", "certainty", "largest", "smallest"]
-    heads = [NAMES.get(name, name) for name in shown]
+    shown = [*SCORES] if scored else ["agreement", "certainty", "largest", "smallest"]
+    heads = [SCORES[name].short if name in SCORES else name for name in shown]
     cells = [
         [_cell(row[name]) for name in shown]
         + [str(row["n_clusters"]), f"{row['seconds']:.2f}", f"{row['library']} {row['method']}"]
@@ -351,17 +355,18 @@ def _show(
     ]
     talk.table([*heads, "clusters", "seconds", "method"], cells)
     for outcome in missing:
-        talk.say(f"{_name(outcome.contestant)} did not take part: {outcome.reason}.")
+        talk.say(f"{_name(outcome.contestant)} was skipped: {outcome.reason}.")
     talk.say()
     if scored:
         talk.say(
             f"The column {label!r} was used for the scores only. Accuracy, ARI and NMI are best at "
-            "1, Brier and ECE at 0. A method without probabilities counts as certain of its labels."
+            "1, Brier and ECE at 0. A method without probabilities counts as certain."
         )
     else:
         talk.say(
             "Agreement is the mean adjusted Rand index with the other methods: 1 if all find the "
-            "same clusters, 0 if they have nothing in common. It is no proof of being right."
+            "same clusters, 0 if they agree by chance. High agreement does not mean that a result "
+            "is correct."
         )
 
 

@@ -6,9 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit.cli._choice_words import choice_as_dict, explain_choice
-from soffit.cli._clusters import as_dicts, count_uncertain, describe_clusters, show_clusters
-from soffit.cli._scores import score, show_scores
 from soffit.cli.command import CLUSTERING, Command
 from soffit.cli.console import Talk
 from soffit.cli.methods import METHODS, MethodName, Settings, make_model
@@ -39,6 +36,7 @@ from soffit.cli.options import (
     at_least,
     names_of,
 )
+from soffit.cli.show_summary import show_choice, show_summary
 from soffit.cli.steps import Fit, Outputs, Reading, fit_model, read_pairs, read_source, show_files
 
 MethodOption = Annotated[
@@ -119,25 +117,16 @@ def present(
     label: str | None,
     hints: bool = True,
 ) -> None:
-    """Write the files; then say, or print as JSON, all there is to say about a fit."""
-    model, source = done.model, done.source
+    """Write the files; then print a fit's summary, as text or as JSON."""
+    from soffit.results.summary import Summary
+
+    source = done.source
     files = outputs.write(talk, done)
-    is_table = source.kind == "table"
-    clusters = describe_clusters(
-        model.memberships_, source.data if is_table else None, tuple(source.columns)
-    )
-    certainty = model.memberships_.max(axis=1)
-    scores = score(source.truth, model.memberships_)
-    given = model.get_params()
-    chosen = given["n_clusters"] is None and given.get("levels") is None
-    talk.say(_what_was_done(done, len(clusters)), style="bold")
-    if chosen:
-        for sentence in explain_choice(model):
-            talk.say(sentence)
+    summary = Summary.of(done.model, source=source)
+    talk.say(_what_was_done(done, summary.n_clusters), style="bold")
+    show_choice(talk, summary)
     talk.say()
-    show_clusters(talk, clusters, certainty)
-    if scores is not None:
-        show_scores(talk, scores, label or "label")
+    show_summary(talk, summary, label)
     show_files(talk, files)
     if hints:
         _say_next(talk, done, files)
@@ -146,15 +135,11 @@ def present(
         | {
             "input": source.path,
             "kind": source.kind,
-            "n_objects": len(certainty),
             "columns": source.columns,
-            "n_clusters": len(clusters),
-            "choice": choice_as_dict(model) if chosen else None,
-            "clusters": as_dicts(clusters),
-            "mean_certainty": certainty.mean(),
-            "n_uncertain": count_uncertain(certainty),
-            "scores": scores,
-            "converged": model.converged_,
+        }
+        | summary.as_dict()
+        | {
+            "converged": done.model.converged_,
             "seconds": round(done.seconds, 3),
             "notes": source.notes,
             "warnings": done.warnings,
@@ -164,13 +149,14 @@ def present(
 
 
 def _what_was_done(done: Fit, n_clusters: int) -> str:
+    from soffit.results.words import count_of
+
     n, p = done.source.data.shape
     how = {
-        "table": f"{n} objects with {p} column{'s' * (p != 1)}",
-        "graph": f"A graph of {n} nodes",
-    }.get(done.source.kind, f"{n} objects with their {done.source.kind}")
-    name = type(done.model).__name__
-    return f"{how}: {n_clusters} cluster{'s' * (n_clusters != 1)} by {name}."
+        "table": f"{count_of(n, 'object')} with {count_of(p, 'column')}",
+        "graph": f"A graph of {count_of(n, 'node')}",
+    }.get(done.source.kind, f"{count_of(n, 'object')} with their {done.source.kind}")
+    return f"{how}: {count_of(n_clusters, 'cluster')} by {type(done.model).__name__}."
 
 
 def _say_next(talk: Talk, done: Fit, files: dict[str, str]) -> None:

@@ -96,6 +96,8 @@ def hierarchy(
     A small cluster may belong to several larger ones; the tree that is printed shows the most
     probable, and how probable it is.
     """
+    from soffit.results.summary import level_sizes
+
     numbers = None if levels is None else _checked(whole_numbers(levels, "--levels"), clusters)
     outputs = Outputs(output, report, save)
     outputs.check(file)
@@ -114,12 +116,13 @@ def hierarchy(
     model = make_model(MethodName.hierarchy, settings, source.kind, levels=numbers)
     done = fit_model(talk, model, source)
     files = _write_levels(done, output) if each_level and output is not None else {}
-    talk.show(_drawn(model.tree_))
+    sizes = level_sizes(model.levels_)
+    talk.show(_drawn(model.tree_, sizes))
     answer = {
         "command": "hierarchy",
         "model": "SoftHierarchy",
         "levels": [level.n_clusters for level in model.levels_],
-        "tree": _nodes(model.tree_),
+        "tree": _nodes(model.tree_, sizes),
         "level_files": files,
     }
     for path in files.values():
@@ -141,7 +144,7 @@ def _checked(numbers: list[int], clusters: int | None) -> list[int]:
 
 
 def _write_levels(done: Fit, output: Path) -> dict[str, str]:
-    """One file a level, named by its number of clusters; the top is written as the result too."""
+    """One file per level, named by its number of clusters; the top is written as the result too."""
     from soffit import io
 
     files = {}
@@ -156,7 +159,7 @@ def _write_levels(done: Fit, output: Path) -> dict[str, str]:
     return files
 
 
-def _drawn(tree: Any) -> Tree:
+def _drawn(tree: Any, sizes: Any) -> Tree:
     """The tree from the top down, as far as it fits on a screen."""
     deepest = int(tree.level.max())
     while deepest > 1 and np.count_nonzero(tree.level >= deepest - 1) <= _MOST_BRANCHES:
@@ -164,27 +167,30 @@ def _drawn(tree: Any) -> Tree:
     lowest = deepest if np.count_nonzero(tree.level >= deepest) <= _MOST_BRANCHES else deepest + 1
     drawn = Tree(Text(f"{len(tree.roots)} clusters at the top", style="bold"))
     for root in tree.roots.tolist():
-        _grow(drawn, tree, root, lowest)
+        _grow(drawn, tree, sizes, root, lowest)
     return drawn
 
 
-def _grow(branch: Tree, tree: Any, node: int, lowest: int) -> None:
-    words = f"cluster {tree.cluster[node]}: {tree.size[node]:.0f} objects"
+def _grow(branch: Tree, tree: Any, sizes: Any, node: int, lowest: int) -> None:
+    from soffit.results.words import count_of
+
+    words = f"cluster {tree.cluster[node]}: {count_of(int(sizes[node]), 'object')}"
     if tree.parent[node] >= 0:
         words += f", {tree.probability[node]:.0%} here"
     below = tree.children(node).tolist()
     if below and tree.level[node] <= lowest:
-        words += f", {len(below)} cluster{'s' * (len(below) != 1)} below"
+        words += f", {count_of(len(below), 'cluster')} below"
         below = []
     grown = branch.add(Text(plain(words)))
     for child in below:
-        _grow(grown, tree, child, lowest)
+        _grow(grown, tree, sizes, child, lowest)
 
 
-def _nodes(tree: Any) -> list[dict[str, Any]]:
-    names = ("level", "cluster", "weight", "size", "parent", "probability")
+def _nodes(tree: Any, sizes: Any) -> list[dict[str, Any]]:
+    names = ("level", "cluster", "weight", "parent", "probability")
     return [
-        {"node": node} | {name: getattr(tree, name)[node] for name in names}
+        {"node": node, "size": int(sizes[node]), "expected_size": tree.size[node]}
+        | {name: getattr(tree, name)[node] for name in names}
         for node in range(len(tree))
     ]
 

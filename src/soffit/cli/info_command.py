@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from soffit.cli._clusters import as_dicts, describe_clusters, show_clusters
 from soffit.cli.command import LEARNING, Command
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing
 from soffit.cli.options import JsonOption, QuietOption
+from soffit.cli.show_summary import show_summary
 
 AnyFile = Annotated[
     Path,
@@ -66,11 +66,11 @@ def _is_result(path: Path) -> bool:
 
 def _about_model(talk: Talk, path: Path) -> None:
     from soffit import load
+    from soffit.results.summary import Summary
 
     model = load(str(path))
     name = type(model).__name__
-    known = vars(model)
-    memberships = known["label_distributions_" if "classes_" in known else "memberships_"]
+    summary = Summary.of(model)
     talk.say(f"{path}: a fitted {name}.", style="bold")
     columns = [str(column) for column in getattr(model, "feature_names_in_", [])]
     if columns:
@@ -78,7 +78,8 @@ def _about_model(talk: Talk, path: Path) -> None:
     settings = model.get_params()
     # The repr of an estimator names what differs from the defaults.
     talk.say("In Python: " + " ".join(repr(model).split()))
-    _clusters(talk, memberships)
+    talk.say()
+    show_summary(talk, summary)
     if columns:
         talk.say(f"Next: soffit predict {path} NEW.csv -o new.csv", style="dim")
     talk.emit(
@@ -89,35 +90,30 @@ def _about_model(talk: Talk, path: Path) -> None:
             "model": name,
             "settings": settings,
             "columns": columns,
-            "n_objects": len(memberships),
-            "n_clusters": memberships.shape[1],
-            "clusters": as_dicts(describe_clusters(memberships)),
         }
+        | summary.as_dict()
     )
 
 
 def _about_result(talk: Talk, path: Path) -> None:
     from soffit import io
+    from soffit.results.summary import Summary
+    from soffit.results.words import count_of
 
-    result = io.read_result(str(path))
-    talk.say(f"{path}: memberships of {len(result.memberships)} objects.", style="bold")
-    _clusters(talk, result.memberships)
+    summary = Summary.of(io.read_result(str(path)))
+    objects = count_of(summary.n_objects, "object")
+    talk.say(f"{path}: memberships of {objects}.", style="bold")
+    talk.say()
+    show_summary(talk, summary, "truth")
     talk.say(f"Next: soffit report {path}", style="dim")
     talk.emit(
         {
             "command": "info",
             "input": str(path),
             "holds": "memberships",
-            "n_objects": len(result.memberships),
-            "n_clusters": result.memberships.shape[1],
-            "clusters": as_dicts(describe_clusters(result.memberships)),
         }
+        | summary.as_dict()
     )
-
-
-def _clusters(talk: Talk, memberships: Any) -> None:
-    talk.say()
-    show_clusters(talk, describe_clusters(memberships), memberships.max(axis=1))
 
 
 INFO = Command(

@@ -118,19 +118,9 @@ def matrix_parameters(kind: str) -> dict[str, str]:
     return {} if kind == "table" else {"affinity": "precomputed"}
 
 
-def takes_matrix(model: Any) -> bool:
-    """Whether the model was fitted to a matrix or a graph."""
-    return "precomputed" in (_text(model, "affinity"), _text(model, "metric"))
-
-
 def a(kind: str) -> str:
     """The kind with its article."""
     return f"a {kind}" if kind in ("table", "graph") else kind
-
-
-def _text(model: Any, name: str) -> str:
-    value = getattr(model, name, None)
-    return value if isinstance(value, str) else ""
 
 
 def _those(ability: str) -> str:

@@ -8,12 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit.cli._clusters import as_dicts, count_uncertain, describe_clusters, show_clusters
-from soffit.cli._scores import score, show_scores
 from soffit.cli.command import AFTERWARDS, Command
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing
-from soffit.cli.methods import takes_matrix
 from soffit.cli.options import (
     IdOption,
     ImputeOption,
@@ -24,6 +21,7 @@ from soffit.cli.options import (
     QuietOption,
     TextColumns,
 )
+from soffit.cli.show_summary import show_summary
 from soffit.cli.steps import (
     RESULT_ENDINGS,
     Reading,
@@ -76,8 +74,8 @@ NewFile = Annotated[
         metavar="INPUT",
         show_default=False,
         help="The new objects, with the columns that the model was fitted to, in any order; other "
-        "columns are ignored. For a model of a matrix or graph: one row a new object, one column "
-        "a fitted one.",
+        "columns are ignored. For a model of a matrix or graph: one row per new object, one column "
+        "per fitted one.",
     ),
 ]
 
@@ -99,6 +97,8 @@ def predict(
     not change.
     """
     from soffit import load
+    from soffit.results.summary import Summary
+    from soffit.results.words import count_of
 
     check_output(output, "--output", RESULT_ENDINGS, (model_file, file))
     talk = Talk(quiet=quiet, as_json=as_json)
@@ -110,19 +110,16 @@ def predict(
         memberships, remarks = with_remarks(lambda: model.predict_proba(source.data))
     for remark in remarks:
         talk.warn(remark)
-    certainty = memberships.max(axis=1)
+    summary = Summary.of(memberships, truth=source.truth)
     files = {}
     if output is not None:
         _write(memberships, source, output)
         files["output"] = str(output)
-    clusters = describe_clusters(memberships)
-    scores = score(source.truth, memberships)
     name = type(model).__name__
-    talk.say(f"{len(certainty)} new objects among {len(clusters)} clusters of {name}.", "bold")
+    new = count_of(summary.n_objects, "new object")
+    talk.say(f"{new} among {count_of(summary.n_clusters, 'cluster')} of {name}.", "bold")
     talk.say()
-    show_clusters(talk, clusters, certainty)
-    if scores is not None:
-        show_scores(talk, scores, label or "label")
+    show_summary(talk, summary, label)
     show_files(talk, files)
     if output is None:
         talk.say("Next: add -o new.csv to keep the memberships.", style="dim")
@@ -131,12 +128,9 @@ def predict(
             "command": "predict",
             "model": name,
             "input": str(file),
-            "n_objects": len(certainty),
-            "n_clusters": len(clusters),
-            "clusters": as_dicts(clusters),
-            "mean_certainty": certainty.mean(),
-            "n_uncertain": count_uncertain(certainty),
-            "scores": scores,
+        }
+        | summary.as_dict()
+        | {
             "notes": source.notes,
             "warnings": remarks,
             "files": files,
@@ -146,7 +140,10 @@ def predict(
 
 def _read(talk: Talk, model: Any, path: Path, reading: Reading) -> Any:
     """The new objects with the model's columns, in the model's order."""
-    names = [] if takes_matrix(model) else list(getattr(model, "feature_names_in_", []))
+    from soffit.results.summary import is_matrix_model
+
+    takes_matrix = is_matrix_model(model)
+    names = [] if takes_matrix else list(getattr(model, "feature_names_in_", []))
     columns = columns_to_read(path, names) if names else None
     if columns is not None:
         reading = replace(reading, columns=columns, text=TextColumns.onehot)
@@ -159,7 +156,7 @@ def _read(talk: Talk, model: Any, path: Path, reading: Reading) -> Any:
     n_given = source.data.shape[1]
     n_expected = getattr(model, "n_features_in_", n_given)
     if n_given != n_expected:
-        what = "columns, one for each fitted object" if takes_matrix(model) else "columns"
+        what = "columns, one for each fitted object" if takes_matrix else "columns"
         raise ValueError(f"The model needs {n_expected} {what}, but the file has {n_given}.")
     return source
 

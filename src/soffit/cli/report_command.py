@@ -111,8 +111,9 @@ def load_result(path: Path) -> Any:
 
 
 def _check_same_objects(source: Any, result: Any, data: Path, file: Path) -> None:
-    memberships = getattr(result, "memberships", None)
-    n = len(result.memberships_ if memberships is None else memberships)
+    from soffit.results.per_object import memberships_of
+
+    n = len(memberships_of(result))
     if source.data.shape[0] != n:
         raise ValueError(
             f"{data} has {source.data.shape[0]} objects, but {file} has {n}. Give the file that "

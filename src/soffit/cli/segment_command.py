@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -183,11 +184,13 @@ def _write(output: Path, image: Any, small: Any, found: Any, paint: Paint) -> No
 def _show(
     talk: Talk, file: Path, found: Any, files: dict[str, str], remarks: dict[str, Any]
 ) -> None:
-    labels, k = found.labels, found.memberships.shape[2]
-    shares = np.bincount(labels.ravel(), minlength=k) / labels.size
-    top = found.memberships.max(axis=2)
-    certainty = [float(top[labels == c].mean()) if shares[c] else None for c in range(k)]
-    talk.say(f"{file}: {k} segments.", style="bold")
+    from soffit.results.summary import Summary
+    from soffit.results.words import count_of
+
+    summary = Summary.of(found)
+    k, shares = summary.n_clusters, summary.sizes / summary.n_objects
+    certainty = [None if math.isnan(c) else c for c in summary.mean_certainty.tolist()]
+    talk.say(f"{file}: {count_of(k, 'segment')}.", style="bold")
     talk.say()
     talk.table(
         ("segment", "share", "certainty"),

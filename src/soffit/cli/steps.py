@@ -142,21 +142,22 @@ def with_remarks(work: Callable[[], Any], model: Any = None) -> tuple[Any, list[
 
 
 def _in_words(warning: warnings.WarningMessage, model: Any) -> str:
-    text = str(warning.message)
-    if warning.category.__name__ == "ConvergenceWarning" and model is not None:
-        if model.stopped_ == "max_time":
-            return "The time was over before the fit had settled; this is the best so far."
+    from sklearn.exceptions import ConvergenceWarning
+
+    from soffit.exceptions import UnstableResultWarning
+    from soffit.results.fit_quality import EarlyStop, agreement_sentence
+
+    if model is not None and issubclass(warning.category, ConvergenceWarning):
+        stop = EarlyStop.of(model)
+        if stop is not None:
+            remedy = " Allow more with --max-time." if stop.reason == "max_time" else ""
+            return f"{stop.sentence()} {stop.outlook}{remedy}"
+    if model is not None and issubclass(warning.category, UnstableResultWarning):
         return (
-            f"The fit stopped after {model.n_iter_} steps before it had settled; memberships may "
-            "still change a little."
+            f"The clusters are unstable. {agreement_sentence(model.agreement_)} The memberships "
+            "allow for it. Try another -k or --neighbors, or pass --must-link or --cannot-link."
         )
-    if "is unstable" in text and hasattr(model, "agreement_"):
-        return (
-            f"The clusters are unstable: two fits to parts of the objects agree on "
-            f"{model.agreement_:.0%} of them. The memberships allow for it. Try another -k or "
-            "--neighbors, or tell pairs that belong together or apart."
-        )
-    return in_words_of_the_command(text)
+    return in_words_of_the_command(str(warning.message))
 
 
 def _check_number(model: Any, n: int) -> None:

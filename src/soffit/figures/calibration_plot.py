@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from soffit.figures._model import read_shown
 from soffit.figures.style import FAINT, GREY, PALETTE, dress
 from soffit.metrics import calibration_curve
+from soffit.results.summary import Summary
 
 
 def calibration(truth: Any, model: Any, *, n_bins: int = 15, title: str | None = None) -> Any:
@@ -43,7 +43,7 @@ def calibration(truth: Any, model: Any, *, n_bins: int = 15, title: str | None =
     """
     from plotly.subplots import make_subplots
 
-    shown = read_shown(model)
+    shown = Summary.of(model)
     curve = calibration_curve(truth, shown.memberships, n_bins=n_bins)
     # As `calibration_error`, from the curve at hand.
     gap = np.abs(curve.accuracy - curve.confidence)

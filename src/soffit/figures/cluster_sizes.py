@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from soffit.figures._model import Shown, read_shown
 from soffit.figures.style import INK, faded, new_figure
+from soffit.figures.text import cluster_names
+from soffit.results.sentences import uncertainty
+from soffit.results.summary import UNCERTAIN_BELOW, Summary
 
 # Lower ends of the bands of certainty, and how strong their colour is.
-_BANDS = ((0.9, 1.0), (0.6, 0.62), (0.0, 0.3))
+_BANDS = ((0.9, 1.0), (UNCERTAIN_BELOW, 0.62), (0.0, 0.3))
 
 
 def cluster_sizes(model: Any, *, title: str | None = None) -> Any:
@@ -30,7 +32,7 @@ def cluster_sizes(model: Any, *, title: str | None = None) -> Any:
     Returns
     -------
     plotly.graph_objects.Figure
-        One trace a band of certainty, and one of expected sizes.
+        One trace per band of certainty, and one of expected sizes.
 
     Examples
     --------
@@ -41,10 +43,10 @@ def cluster_sizes(model: Any, *, title: str | None = None) -> Any:
     """
     import plotly.graph_objects as go
 
-    shown = read_shown(model)
+    shown = Summary.of(model)
     figure = new_figure(
         title or "Cluster sizes",
-        [f"{shown.n_objects:,} objects, {_unsure(shown)}"],
+        [uncertainty(shown).rstrip(".")],
         height=440,
         barmode="stack",
         bargap=0.3,
@@ -57,7 +59,7 @@ def cluster_sizes(model: Any, *, title: str | None = None) -> Any:
     figure.add_trace(
         go.Scatter(
             x=np.arange(shown.n_clusters),
-            y=shown.memberships.sum(axis=0),
+            y=shown.expected_sizes,
             mode="markers",
             name="expected size",
             marker={
@@ -71,7 +73,7 @@ def cluster_sizes(model: Any, *, title: str | None = None) -> Any:
     figure.update_xaxes(
         title_text="cluster",
         tickvals=list(range(shown.n_clusters)),
-        ticktext=shown.cluster_names,
+        ticktext=cluster_names(shown),
         showgrid=False,
         ticks="",
     )
@@ -79,20 +81,12 @@ def cluster_sizes(model: Any, *, title: str | None = None) -> Any:
     return figure
 
 
-def _unsure(shown: Shown) -> str:
-    level = _BANDS[1][0]
-    unsure = np.count_nonzero(shown.certainty < level)
-    if unsure in (0, shown.n_objects):
-        return f"{'none' if unsure else 'each'} of them with a membership of {level:g} or more"
-    return f"{unsure:,} of them with no membership of {level:g} or more"
-
-
 def _width(n_clusters: int) -> float:
     """Width of the mark of an expected size, about that of a bar."""
     return min(22.0, max(4.0, 250.0 / n_clusters))
 
 
-def _band(shown: Shown, low: float, above: float, strength: float) -> Any:
+def _band(shown: Summary, low: float, above: float, strength: float) -> Any:
     import plotly.graph_objects as go
 
     inside = (shown.certainty >= low) & (shown.certainty < above)

@@ -11,10 +11,10 @@ from threadpoolctl import threadpool_limits
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.factorize import leading_eigenvectors
-from soffit.figures._model import read_shown
 from soffit.graph import without_diagonal
 from soffit.inputs import read_input
 from soffit.normalize import normalize
+from soffit.results.summary import Summary, is_matrix_model
 
 # Up to this many columns the covariances are computed; beyond, only products with vectors.
 _FEW_COLUMNS = 400
@@ -244,7 +244,7 @@ def embedding(model: Any, X: Any = None) -> FloatArray:
 
 def place(model: Any, X: Any = None) -> Placement:
     """Points, axes and how they came about."""
-    shown = read_shown(model)
+    shown = Summary.of(model)
     table, columns = _table_of(model, X)
     if table is not None:
         if table.shape[0] != shown.n_objects:
@@ -267,11 +267,7 @@ def _table_of(model: Any, X: Any) -> tuple[Matrix | None, list[str] | None]:
     square = (
         len(getattr(given.data, "shape", ())) == 2 and given.data.shape[0] == given.data.shape[1]
     )
-    precomputed = "precomputed" in (
-        getattr(model, "affinity", None),
-        getattr(model, "metric", None),
-    )
-    if given.kind == "graph" or (precomputed and square):
+    if given.kind == "graph" or (is_matrix_model(model) and square):
         return None, None
     columns = getattr(X, "columns", None)
     table = given.data if is_sparse(given.data) else np.asarray(given.data)

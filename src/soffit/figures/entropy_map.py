@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray
-from soffit.figures._model import Shown, read_shown
 from soffit.figures.embedding import place
 from soffit.figures.points import link_axes, marker_size, set_axes, thinned, trace_class
 from soffit.figures.style import DOUBT, colour_bar, dress, scale
-from soffit.figures.text import names, part_shown
+from soffit.figures.text import cluster_names, object_names, part_shown
+from soffit.results.summary import Summary
 
 _WHOLE = "entropy"
 _PARTS = (
@@ -65,7 +65,7 @@ def entropy_map(
     >>> sorted(figure.data[0].marker.color.round(2).tolist())
     [0.0, 0.5, 0.69]
     """
-    shown = read_shown(model, ids)
+    shown = Summary.of(model, ids=ids)
     placed = place(model, X)
     panels = _panels(shown)
     kept = thinned(shown.labels, max(max_points // len(panels), min(max_points, 1)))
@@ -99,7 +99,7 @@ def entropy_map(
     return figure
 
 
-def _panels(shown: Shown) -> dict[str, FloatArray]:
+def _panels(shown: Summary) -> dict[str, FloatArray]:
     if shown.overlap is None or shown.instability is None:
         return {_WHOLE: shown.entropy}
     return {_WHOLE: shown.entropy, _PARTS[0]: shown.overlap, _PARTS[1]: shown.instability}
@@ -114,7 +114,7 @@ def _empty(panels: dict[str, FloatArray]) -> Any:
     return figure
 
 
-def _hover(shown: Shown, kept: IntArray, panels: list[str]) -> dict[str, Any]:
+def _hover(shown: Summary, kept: IntArray, panels: list[str]) -> dict[str, Any]:
     lines = [
         "<b>%{text}</b>",
         "cluster %{hovertext}",
@@ -128,8 +128,8 @@ def _hover(shown: Shown, kept: IntArray, panels: list[str]) -> dict[str, Any]:
         columns += [shown.overlap[kept], shown.instability[kept]]
         lines += ["overlap %{customdata[2]:.2f}", "instability %{customdata[3]:.2f}"]
     return {
-        "text": names(kept if shown.ids is None else shown.ids[kept]),
-        "hovertext": np.array(shown.cluster_names)[shown.labels[kept]].tolist(),
+        "text": object_names(shown, kept),
+        "hovertext": np.array(cluster_names(shown))[shown.labels[kept]].tolist(),
         "customdata": np.column_stack(columns).astype(np.float32),
         "hovertemplate": "<br>".join(lines) + "<extra></extra>",
     }

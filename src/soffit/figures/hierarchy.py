@@ -9,6 +9,8 @@ import numpy as np
 
 from soffit._typing import FloatArray, IntArray
 from soffit.figures.style import FAINT, INK, colour, faded, new_figure, see_through, text_on
+from soffit.results.summary import level_sizes
+from soffit.results.words import count_of
 
 # Flows below this share of a cluster are left out; all others are drawn as they are.
 _LEAST = 0.02
@@ -190,9 +192,9 @@ def tree(model: Any, title: str) -> Any:
             textfont={
                 "color": [INK, *(_ink(int(c), b) for c, b in zip(top_cluster, belief, strict=True))]
             },
-            text=["<b>all objects</b>", *_texts(nodes)],
+            text=["<b>all objects</b>", *_texts(nodes, level_sizes(model.levels_))],
             texttemplate="%{text}",
-            hovertext=["all objects", *_hovers(nodes)],
+            hovertext=["all objects", *_hovers(nodes, level_sizes(model.levels_))],
             hovertemplate="%{hovertext}<extra></extra>",
             pathbar={"visible": False},
         )
@@ -221,12 +223,12 @@ def _ink(cluster: int, belief: float) -> str:
     return text_on(cluster) if belief > 0.9 else INK
 
 
-def _texts(nodes: Any) -> list[str]:
+def _texts(nodes: Any, sizes: IntArray) -> list[str]:
     crowd = np.bincount(nodes.level)[nodes.level].tolist()
     texts = []
-    for count, cluster, size in zip(crowd, nodes.cluster, nodes.size, strict=True):
+    for count, cluster, size in zip(crowd, nodes.cluster, sizes.tolist(), strict=True):
         number = f"<b>{cluster}</b>" if count <= _WITH_NUMBERS else ""
-        texts.append(f"{number}<br>{size:,.0f} objects" if count <= _WITH_SIZES else number)
+        texts.append(f"{number}<br>{count_of(size, 'object')}" if count <= _WITH_SIZES else number)
     return texts
 
 
@@ -238,11 +240,11 @@ def _tree_notes(model: Any) -> list[str]:
     ]
 
 
-def _hovers(nodes: Any) -> list[str]:
+def _hovers(nodes: Any, sizes: IntArray) -> list[str]:
     hovers = []
     for node in range(len(nodes)):
         head = f"<b>cluster {nodes.cluster[node]}</b> of level {nodes.level[node]}"
-        size = f"expected size {nodes.size[node]:,.1f}"
+        size = f"{count_of(int(sizes[node]), 'object')}, expected size {nodes.size[node]:,.1f}"
         parent = nodes.parent[node]
         up = (
             "top level"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from soffit.figures.style import ACCENT, FAINT, GREY, PALETTE, dress
+from soffit.results.summary import choice_of
 
 # Panels: columns of the table of evidence, and what they say in a few words.
 _PANELS = (
@@ -50,7 +51,7 @@ def k_selection(choice: Any, *, title: str | None = None) -> Any:
     """
     from plotly.subplots import make_subplots
 
-    found = getattr(choice, "k_choice_", choice)
+    found = choice_of(choice) if hasattr(choice, "k_choice_") else choice
     if not hasattr(found, "table") or not hasattr(found, "ks"):
         raise ValueError(
             f"choice must be a KChoice or a model fitted with n_clusters=None, got "

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import IntArray
-from soffit.figures._model import Shown, read_shown
 from soffit.figures.style import colour, new_figure, pattern, text_on
-from soffit.figures.text import part_shown
+from soffit.figures.text import cluster_names, escaped, object_names, part_shown
+from soffit.results.summary import Summary
 
 # More bars than this are no longer read one by one.
 _MOST = 100
@@ -47,7 +47,7 @@ def membership_bars(
     >>> [trace.x.tolist() for trace in figure.data]
     [[0.6, 0.2], [0.4, 0.8]]
     """
-    shown = read_shown(model, ids)
+    shown = Summary.of(model, ids=ids)
     asked = _numbers(shown, list(objects))
     chosen = asked[:_MOST]
     figure = new_figure(
@@ -65,7 +65,7 @@ def membership_bars(
     # Positions, not names: two objects may have the same one.
     figure.update_yaxes(
         tickvals=list(range(len(chosen))),
-        ticktext=[shown.name_of(obj) for obj in chosen.tolist()],
+        ticktext=object_names(shown, chosen),
         autorange="reversed",
         showgrid=False,
         tickcolor="#ffffff",
@@ -74,10 +74,10 @@ def membership_bars(
     return figure
 
 
-def _bars(shown: Shown, cluster: int, shares: Any, chosen: IntArray) -> Any:
+def _bars(shown: Summary, cluster: int, shares: Any, chosen: IntArray) -> Any:
     import plotly.graph_objects as go
 
-    name = shown.cluster_names[cluster]
+    name = cluster_names(shown)[cluster]
     return go.Bar(
         x=shares,
         y=np.arange(len(chosen)),
@@ -98,25 +98,25 @@ def _bars(shown: Shown, cluster: int, shares: Any, chosen: IntArray) -> Any:
     )
 
 
-def _hover(shown: Shown, obj: int, name: str) -> str:
+def _hover(shown: Summary, obj: int, name: str) -> str:
     certainty, entropy = shown.certainty[obj], shown.entropy[obj]
-    head = f"<b>{shown.name_of(obj)}</b><br>certainty {certainty:.2f}, entropy {entropy:.2f} nats"
-    return f"{head}<br>cluster {name}"
+    head = f"<b>{escaped(shown.id_of(obj), 60)}</b><br>certainty {certainty:.2f}"
+    return f"{head}, entropy {entropy:.2f} nats<br>{shown.noun} {name}"
 
 
-def _numbers(shown: Shown, objects: list[Any]) -> IntArray:
+def _numbers(shown: Summary, objects: list[Any]) -> IntArray:
     """Numbers of the objects asked for, by number or by name."""
     if not objects:
         raise ValueError("objects is empty; name at least one object.")
     place: dict[str, int] = {}
     if shown.ids is not None and not all(isinstance(obj, Integral) for obj in objects):
         # Of several objects with one name the first is meant.
-        for number, name in reversed(list(enumerate(shown.ids.tolist()))):
-            place[str(name)] = number
+        for number, name in reversed(list(enumerate(shown.ids))):
+            place[name] = number
     return np.array([_number(shown, obj, place) for obj in objects], dtype=np.int64)
 
 
-def _number(shown: Shown, obj: Any, place: dict[str, int]) -> int:
+def _number(shown: Summary, obj: Any, place: dict[str, int]) -> int:
     if isinstance(obj, Integral) and not isinstance(obj, bool):
         number = int(obj)
         if not 0 <= number < shown.n_objects:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray
-from soffit.figures._model import Shown, read_shown
 from soffit.figures.style import SHARE, colour_bar, new_figure, scale
+from soffit.figures.text import cluster_names
+from soffit.results.summary import Summary
 
 # A screen has no more lines to show.
 _MOST_ROWS = 1000
@@ -43,7 +44,7 @@ def membership_heatmap(model: Any, *, max_rows: int = _MOST_ROWS, title: str | N
     """
     if isinstance(max_rows, bool) or max_rows < 1:
         raise ValueError(f"max_rows must be at least 1, got {max_rows!r}; try 1000.")
-    shown = read_shown(model)
+    shown = Summary.of(model)
     order = np.lexsort((-shown.certainty, shown.labels))
     first = row_starts(shown.labels[order], max_rows)
     counts = np.diff(np.append(first, shown.n_objects))
@@ -75,7 +76,7 @@ def row_starts(labels: IntArray, most: int) -> IntArray:
     return np.concatenate(pieces)
 
 
-def _heatmap(shown: Shown, z: FloatArray, labels: IntArray, counts: IntArray) -> Any:
+def _heatmap(shown: Summary, z: FloatArray, labels: IntArray, counts: IntArray) -> Any:
     import plotly.graph_objects as go
 
     row = np.column_stack([labels, counts]).astype(np.int32)
@@ -95,18 +96,18 @@ def _heatmap(shown: Shown, z: FloatArray, labels: IntArray, counts: IntArray) ->
     )
 
 
-def _borders(figure: Any, shown: Shown, labels: IntArray) -> None:
+def _borders(figure: Any, shown: Summary, labels: IntArray) -> None:
     """Lines between clusters, and their names beside the rows that are high enough."""
     begin = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
     end = np.append(begin[1:], len(labels))
     for place in begin[1:].tolist():
         figure.add_hline(y=place - 0.5, line={"color": "#ffffff", "width": 1.5})
     named = (end - begin) >= _NAMED * len(labels)
-    sizes = np.bincount(shown.labels, minlength=shown.n_clusters)
+    names = cluster_names(shown)
     present = labels[begin]
     figure.update_yaxes(
         tickvals=((begin + end - 1) / 2)[named].tolist(),
-        ticktext=[f"{shown.cluster_names[c]}  ({sizes[c]:,})" for c in present[named]],
+        ticktext=[f"{names[c]}  ({shown.sizes[c]:,})" for c in present[named]],
         autorange="reversed",
         title_text="objects by cluster (number of objects)",
         showgrid=False,
@@ -115,6 +116,6 @@ def _borders(figure: Any, shown: Shown, labels: IntArray) -> None:
     figure.update_xaxes(
         title_text="membership in cluster",
         tickvals=list(range(shown.n_clusters)),
-        ticktext=shown.cluster_names,
+        ticktext=names,
         showgrid=False,
     )

@@ -8,6 +8,8 @@ import numpy as np
 
 from soffit._typing import FloatArray, IntArray
 from soffit.figures.style import ACCENT, GREY, PALETTE, new_figure
+from soffit.results.fit_quality import EarlyStop
+from soffit.results.words import count_of
 
 # Longer histories are thinned to this many points, evenly on the logarithm of the iteration.
 _MOST_POINTS = 2000
@@ -88,10 +90,10 @@ def _kept(n: int) -> IntArray:
 
 
 def _notes(model: Any, last: int) -> list[str]:
-    iterations = "1 iteration" if last == 1 else f"{last:,} iterations"
-    if getattr(model, "converged_", True):
-        return [f"converged after {iterations}"]
-    return [f"stopped after {iterations}, before it converged"]
+    stop = EarlyStop.of(model)
+    if stop is None:
+        return [f"converged after {count_of(last, 'iteration')}"]
+    return [stop.sentence("").strip().rstrip(".")]
 
 
 def _mark_end(figure: Any, x: int, y: float, converged: bool) -> None:

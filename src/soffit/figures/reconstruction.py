@@ -11,10 +11,10 @@ from soffit._threads import row_blocks
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.factorize.divergence.placement import ColumnRows
 from soffit.factorize.simplex.placement import FittedRows
-from soffit.figures._model import read_shown
 from soffit.figures.points import link_axes
 from soffit.figures.style import DIFFERENCE, SHARE, colour_bar, dress, scale
 from soffit.fitting.fitted import SimilarityPlacer
+from soffit.results.summary import Summary
 
 # Solvers that fit the diagonal, too; all others for squared errors leave it out.
 _WITH_DIAGONAL = ("gradient", "growth", "penalty")
@@ -200,7 +200,7 @@ def reconstruction(model: Any, *, max_pixels: int | None = None, title: str | No
     """
     if max_pixels is not None and (isinstance(max_pixels, bool) or max_pixels < 1):
         raise ValueError(f"max_pixels must be at least 1, got {max_pixels!r}; try 300.")
-    shown = read_shown(model)
+    shown = Summary.of(model)
     if hasattr(model, "tuples_"):
         pixels, words = _of_tuples(model, shown, max_pixels)
     else:

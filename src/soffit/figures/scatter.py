@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray
-from soffit.figures._model import Shown, read_shown
 from soffit.figures.embedding import place
 from soffit.figures.points import marker_size, set_axes, thinned, trace_class
 from soffit.figures.style import colour, new_figure, symbol, text_on
-from soffit.figures.text import names, part_shown
+from soffit.figures.text import cluster_names, object_names, part_shown
+from soffit.results.summary import Summary
 
 # The faintest and the strongest points.
 _FAINT, _STRONG = 0.12, 0.92
@@ -60,7 +60,7 @@ def scatter(
     >>> [trace.name for trace in figure.data]
     ['0', '1']
     """
-    shown = read_shown(model, ids)
+    shown = Summary.of(model, ids=ids)
     placed = place(model, X)
     kept = thinned(shown.labels, max_points)
     notes = ["faint points are uncertain"]
@@ -82,10 +82,10 @@ def scatter(
 
 
 def _cluster_trace(
-    shown: Shown, cluster: int, members: IntArray, points: FloatArray, n_points: int
+    shown: Summary, cluster: int, members: IntArray, points: FloatArray, n_points: int
 ) -> Any:
     certainty = shown.certainty[members]
-    name = shown.cluster_names[cluster]
+    name = cluster_names(shown)[cluster]
     return trace_class(n_points)(
         x=points[members, 0],
         y=points[members, 1],
@@ -98,7 +98,7 @@ def _cluster_trace(
             "opacity": opacities(certainty, shown.n_clusters),
         },
         customdata=np.column_stack([certainty, shown.entropy[members]]).astype(np.float32),
-        text=names(members if shown.ids is None else shown.ids[members]),
+        text=object_names(shown, members),
         hovertemplate=(
             f"<b>%{{text}}</b><br>cluster {name}<br>certainty %{{customdata[0]:.2f}}"
             "<br>entropy %{customdata[1]:.2f} nats<extra></extra>"
@@ -106,7 +106,7 @@ def _cluster_trace(
     )
 
 
-def _write_numbers(figure: Any, shown: Shown, kept: IntArray, points: FloatArray) -> None:
+def _write_numbers(figure: Any, shown: Summary, kept: IntArray, points: FloatArray) -> None:
     """Write the name of each cluster at the object nearest to the middle of its certain ones."""
     for cluster in range(shown.n_clusters):
         members = kept[shown.labels[kept] == cluster]
@@ -118,7 +118,7 @@ def _write_numbers(figure: Any, shown: Shown, kept: IntArray, points: FloatArray
         figure.add_annotation(
             x=float(points[middle, 0]),
             y=float(points[middle, 1]),
-            text=f"<b>{shown.cluster_names[cluster]}</b>",
+            text=f"<b>{cluster_names(shown)[cluster]}</b>",
             showarrow=False,
             bgcolor=colour(cluster),
             bordercolor="#ffffff",

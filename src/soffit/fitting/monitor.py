@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from soffit._memory import peak_memory
 from soffit.factorize.problem import Factorization, Stop
+from soffit.results.fit_quality import EarlyStop
 
 # Seconds between two states of a phase: on a terminal, and in a log.
 _TERMINAL_PACE = 0.2
@@ -243,19 +244,8 @@ class Progress:
 
 def warn_unless_converged(model: Any, stopped: Stop, n_iter: int, *, depth: int) -> None:
     """Say why the fit ended and what to do; `depth` counts the calls down to the user's."""
-    if stopped == "converged":
-        return
-    after = f"{type(model).__name__} stopped after {n_iter} iterations"
-    # Where a model cannot go on from its last fit, a new one must be given more.
-    again = " Set warm_start=True and fit again to go on." if hasattr(model, "warm_start") else ""
-    text = {
-        "max_iter": f"{after} before it converged. Increase max_iter, or tol if this precision is "
-        "enough.",
-        "max_time": f"{after} because max_time={getattr(model, 'max_time', None)} s were over "
-        f"before it converged. The best so far is kept. Increase max_time.{again}",
-        "callback": f"{after} because the callback asked for it, before it converged. The best so "
-        f"far is kept.{again}",
-        "interrupted": f"{after} because it was interrupted, before it converged. The best so far "
-        f"is kept.{again}",
-    }[stopped]
-    warnings.warn(text, ConvergenceWarning, stacklevel=depth + 1)
+    stop = EarlyStop.of(model, stopped, n_iter)
+    if stop is not None:
+        happened = stop.sentence(type(model).__name__, parameters=True)
+        text = f"{happened} {stop.outlook} {stop.remedy}"
+        warnings.warn(text, ConvergenceWarning, stacklevel=depth + 1)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from soffit.io._moved import __getattr__ as __getattr__
-from soffit.io._result import Result
 from soffit.io.data_error import DataError, UnknownColumnError
 from soffit.io.describe import ColumnSummary, Description, describe
 from soffit.io.link_files import read_pairs
 from soffit.io.read import read
 from soffit.io.result_files import read_result, write_result
 from soffit.io.source import Source
+from soffit.results.per_object import Result
 
 __all__ = [
     "ColumnSummary",

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from soffit.io._result import Result
 from soffit.io.arrays import read_npz
 from soffit.io.data_error import DataError, listed, need, shown
 from soffit.io.formats import recognise, size_of
@@ -23,10 +22,9 @@ from soffit.io.limits import check_bytes
 from soffit.io.source import Source
 from soffit.io.text.delimited import DelimitedRows
 from soffit.io.typed import OPENERS
+from soffit.results.per_object import ROUNDED, Result
 
 _SCORES = ("cluster", "certainty", "entropy", "overlap", "instability", "truth")
-# Rows of a file that was rounded by another program still count as memberships.
-_ROUNDED = 0.02
 
 
 def to_columns(result: Result) -> dict[str, NDArray[Any]]:
@@ -93,7 +91,7 @@ def _check_memberships(path: Path, memberships: NDArray[Any]) -> None:
     sums = memberships.sum(axis=1)
     # Written so that NaN fails too.
     wrong = np.flatnonzero(
-        ~((np.abs(sums - 1) <= _ROUNDED) & (memberships >= 0).all(axis=1) & np.isfinite(sums))
+        ~((np.abs(sums - 1) <= ROUNDED) & (memberships >= 0).all(axis=1) & np.isfinite(sums))
     )
     if wrong.size:
         row = int(wrong[0])

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import NoneOrMany, Number, OneOf
 from soffit.affinity import SideInformation
+from soffit.exceptions import UnstableResultWarning
 from soffit.factorize import (
     Correction,
     Problem,
@@ -39,6 +40,7 @@ from soffit.memberships import (
 from soffit.memberships.calibration import calibrated, fit_told_mixture, sharp
 from soffit.models.base import SimilarityClustering
 from soffit.normalize import normalize
+from soffit.results.fit_quality import UNSTABLE_BELOW, unstable_message
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -48,8 +50,6 @@ _MOST_DENSE_STEPS = 64
 # A mixture of more clusters would have too few objects for each, and cost more than the fit.
 _MOST_MIXED = 150
 _SEEDS = np.iinfo(np.int32).max
-# Below this agreement between resamples a user should be told.
-_UNSTABLE = 0.7
 
 
 class SoftClustering(SimilarityClustering):
@@ -224,12 +224,10 @@ class SoftClustering(SimilarityClustering):
         """
         self._fit(X, Constraints(must_link, cannot_link, transitive=self.transitive))
         agreement = self._fitted.attributes.get("agreement_")
-        if agreement is not None and agreement < _UNSTABLE:
+        if agreement is not None and agreement < UNSTABLE_BELOW:
             warnings.warn(
-                f"{type(self).__name__} is unstable: two fits on subsamples agree on only "
-                f"{agreement:.0%} of the objects (see instability_ and cluster_stability_). Try "
-                "another n_clusters or n_neighbors, or pass must_link or cannot_link.",
-                UserWarning,
+                unstable_message(type(self).__name__, agreement),
+                UnstableResultWarning,
                 stacklevel=2,
             )
         return self

@@ -11,39 +11,19 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from soffit._typing import Matrix, is_sparse
-from soffit.report._subject import Subject
-from soffit.report._words import capitalized, count_of, listed, percent, shorten
+from soffit.results.fit_quality import UNSTABLE_BELOW, agreement_sentence
+from soffit.results.sentences import uncertainty
+from soffit.results.summary import Summary
+from soffit.results.words import capitalized, count_of, listed, percent, shorten
 
 _LOW_RECALL = 0.9
-_LOW_AGREEMENT = 0.7
 _LOW_STABILITY = 0.5
 _LOW_CONFIDENCE = 0.5
-_MANY_DOUBTFUL = 0.25
+_MANY_UNCERTAIN = 0.25
 # A cluster with fewer objects than this share of an even one is tiny; so is one below three.
 _TINY_SHARE = 0.1
 _TINY = 3
 _NAMED = 5
-
-
-# Why a fit ended before it settled, and what to do.
-_STOPS = {
-    "max_iter": (
-        "while the memberships were still changing",
-        "Raise max_iter{now}, or tol if this precision is enough.",
-    ),
-    "max_time": (
-        "because the time was over, and the best result so far was kept",
-        "Allow it more time with max_time.",
-    ),
-    "callback": (
-        "because the callback asked for it, and the best result so far was kept",
-        "Let it run to its end if you need more precision.",
-    ),
-    "interrupted": (
-        "because it was interrupted, and the best result so far was kept",
-        "Let it run to its end if you need more precision.",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -55,31 +35,25 @@ class Remark:
     remedy: str
 
 
-def remarks(subject: Subject) -> list[Remark]:
+def remarks(summary: Summary) -> list[Remark]:
     """All remarks, the gravest first."""
-    found = [check(subject) for check in _CHECKS]
+    found = [check(summary) for check in _CHECKS]
     return [remark for remark in found if remark is not None]
 
 
 # --- the fit --------------------------------------------------------------------------------------
 
 
-def _not_converged(subject: Subject) -> Remark | None:
-    if getattr(subject.model, "converged_", True):
+def _not_converged(summary: Summary) -> Remark | None:
+    stop = summary.stop
+    if stop is None:
         return None
-    reason, remedy = _STOPS.get(getattr(subject.model, "stopped_", ""), _STOPS["max_iter"])
-    limit = getattr(subject.model, "max_iter", None)
-    now = "" if limit is None else f" (now {limit:,})"
-    n_iter = count_of(int(subject.model.n_iter_), "iteration")
-    return Remark(
-        "The fit did not settle",
-        f"It stopped after {n_iter} {reason}.",
-        remedy.format(now=now),
-    )
+    seen = f"{stop.sentence('It')} {stop.outlook}"
+    return Remark("The fit did not converge", seen, stop.remedy)
 
 
-def _low_recall(subject: Subject) -> Remark | None:
-    recall = getattr(subject.model, "neighbor_recall_", None)
+def _low_recall(summary: Summary) -> Remark | None:
+    recall = getattr(summary.model, "neighbor_recall_", None)
     if recall is None or recall >= _LOW_RECALL:
         return None
     return Remark(
@@ -89,36 +63,35 @@ def _low_recall(subject: Subject) -> Remark | None:
     )
 
 
-def _unstable(subject: Subject) -> Remark | None:
-    agreement = getattr(subject.model, "agreement_", None)
-    if agreement is None or agreement >= _LOW_AGREEMENT:
+def _unstable(summary: Summary) -> Remark | None:
+    agreement = summary.agreement
+    if agreement is None or agreement >= UNSTABLE_BELOW:
         return None
     return Remark(
         "The clusters change when objects are left out",
-        f"Two fits to parts of the objects agree on {percent(float(agreement))} of them.",
-        "Try another number of clusters or of neighbours, or tell the model pairs of objects that "
-        "belong together or apart.",
+        agreement_sentence(agreement),
+        "Try another number of clusters or of neighbours, or pass pairs of objects that belong "
+        "together or apart.",
     )
 
 
-def _shaky_clusters(subject: Subject) -> Remark | None:
-    stability = getattr(subject.model, "cluster_stability_", None)
-    if stability is None:
+def _shaky_clusters(summary: Summary) -> Remark | None:
+    if summary.stability is None:
         return None
-    shaky = np.flatnonzero(np.asarray(stability) < _LOW_STABILITY)
+    shaky = np.flatnonzero(summary.stability < _LOW_STABILITY)
     if not len(shaky):
         return None
     one = len(shaky) == 1
     return Remark(
         "One cluster is unstable" if one else f"{len(shaky)} clusters are unstable",
-        f"{capitalized(_clusters(subject, shaky))} {'does' if one else 'do'} not come back when "
-        "the fit is repeated on parts of the objects.",
+        f"{capitalized(_clusters(summary, shaky))} {'does' if one else 'do'} not come back when "
+        "the fit is repeated on subsamples of the objects.",
         f"Read {'it' if one else 'them'} with caution, or ask for fewer clusters.",
     )
 
 
-def _doubtful_number(subject: Subject) -> Remark | None:
-    choice = getattr(subject.model, "k_choice_", None)
+def _doubtful_number(summary: Summary) -> Remark | None:
+    choice = summary.choice
     if choice is None or choice.confidence >= _LOW_CONFIDENCE or choice.runner_up is None:
         return None
     return Remark(
@@ -132,33 +105,33 @@ def _doubtful_number(subject: Subject) -> Remark | None:
 # --- the graph ------------------------------------------------------------------------------------
 
 
-def _disconnected(subject: Subject) -> Remark | None:
-    A = subject.affinities
-    if A is None or subject.n_objects < 2:
+def _disconnected(summary: Summary) -> Remark | None:
+    A = summary.affinities
+    if A is None or summary.n_objects < 2:
         return None
     sizes = component_sizes(A)
     linked = sizes[sizes > 1]
     if len(linked) < 2:
         return None
-    largest = percent(float(linked.max()) / subject.n_objects)
+    largest = percent(float(linked.max()) / summary.n_objects)
     seen = (
         f"The graph of similarities falls into {len(linked):,} parts without any link between "
         f"them; the largest holds {largest} of the objects."
     )
-    if len(linked) == subject.n_clusters:
+    if len(linked) == summary.n_clusters:
         seen += " There are as many parts as clusters: the objects may simply be that well apart."
     return Remark(
         "The objects are not all connected",
         seen,
         "Add links if clusters should be able to reach across these gaps."
-        if subject.has_given_links
+        if summary.has_given_links
         else "Raise n_neighbors if clusters should be able to reach across these gaps.",
     )
 
 
-def _isolated(subject: Subject) -> Remark | None:
-    A = subject.affinities
-    if A is None or subject.n_objects < 2:
+def _isolated(summary: Summary) -> Remark | None:
+    A = summary.affinities
+    if A is None or summary.n_objects < 2:
         return None
     alone = isolated(A)
     if not len(alone):
@@ -166,10 +139,10 @@ def _isolated(subject: Subject) -> Remark | None:
     one = len(alone) == 1
     return Remark(
         f"{count_of(len(alone), 'object')} {'is' if one else 'are'} linked to no other",
-        f"{_objects(subject, alone)} {'has' if one else 'have'} no neighbour, so that nothing says "
-        f"where {'it belongs' if one else 'they belong'}.",
+        f"{_objects(summary, alone)} {'has' if one else 'have'} no neighbour, so there is no "
+        f"evidence where {'it belongs' if one else 'they belong'}.",
         f"Treat {'it' if one else 'them'} as {'an outlier' if one else 'outliers'}, or "
-        + ("add links." if subject.has_given_links else "raise n_neighbors."),
+        + ("add links." if summary.has_given_links else "raise n_neighbors."),
     )
 
 
@@ -177,7 +150,7 @@ def component_sizes(A: Matrix) -> Any:
     """Numbers of objects in the connected parts of a graph."""
     n = A.shape[0]
     if not is_sparse(A) and ((A > 0).sum(axis=1) >= n - 1).any():
-        # Someone is linked to everybody; a copy in another format would only cost memory.
+        # One object is linked to all others; a copy in another format would only cost memory.
         return np.array([n])
     _, part = connected_components(A, directed=False)
     return np.bincount(part)
@@ -192,16 +165,16 @@ def isolated(A: Matrix) -> Any:
 # --- the data and the clusters --------------------------------------------------------------------
 
 
-def _duplicates(subject: Subject) -> Remark | None:
-    if subject.table is None:
+def _duplicates(summary: Summary) -> Remark | None:
+    if summary.table is None:
         return None
-    copies = repeated_rows(subject.table)
+    copies = repeated_rows(summary.table)
     if not copies:
         return None
     one = len(copies) == 1
     return Remark(
         f"{count_of(len(copies), 'object')} {'is an exact copy' if one else 'are exact copies'}",
-        f"{_objects(subject, copies)} {'has' if one else 'have'} the same values in all columns as "
+        f"{_objects(summary, copies)} {'has' if one else 'have'} the same values in all columns as "
         f"{'another object' if one else 'other objects'}.",
         f"Leave {'it' if one else 'them'} out if {'it is' if one else 'they are'} there by "
         "mistake: copies fill one another's neighbour lists and can pass for a cluster.",
@@ -232,57 +205,55 @@ def _row_contents(table: Matrix) -> Iterator[Any]:
         yield tidy.indices[begin:end].tobytes(), tidy.data[begin:end].tobytes()
 
 
-def _tiny_clusters(subject: Subject) -> Remark | None:
-    if subject.n_clusters == 1:
+def _tiny_clusters(summary: Summary) -> Remark | None:
+    if summary.n_clusters == 1:
         return None
-    limit = max(_TINY, _TINY_SHARE * subject.n_objects / subject.n_clusters)
+    limit = max(_TINY, _TINY_SHARE * summary.n_objects / summary.n_clusters)
     # Where even clusters would be tiny, small ones are no surprise.
-    if subject.n_objects < 2 * _TINY * subject.n_clusters:
+    if summary.n_objects < 2 * _TINY * summary.n_clusters:
         limit = 1
-    tiny = np.flatnonzero(subject.sizes < limit)
+    tiny = np.flatnonzero(summary.sizes < limit)
     if not len(tiny):
         return None
     one = len(tiny) == 1
-    sizes = sorted({int(subject.sizes[cluster]) for cluster in tiny})
+    sizes = sorted({int(summary.sizes[cluster]) for cluster in tiny})
     held = count_of(sizes[0], "object") if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} objects"
     if sizes[-1] > 0:
-        seen = f"{'is' if one else 'are each'} the likeliest {subject.noun} of only {held}"
+        seen = f"{'is' if one else 'are each'} the most probable {summary.noun} of only {held}"
     else:
-        seen = f"{'is' if one else 'are'} nobody's likeliest {subject.noun}"
+        seen = f"{'is' if one else 'are'} empty: no object has it as its most probable one"
     return Remark(
-        f"{f'One {subject.noun} is' if one else f'{len(tiny)} {subject.plural} are'} very small",
-        f"{capitalized(_clusters(subject, tiny))} {seen}.",
+        f"{f'One {summary.noun} is' if one else f'{len(tiny)} {summary.plural} are'} very small",
+        f"{capitalized(_clusters(summary, tiny))} {seen}.",
         "Look at the members: they may be outliers. Otherwise ask for fewer clusters.",
     )
 
 
-def _many_doubtful(subject: Subject) -> Remark | None:
-    share = float((subject.certainty < 0.5).mean())
-    if share < _MANY_DOUBTFUL:
+def _many_uncertain(summary: Summary) -> Remark | None:
+    if summary.n_uncertain < _MANY_UNCERTAIN * summary.n_objects:
         return None
     return Remark(
-        "Many objects have no cluster of their own",
-        f"{percent(share)} of the objects have less than half of their membership in any one "
-        "cluster.",
+        "Many objects are uncertain",
+        uncertainty(summary),
         "Clusters may overlap by nature. If you expected clear ones, try fewer clusters, or "
         "other columns.",
     )
 
 
-def _objects(subject: Subject, which: Any) -> str:
-    names = [f"“{shorten(subject.id_of(int(position)))}”" for position in which[: _NAMED + 1]]
+def _objects(summary: Summary, which: Any) -> str:
+    names = [f"“{shorten(summary.id_of(int(position)))}”" for position in which[: _NAMED + 1]]
     if len(which) <= _NAMED + 1:
         return listed(names)
     return f"{', '.join(names[:_NAMED])} and {len(which) - _NAMED:,} more"
 
 
-def _clusters(subject: Subject, which: Any) -> str:
-    names = [shorten(subject.names[cluster]) for cluster in which]
-    noun = subject.noun if len(names) == 1 else subject.plural
+def _clusters(summary: Summary, which: Any) -> str:
+    names = [shorten(summary.names[cluster]) for cluster in which]
+    noun = summary.noun if len(names) == 1 else summary.plural
     return f"{noun} {listed(names, most=8)}"
 
 
-_CHECKS: tuple[Callable[[Subject], Remark | None], ...] = (
+_CHECKS: tuple[Callable[[Summary], Remark | None], ...] = (
     _not_converged,
     _low_recall,
     _unstable,
@@ -292,5 +263,5 @@ _CHECKS: tuple[Callable[[Subject], Remark | None], ...] = (
     _isolated,
     _duplicates,
     _tiny_clusters,
-    _many_doubtful,
+    _many_uncertain,
 )

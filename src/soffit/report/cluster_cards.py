@@ -6,19 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from soffit._typing import FloatArray, IntArray, is_sparse
-from soffit.report._differences import ColumnMeans, standardized
-from soffit.report._subject import CLEAR, Subject
-from soffit.report._words import (
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.report.html import name, text
+from soffit.results.differences import ColumnMeans, Difference, divided
+from soffit.results.summary import CLEAR_FROM, Summary
+from soffit.results.words import (
     capitalized,
     count_of,
     listed,
-    number,
     percent,
     short_percent,
     shorten,
 )
-from soffit.report.html import name, text
 
 # Typical members are sought among this share of a cluster's members, those with the highest
 # memberships.
@@ -28,13 +27,13 @@ _FIRM = 0.25
 class Members:
     """Looks for the members of clusters that are worth naming."""
 
-    def __init__(self, subject: Subject, means: ColumnMeans | None) -> None:
-        self._subject = subject
-        self._labels = subject.labels
-        self._certainty = subject.certainty
-        self._means = means
+    def __init__(self, summary: Summary) -> None:
+        self._summary = summary
+        self._labels = summary.labels
+        self._certainty = summary.certainty
+        self._means = means = summary.means
         self._table = (
-            None if means is None or subject.table is None else standardized(subject.table, means)
+            None if means is None or summary.table is None else _standardized(summary.table, means)
         )
 
     def typical(self, cluster: int, most: int = 3) -> list[int]:
@@ -52,19 +51,19 @@ class Members:
     def uncertain(self, cluster: int, most: int = 3) -> list[int]:
         """The members that come closest to belonging elsewhere."""
         members = np.flatnonzero(self._labels == cluster)
-        order = np.argsort(-self._subject.entropy[members], kind="stable")[:most]
+        order = np.argsort(-self._summary.entropy[members], kind="stable")[:most]
         return [int(position) for position in members[order]]
 
     def runner_up(self, position: int) -> int:
-        """The second likeliest cluster of an object."""
-        row = self._subject.memberships[position].copy()
+        """The second most probable cluster of an object."""
+        row = self._summary.memberships[position].copy()
         row[self._labels[position]] = -1.0
         return int(row.argmax())
 
     def _remoteness(self, members: IntArray, cluster: int) -> FloatArray:
         """Distance from the centre; without columns, how few ties an object has to the cluster."""
-        weights = self._subject.memberships[:, cluster]
-        A = self._subject.affinities
+        weights = self._summary.memberships[:, cluster]
+        A = self._summary.affinities
         if self._table is not None and self._means is not None:
             scale = np.where(self._means.spread > 0, self._means.spread, 1.0)
             centre = np.where(self._means.spread > 0, self._means.inside[cluster] / scale, 0.0)
@@ -78,7 +77,14 @@ class Members:
         return np.zeros(len(members))
 
 
-_VERY = 2.0
+def _standardized(table: Matrix, means: ColumnMeans) -> Matrix:
+    """The table in standard deviations; not centred, which distances do not need."""
+    scale = divided(np.ones_like(means.spread), means.spread)
+    return table.multiply(scale).tocsr() if is_sparse(table) else np.asarray(table * scale)
+
+
+# A difference from here on, in standard deviations, is called very high or very low.
+_VERY = 1.5
 # With more clusters than this, the larger ones matter first.
 MANY = 12
 # Below this share of their membership, members do not lean anywhere.
@@ -97,69 +103,61 @@ class Portrait:
     uncertain: str
 
 
-def portraits(subject: Subject) -> list[Portrait]:
+def portraits(summary: Summary) -> list[Portrait]:
     """All clusters by number; of many, the largest first."""
-    table = subject.table
-    means = None if table is None else ColumnMeans.of(table, subject.memberships)
-    members = Members(subject, means)
-    order = np.arange(subject.n_clusters)
+    members = Members(summary)
+    order = np.arange(summary.n_clusters)
     if len(order) > MANY:
-        order = np.argsort(-subject.sizes, kind="stable")
-    return [_portrait(subject, means, members, int(cluster)) for cluster in order]
+        order = np.argsort(-summary.sizes, kind="stable")
+    return [_portrait(summary, members, int(cluster)) for cluster in order]
 
 
-def _portrait(
-    subject: Subject, means: ColumnMeans | None, members: Members, cluster: int
-) -> Portrait:
-    size = int(subject.sizes[cluster])
-    share = percent(size / subject.n_objects)
-    sentences = [_setting_apart(subject, means, cluster), _leaning(subject, cluster)]
+def _portrait(summary: Summary, members: Members, cluster: int) -> Portrait:
+    size = int(summary.sizes[cluster])
+    share = percent(size / summary.n_objects)
+    sentences = [_setting_apart(summary, cluster), _leaning(summary, cluster)]
     return Portrait(
         cluster=cluster,
-        title=capitalized(text(shorten(subject.cluster(cluster)))),
+        title=capitalized(text(shorten(summary.name_of(cluster)))),
         size=f"{count_of(size, 'object')}, {share}",
         sentences=tuple(sentence for sentence in sentences if sentence),
-        typical=_typical(subject, members, cluster),
-        uncertain=_uncertain(subject, members, cluster),
+        typical=_typical(summary, members, cluster),
+        uncertain=_uncertain(summary, members, cluster),
     )
 
 
 # --- columns --------------------------------------------------------------------------------------
 
 
-def _setting_apart(subject: Subject, means: ColumnMeans | None, cluster: int) -> str:
-    if means is None or subject.n_clusters == 1:
+def _setting_apart(summary: Summary, cluster: int) -> str:
+    if summary.means is None or summary.n_clusters == 1:
         return ""
-    notable = means.notable(cluster)
-    if not notable:
+    found = summary.apart(cluster)
+    if not found:
         return "No single column sets it apart."
-    phrases = [_phrase(subject.columns[column], means, cluster, column) for column in notable]
-    return capitalized_html(listed(phrases)) + "."
+    return capitalized_html(listed([_phrase(difference) for difference in found])) + "."
 
 
-def _phrase(column_name: str, means: ColumnMeans, cluster: int, column: int) -> str:
+def _phrase(found: Difference) -> str:
     """``petal length is high (mean 5.6, overall 3.8)``."""
-    inside, overall = means.inside[cluster, column], means.overall[column]
-    difference = means.difference[cluster, column]
-    label = f"<em>{name(shorten(column_name))}</em>"
-    if means.is_binary[column]:
-        word = "common" if difference > 0 else "rare"
-        return f"{label} is {word} ({short_percent(inside)}, overall {short_percent(overall)})"
-    word = "high" if difference > 0 else "low"
-    degree = "very " if abs(difference) >= _VERY else ""
-    spread = float(means.spread[column])
-    here, everywhere = number(inside, spread=spread), number(overall, spread=spread)
+    label = f"<em>{name(shorten(found.column))}</em>"
+    here, everywhere = (text(value) for value in found.values())
+    if found.is_binary:
+        word = "common" if found.difference > 0 else "rare"
+        return f"{label} is {word} ({here}, overall {everywhere})"
+    word = "high" if found.difference > 0 else "low"
+    degree = "very " if abs(found.difference) >= _VERY else ""
     return f"{label} is {degree}{word} (mean {here}, overall {everywhere})"
 
 
 def capitalized_html(sentence: str) -> str:
-    """A sentence that begins with a user's name stays as it is: names keep their spelling."""
+    """Capitalized, unless the sentence begins with a name from the data."""
     return sentence if sentence.startswith("<") else capitalized(sentence)
 
 
-def _leaning(subject: Subject, cluster: int) -> str:
-    rows = subject.memberships[subject.labels == cluster]
-    if subject.n_clusters == 1 or not len(rows):
+def _leaning(summary: Summary, cluster: int) -> str:
+    rows = summary.memberships[summary.labels == cluster]
+    if summary.n_clusters == 1 or not len(rows):
         return ""
     elsewhere = rows.mean(axis=0)
     elsewhere[cluster] = 0.0
@@ -168,7 +166,7 @@ def _leaning(subject: Subject, cluster: int) -> str:
         return "It is well separated from all others."
     share = short_percent(float(elsewhere[other]))
     return (
-        f"It touches {text(shorten(subject.cluster(other)))} most, "
+        f"It touches {text(shorten(summary.name_of(other)))} most, "
         f"which takes {share} of its members' membership."
     )
 
@@ -176,28 +174,28 @@ def _leaning(subject: Subject, cluster: int) -> str:
 # --- members --------------------------------------------------------------------------------------
 
 
-def _typical(subject: Subject, members: Members, cluster: int) -> str:
-    return listed([name(shorten(subject.id_of(i))) for i in members.typical(cluster)])
+def _typical(summary: Summary, members: Members, cluster: int) -> str:
+    return listed([name(shorten(summary.id_of(i))) for i in members.typical(cluster)])
 
 
-def _uncertain(subject: Subject, members: Members, cluster: int) -> str:
-    if subject.n_clusters == 1:
+def _uncertain(summary: Summary, members: Members, cluster: int) -> str:
+    if summary.n_clusters == 1:
         return ""
     found = members.uncertain(cluster)
-    doubtful = [i for i in found if subject.memberships[i, cluster] < CLEAR]
+    doubtful = [i for i in found if summary.memberships[i, cluster] < CLEAR_FROM]
     if not found:
         return ""
     if not doubtful:
-        lowest = min(float(subject.memberships[i, cluster]) for i in found)
+        lowest = min(float(summary.memberships[i, cluster]) for i in found)
         return f"none; every member has a membership of {lowest:.2f} or more"
-    return "; ".join(_two_likeliest(subject, members, i, cluster) for i in doubtful)
+    return "; ".join(_two_most_probable(summary, members, i, cluster) for i in doubtful)
 
 
-def _two_likeliest(subject: Subject, members: Members, position: int, cluster: int) -> str:
+def _two_most_probable(summary: Summary, members: Members, position: int, cluster: int) -> str:
     other = members.runner_up(position)
-    here = short_percent(float(subject.memberships[position, cluster]))
-    there = short_percent(float(subject.memberships[position, other]))
+    here = short_percent(float(summary.memberships[position, cluster]))
+    there = short_percent(float(summary.memberships[position, other]))
     return (
-        f"{name(shorten(subject.id_of(position)))} ({here} here, "
-        f"{there} {text(shorten(subject.cluster(other)))})"
+        f"{name(shorten(summary.id_of(position)))} ({here} here, "
+        f"{there} {text(shorten(summary.name_of(other)))})"
     )

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import is_sparse
-from soffit.report._subject import Subject
-from soffit.report._words import count_of, listed, number, percent, shorten, spelled
 from soffit.report.html import name, text
+from soffit.results.fit_quality import agreement_sentence
+from soffit.results.sentences import choice_evidence, choice_made
+from soffit.results.summary import Summary
+from soffit.results.words import count_of, listed, number, shorten, spelled
 
 _NAMED_COLUMNS = 8
 
@@ -48,58 +50,59 @@ _AFFINITIES = {
 _PEOPLE = ("euclidean", "manhattan", "hamming", "jaccard", "minkowski", "canberra", "mahalanobis")
 
 
-def account(subject: Subject) -> list[str]:
+def account(summary: Summary) -> list[str]:
     """Paragraphs, already HTML."""
-    first = [*_input(subject), *_notes(subject)]
-    if subject.model is None:
+    first = [*_input(summary), *_notes(summary)]
+    if summary.model is None:
         told = [
-            "The memberships were read from a result file, which does not say how they were made."
+            "The memberships were read from a result file, which does not say how they were "
+            "computed."
         ]
         return [" ".join(first), *told] if first else told
-    second = [_similarities(subject), _method(subject), _pairs(subject)]
-    third = [_number_of_clusters(subject), _fit(subject), _resamples(subject)]
+    second = [_similarities(summary), _method(summary), _pairs(summary)]
+    third = [choice_made(summary), choice_evidence(summary), _fit(summary), _resamples(summary)]
     return [" ".join(filter(None, part)) for part in (first, second, third) if any(part)]
 
 
 # --- input ----------------------------------------------------------------------------------------
 
 
-def _input(subject: Subject) -> list[str]:
-    path = getattr(subject.source, "path", None)
+def _input(summary: Summary) -> list[str]:
+    path = getattr(summary.source, "path", None)
     origin = f" in <code>{text(path)}</code>" if path else ""
-    objects = count_of(subject.n_objects, "object")
-    kind = subject.kind
-    if kind == "table" and subject.columns:
-        named = [f"<em>{name(shorten(column))}</em>" for column in subject.columns]
+    objects = count_of(summary.n_objects, "object")
+    kind = summary.kind
+    if kind == "table" and summary.columns:
+        named = [f"<em>{name(shorten(column))}</em>" for column in summary.columns]
         columns = listed(named, most=_NAMED_COLUMNS, noun="columns")
         return [f"The table{origin} has {objects} and {count_of(len(named), 'column')}: {columns}."]
     if kind == "graph":
-        links = _links(subject)
+        links = _links(summary)
         return [f"The graph{origin} has {objects}{links}."]
     if kind in ("distances", "similarities"):
         return [f"The {kind}{origin} are those between {objects}."]
     return []
 
 
-def _links(subject: Subject) -> str:
-    A = subject.affinities
+def _links(summary: Summary) -> str:
+    A = summary.affinities
     if A is None or not is_sparse(A):
         return ""
     loops = int((np.asarray(A.diagonal()) != 0).sum())
     return f" and {count_of((A.nnz - loops) // 2 + loops, 'link')}"
 
 
-def _notes(subject: Subject) -> list[str]:
-    return [text(note) for note in getattr(subject.source, "notes", ()) or ()]
+def _notes(summary: Summary) -> list[str]:
+    return [text(note) for note in getattr(summary.source, "notes", ()) or ()]
 
 
 # --- model ----------------------------------------------------------------------------------------
 
 
-def _similarities(subject: Subject) -> str:
-    model = subject.model
+def _similarities(summary: Summary) -> str:
+    model = summary.model
     metric = getattr(model, "metric", None)
-    if subject.kind == "graph" or metric is None:
+    if summary.kind == "graph" or metric is None:
         return ""
     affinity = getattr(model, "affinity", None)
     sentence = _AFFINITIES.get(affinity) if isinstance(affinity, str) else None
@@ -124,14 +127,14 @@ def _called(value: Any) -> str:
     return str(getattr(value, "__name__", None) or type(value).__name__)
 
 
-def _method(subject: Subject) -> str:
-    model_name = type(subject.model).__name__
+def _method(summary: Summary) -> str:
+    model_name = type(summary.model).__name__
     sentence = _MODELS.get(model_name, "")
     return f"The model is <code>{text(model_name)}</code>. {sentence}".strip()
 
 
-def _pairs(subject: Subject) -> str:
-    side = getattr(subject.model, "side_information_", None)
+def _pairs(summary: Summary) -> str:
+    side = getattr(summary.model, "side_information_", None)
     if side is None:
         return ""
     together, apart = len(side.must), len(side.cannot)
@@ -144,36 +147,23 @@ def _pairs(subject: Subject) -> str:
     return (listed(told).capitalize() + ".") if told else ""
 
 
-def _number_of_clusters(subject: Subject) -> str:
-    choice = getattr(subject.model, "k_choice_", None)
-    if choice is None:
-        return ""
-    next_best = "" if choice.runner_up is None else f"; the next best is {choice.runner_up}"
-    considered = listed([str(int(choice.ks.min())), str(int(choice.ks.max()))])
-    between = f" among the numbers between {considered}" if len(choice.ks) > 1 else ""
-    return (
-        f"The number of clusters, {choice.n_clusters}, was chosen{between} "
-        f"(confidence {choice.confidence:.2f}{next_best})."
-    )
-
-
-def _fit(subject: Subject) -> str:
-    model = subject.model
+def _fit(summary: Summary) -> str:
+    model = summary.model
     if not hasattr(model, "n_iter_") or not hasattr(model, "converged_"):
         return ""
-    end = "settled" if model.converged_ else "was stopped"
     objective = getattr(model, "objective_", None)
-    value = "" if objective is None else f" with an objective of {number(float(objective))}"
-    return f"The fit {end} after {count_of(int(model.n_iter_), 'iteration')}{value}."
+    value = "" if objective is None else f" The objective is {number(float(objective))}."
+    if summary.stop is not None:
+        return f"{text(summary.stop.sentence())}{value}"
+    return f"The fit converged after {count_of(int(model.n_iter_), 'iteration')}.{value}"
 
 
-def _resamples(subject: Subject) -> str:
-    agreement = getattr(subject.model, "agreement_", None)
-    if agreement is None:
+def _resamples(summary: Summary) -> str:
+    if summary.agreement is None:
         return ""
-    times = int(subject.model.resamples)
+    times = int(summary.model.resamples)
     return (
-        f"It was repeated {times} times on 63 % of the objects; two of these fits agree on "
-        f"{percent(float(agreement))} of the objects. Memberships were averaged over the fits "
-        "and softened to this agreement."
+        f"It was repeated {times} times on subsamples of 63 % of the objects. "
+        f"{agreement_sentence(summary.agreement)} Memberships were averaged over the fits and "
+        "softened to this agreement."
     )

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
-from soffit.report._subject import Subject
-from soffit.report._words import count_of, shorten
 from soffit.report.embed import data_block, json_block, packed_array, packed_text
 from soffit.report.html import text
+from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
+from soffit.results.words import count_of, shorten
 
 # Memberships and entropies are shown with three decimals and kept with four.
 _STEPS = 10_000
@@ -38,56 +38,56 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class _Ranked:
-    """The likeliest clusters of each object, best first."""
+    """The most probable clusters of each object, best first."""
 
     clusters: IntArray
     shares: FloatArray
 
 
-def object_columns(subject: Subject) -> list[Column]:
+def object_columns(summary: Summary) -> list[Column]:
     """All columns in the order of the page."""
-    ranked = _ranked(subject, 3)
-    noun = subject.noun
+    ranked = _ranked(summary, 3)
+    noun = summary.noun
     columns = [
-        _id_column(subject),
-        _code(noun.capitalize(), f"The likeliest {noun}", ranked.clusters[:, 0], subject.names),
-        _share("Certainty", f"Membership in the likeliest {noun}", ranked.shares[:, 0]),
-        _share("Entropy", "Uncertainty in nats; 0 is certain", subject.entropy),
+        _id_column(summary),
+        _code(noun.capitalize(), f"The most probable {noun}", ranked.clusters[:, 0], summary.names),
+        _share("Certainty", f"Membership in the most probable {noun}", ranked.shares[:, 0]),
+        _share("Entropy", "Uncertainty in nats; 0 is certain", summary.entropy),
     ]
-    if subject.overlap is not None and subject.instability is not None:
+    if summary.overlap is not None and summary.instability is not None:
         columns += [
-            _share("Overlap", "Part of the entropy: clusters touch here", subject.overlap),
+            _share("Overlap", "Part of the entropy: clusters touch here", summary.overlap),
             _share(
                 "Instability",
                 "Part of the entropy: the clusters themselves change here",
-                subject.instability,
+                summary.instability,
             ),
         ]
     for rank, word in ((1, "Second"), (2, "Third")):
-        if subject.n_clusters > rank:
-            place = f"{word.lower()} likeliest {noun}"
+        if summary.n_clusters > rank:
+            place = f"{word.lower()} most probable {noun}"
             columns += [
-                _code(word, f"The {place}", ranked.clusters[:, rank], subject.names),
+                _code(word, f"The {place}", ranked.clusters[:, rank], summary.names),
                 _share("Share", f"Membership in the {place}", ranked.shares[:, rank]),
             ]
-    if subject.truth is not None:
-        columns.append(_label_column(subject.truth))
+    if summary.truth is not None:
+        columns.append(_label_column(summary.truth))
     return columns
 
 
-def _ranked(subject: Subject, most: int) -> _Ranked:
-    order = np.argsort(-subject.memberships, axis=1, kind="stable")[:, :most]
-    return _Ranked(order, np.take_along_axis(subject.memberships, order, axis=1))
+def _ranked(summary: Summary, most: int) -> _Ranked:
+    order = np.argsort(-summary.memberships, axis=1, kind="stable")[:, :most]
+    return _Ranked(order, np.take_along_axis(summary.memberships, order, axis=1))
 
 
-def _id_column(subject: Subject) -> Column:
-    if subject.ids is None:
+def _id_column(summary: Summary) -> Column:
+    if summary.ids is None:
         return Column("Object", "Number of the object, from 0", "number")
     return Column(
-        subject.id_name,
+        summary.id_name,
         "What the object is called",
         "name",
-        packed_text(json.dumps(subject.ids, separators=(",", ":"))),
+        packed_text(json.dumps(summary.ids, separators=(",", ":"))),
     )
 
 
@@ -115,11 +115,11 @@ def _smallest(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(np.uint32)
 
 
-def objects_section(subject: Subject, colours: list[str]) -> str:
+def objects_section(summary: Summary, colours: list[str]) -> str:
     """The whole section but its heading."""
-    columns = object_columns(subject)
+    columns = object_columns(summary)
     spec = {
-        "n": subject.n_objects,
+        "n": summary.n_objects,
         "colours": colours,
         "columns": [_spec(number, column) for number, column in enumerate(columns)],
     }
@@ -129,8 +129,8 @@ def objects_section(subject: Subject, colours: list[str]) -> str:
         if column.payload
     )
     return (
-        _controls(subject)
-        + _frame(subject, columns)
+        _controls(summary)
+        + _frame(summary, columns)
         + _pages()
         + json_block("objects-spec", spec)
         + blocks
@@ -152,31 +152,34 @@ def _spec(number: int, column: Column) -> dict[str, Any]:
     }
 
 
-def _controls(subject: Subject) -> str:
-    what = "name or label" if subject.truth is not None else "name"
+def _controls(summary: Summary) -> str:
+    what = "name or label" if summary.truth is not None else "name"
     clusters = "".join(
-        f'<option value="{number}">{text(shorten(subject.cluster(number)))}</option>'
-        for number in range(subject.n_clusters)
+        f'<option value="{number}">{text(shorten(summary.name_of(number)))}</option>'
+        for number in range(summary.n_clusters)
+    )
+    levels = "".join(
+        f'<option value="{level:g}">below {level:g}</option>'
+        for level in (0.9, CLEAR_FROM, UNCERTAIN_BELOW)
     )
     return f"""
 <form class="controls" role="search" aria-label="Objects">
 <label>Search by {what} <input type="search" name="search" autocomplete="off"></label>
-<label>{subject.noun.capitalize()}
-<select name="cluster"><option value="">all {subject.plural}</option>{clusters}</select></label>
+<label>{summary.noun.capitalize()}
+<select name="cluster"><option value="">all {summary.plural}</option>{clusters}</select></label>
 <label>Certainty <select name="certainty"><option value="">any</option>
-<option value="0.9">below 0.9</option><option value="0.8">below 0.8</option>
-<option value="0.6">below 0.6</option></select></label>
+{levels}</select></label>
 <label>Rows
 <select name="rows"><option>25</option><option>100</option><option>500</option></select></label>
 </form>"""
 
 
-def _frame(subject: Subject, columns: list[Column]) -> str:
+def _frame(summary: Summary, columns: list[Column]) -> str:
     first, *others = (_heading(column) for column in columns)
     heads = f'{first}<th scope="col">Memberships</th>{"".join(others)}'
     caption = (
-        f"{count_of(subject.n_objects, 'object')}. Choose a heading to sort by it, and once more "
-        "to turn the order round."
+        f"{count_of(summary.n_objects, 'object')}. Choose a heading to sort by it; choose it "
+        "again to reverse the order."
     )
     return f"""
 <div class="scroll"><table class="objects"><caption>{caption}</caption>

@@ -10,21 +10,19 @@ from string import Template
 from soffit._version import __version__
 from soffit.figures.style import PALETTE
 from soffit.report import sections
-from soffit.report._overview import one_sentence
-from soffit.report._subject import Subject
-from soffit.report.embed import (
-    data_block,
-    packed_text,
-    script_hash,
-)
+from soffit.report.embed import data_block, packed_text, script_hash
 from soffit.report.html import text
 from soffit.report.objects import objects_section
 from soffit.report.page_figures import Picture
+from soffit.results.sentences import headline
+from soffit.results.summary import Summary
 
 _SCRIPTS = ("unpack.js", "table.js", "figures.js")
 
 
-def page(subject: Subject, pictures: list[Picture], *, title: str, command: str | None) -> str:
+def page(
+    summary: Summary, pictures: list[Picture], *, title: str | None, command: str | None
+) -> str:
     """The whole document."""
     colours = list(PALETTE)
     is_drawn = any(not picture.failure for picture in pictures)
@@ -33,17 +31,17 @@ def page(subject: Subject, pictures: list[Picture], *, title: str, command: str 
     uses_webgl = any(picture.needs_webgl for picture in pictures)
     return Template(_file("page.html")).substitute(
         policy=text(_policy(script, library, uses_webgl)),
-        title=text(title),
+        title=text(title or sections.default_title(summary)),
         style=_file("style.css") + _colour_rules(colours),
-        sentence=text(one_sentence(subject)),
-        tiles=sections.tiles(subject),
-        warnings=sections.warnings_section(subject, pictures),
-        clusters=sections.clusters_section(subject, colours),
+        sentence=text(headline(summary)),
+        tiles=sections.tiles(summary),
+        warnings=sections.warnings_section(summary, pictures),
+        clusters=sections.clusters_section(summary, colours),
         figures=sections.figures_section([p for p in pictures if not p.is_about_truth]),
-        truth=sections.truth_section(subject, [p for p in pictures if p.is_about_truth]),
-        objects=objects_section(subject, colours),
-        account=sections.account_section(subject),
-        recipe=sections.recipe_section(subject, command),
+        truth=sections.truth_section(summary, [p for p in pictures if p.is_about_truth]),
+        objects=objects_section(summary, colours),
+        account=sections.account_section(summary),
+        recipe=sections.recipe_section(summary, command),
         version=text(__version__),
         library="" if library is None else data_block("plotly", library.packed),
         script=script,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import is_sparse
-from soffit.report._subject import Subject
+from soffit.results.summary import Summary
 
 # The reconstruction has as many entries as there are pairs of objects.
 _MOST_RECONSTRUCTED = 5000
@@ -52,12 +52,12 @@ class _Plan:
     draw: Callable[[], Any]
 
 
-def pictures(subject: Subject, model: Any) -> list[Picture]:
-    """All figures that make sense for the subject; `model` is what the user gave.
+def pictures(summary: Summary, model: Any) -> list[Picture]:
+    """All figures that make sense for the summary; `model` is what the user gave.
 
     A figure that cannot be drawn says why, and does not keep the others from being shown.
     """
-    return [_drawn(plan) for plan in _plans(subject, model)]
+    return [_drawn(plan) for plan in _plans(summary, model)]
 
 
 def _drawn(plan: _Plan) -> Picture:
@@ -92,28 +92,28 @@ def _content(figure: Any) -> tuple[str, bool]:
     return json.dumps(described, separators=(",", ":")), False
 
 
-def _plans(subject: Subject, model: Any) -> Iterator[_Plan]:
-    yield from _maps(subject, model)
-    yield from _memberships(subject, model)
-    yield from _fit(subject, model)
-    yield from _against_truth(subject)
+def _plans(summary: Summary, model: Any) -> Iterator[_Plan]:
+    yield from _maps(summary, model)
+    yield from _memberships(summary, model)
+    yield from _fit(summary, model)
+    yield from _against_truth(summary)
 
 
-def _maps(subject: Subject, model: Any) -> Iterator[_Plan]:
-    maps = _Maps(subject, model)
+def _maps(summary: Summary, model: Any) -> Iterator[_Plan]:
+    maps = _Maps(summary, model)
     yield _Plan(
         Picture(
             "scatter",
             "Map of the objects",
-            f"Each point is an object, its colour the likeliest cluster. {_placing(subject)}",
+            f"Each point is an object, its colour the most probable cluster. {_placing(summary)}",
             is_wide=True,
         ),
         maps.clusters,
     )
-    if subject.n_clusters > 1:
+    if summary.n_clusters > 1:
         yield _Plan(
             Picture(
-                "entropy", "Where the uncertainty lies", _entropy_reading(subject), is_wide=True
+                "entropy", "Where the uncertainty lies", _entropy_reading(summary), is_wide=True
             ),
             maps.entropy,
         )
@@ -122,20 +122,20 @@ def _maps(subject: Subject, model: Any) -> Iterator[_Plan]:
 class _Maps:
     """The two maps of the objects, which share their positions."""
 
-    def __init__(self, subject: Subject, model: Any) -> None:
-        self._subject = subject
+    def __init__(self, summary: Summary, model: Any) -> None:
+        self._summary = summary
         self._model = model
-        self._ids = None if subject.ids is None else np.array(subject.ids, dtype=object)
+        self._ids = summary.ids
 
     @cached_property
     def _placed(self) -> Any:
         from soffit.figures.embedding import place
 
-        return place(self._model, self._subject.table)
+        return place(self._model, self._summary.table)
 
     @property
     def _axes(self) -> tuple[str, str] | None:
-        table, columns = self._subject.table, self._subject.columns
+        table, columns = self._summary.table, self._summary.columns
         if table is not None and table.shape[1] == 2:
             return columns[0], columns[1]
         axes: tuple[str, str] | None = self._placed.axes
@@ -151,7 +151,7 @@ class _Maps:
         """Coloured by uncertainty, in one panel or three."""
         from soffit.figures import entropy_map
 
-        has_parts = self._subject.overlap is not None
+        has_parts = self._summary.overlap is not None
         return self._drawn(entropy_map, _MOST_POINTS // 2 if has_parts else _MOST_POINTS)
 
     def _drawn(self, draw: Callable[..., Any], most: int) -> Any:
@@ -165,21 +165,21 @@ class _Maps:
         return figure
 
 
-def _placing(subject: Subject) -> str:
-    if subject.table is not None and subject.table.shape[1] > 2:
+def _placing(summary: Summary) -> str:
+    if summary.table is not None and summary.table.shape[1] > 2:
         return "Positions are the two main directions of the columns (principal components)."
-    if subject.table is None and subject.affinities is not None:
+    if summary.table is None and summary.affinities is not None:
         return (
             "Objects that are linked lie near one another; the axes have no meaning of their own."
         )
-    if subject.table is None:
+    if summary.table is None:
         return "Objects with similar memberships lie near one another."
     return ""
 
 
-def _entropy_reading(subject: Subject) -> str:
+def _entropy_reading(summary: Summary) -> str:
     whole = "Darker points are less certain; the scale is entropy in nats."
-    if subject.overlap is None or subject.instability is None:
+    if summary.overlap is None or summary.instability is None:
         return whole
     return (
         f"{whole} It has two parts: clusters touch at an object (overlap), or the clusters "
@@ -187,30 +187,31 @@ def _entropy_reading(subject: Subject) -> str:
     )
 
 
-def _memberships(subject: Subject, model: Any) -> Iterator[_Plan]:
+def _memberships(summary: Summary, model: Any) -> Iterator[_Plan]:
     from soffit.figures import cluster_sizes, hierarchy, membership_heatmap
 
     yield _Plan(
         Picture(
             "sizes",
             "Sizes of the clusters",
-            "How many objects each cluster has, and how certain they are.",
-            is_wide=subject.n_clusters > _MANY_COLUMNS,
+            "Bars count the objects by their most probable cluster and their certainty; the mark "
+            "is the expected size, the sum of memberships.",
+            is_wide=summary.n_clusters > _MANY_COLUMNS,
         ),
         lambda: cluster_sizes(model),
     )
-    if subject.n_clusters > 1:
+    if summary.n_clusters > 1:
         yield _Plan(
             Picture(
                 "heatmap",
                 "All memberships",
                 "One row for each object, sorted by cluster. A row with one dark cell is certain; "
-                "several shaded cells show between which clusters an object lies.",
-                is_wide=subject.n_clusters > _MANY_COLUMNS,
+                "several shaded cells show which clusters an object lies between.",
+                is_wide=summary.n_clusters > _MANY_COLUMNS,
             ),
             lambda: membership_heatmap(model),
         )
-    if getattr(subject.model, "levels_", None):
+    if getattr(summary.model, "levels_", None):
         yield _Plan(
             Picture(
                 "hierarchy",
@@ -222,10 +223,10 @@ def _memberships(subject: Subject, model: Any) -> Iterator[_Plan]:
         )
 
 
-def _fit(subject: Subject, model: Any) -> Iterator[_Plan]:
+def _fit(summary: Summary, model: Any) -> Iterator[_Plan]:
     from soffit.figures import k_selection, objective, reconstruction
 
-    choice = getattr(subject.model, "k_choice_", None)
+    choice = summary.choice
     if choice is not None and len(choice.ks) > 1:
         yield _Plan(
             Picture(
@@ -236,7 +237,7 @@ def _fit(subject: Subject, model: Any) -> Iterator[_Plan]:
             ),
             lambda: k_selection(choice),
         )
-    if _is_reconstructible(subject):
+    if _is_reconstructible(summary):
         yield _Plan(
             Picture(
                 "reconstruction",
@@ -246,9 +247,9 @@ def _fit(subject: Subject, model: Any) -> Iterator[_Plan]:
                 is_wide=True,
                 height=390,
             ),
-            lambda: reconstruction(model, max_pixels=_pixels(subject)),
+            lambda: reconstruction(model, max_pixels=_pixels(summary)),
         )
-    history = getattr(subject.model, "objective_history_", None)
+    history = getattr(summary.model, "objective_history_", None)
     if history is not None and len(history) > 1:
         yield _Plan(
             Picture(
@@ -262,26 +263,26 @@ def _fit(subject: Subject, model: Any) -> Iterator[_Plan]:
         )
 
 
-def _pixels(subject: Subject) -> int | None:
+def _pixels(summary: Summary) -> int | None:
     """Fewer pixels for large data; the figure itself chooses for small ones."""
-    return _MOST_PIXELS if subject.n_objects > _MOST_POINTS else None
+    return _MOST_PIXELS if summary.n_objects > _MOST_POINTS else None
 
 
-def _is_reconstructible(subject: Subject) -> bool:
-    A = subject.affinities
-    if A is None or not hasattr(subject.model, "factor_"):
+def _is_reconstructible(summary: Summary) -> bool:
+    A = summary.affinities
+    if A is None or not hasattr(summary.model, "factor_"):
         return False
-    return is_sparse(A) or subject.n_objects <= _MOST_RECONSTRUCTED
+    return is_sparse(A) or summary.n_objects <= _MOST_RECONSTRUCTED
 
 
-def _against_truth(subject: Subject) -> Iterator[_Plan]:
+def _against_truth(summary: Summary) -> Iterator[_Plan]:
     from soffit.figures import calibration, confusion
 
-    truth = subject.truth
+    truth = summary.truth
     if truth is None:
         return
     known = truth != ""
-    labels, memberships = subject.labels[known], subject.memberships[known]
+    labels, memberships = summary.labels[known], summary.memberships[known]
     given = truth[known]
     if len(np.unique(given)) > _MOST_CLASSES:
         return
@@ -290,7 +291,7 @@ def _against_truth(subject: Subject) -> Iterator[_Plan]:
             "confusion",
             "Clusters against the labels",
             "Each row is a label of the data, each column a cluster.",
-            is_wide=len(np.unique(given)) > _MANY_COLUMNS or subject.n_clusters > _MANY_COLUMNS,
+            is_wide=len(np.unique(given)) > _MANY_COLUMNS or summary.n_clusters > _MANY_COLUMNS,
             is_about_truth=True,
         ),
         lambda: confusion(given, labels),

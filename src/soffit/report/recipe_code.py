@@ -1,4 +1,4 @@
-"""How to get the same result again: command, Python, seed and versions."""
+"""How to reproduce the result: command, Python, seed and versions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from soffit._version import __version__
-from soffit.report._settings import settings, written
-from soffit.report._subject import Subject
+from soffit.results.parameters import settings, written
+from soffit.results.summary import Summary
 
 # Settings that change what is seen during the fit, or its speed, and nothing else.
 _WITHOUT_EFFECT = ("verbose", "callback", "n_jobs")
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "polars", "plotly")
 
 
-def python_lines(subject: Subject) -> str:
+def python_lines(summary: Summary) -> str:
     """The fit in Python."""
-    model = subject.model
+    model = summary.model
     if model is None:
         return ""
     class_name = type(model).__name__
@@ -30,12 +30,12 @@ def python_lines(subject: Subject) -> str:
     ]
     lines = [f"from soffit import {class_name}"]
     data = "X"
-    if subject.source is not None:
-        lines = ["from soffit.io import read", *lines, "", f"source = {_reading(subject.source)}"]
+    if summary.source is not None:
+        lines = ["from soffit.io import read", *lines, "", f"source = {_reading(summary.source)}"]
         data = "source.data"
     else:
         lines.append("")
-    known = _known(subject)
+    known = _known(summary)
     lines.append(f"model = {class_name}({', '.join(changed)})")
     lines.append(f"model.fit({', '.join([data, *known])})")
     return "\n".join(lines)
@@ -51,11 +51,11 @@ def _reading(source: Any) -> str:
     return f"read({', '.join([repr(str(source.path)), *options])})"
 
 
-def placeholders(subject: Subject) -> str:
+def placeholders(summary: Summary) -> str:
     """What the names in the Python lines stand for that the lines do not define."""
-    known = _known(subject)
+    known = _known(summary)
     meanings = []
-    if subject.source is None:
+    if summary.source is None:
         meanings.append("X stands for the data that were clustered")
     if "y" in known:
         meanings.append("y for the labels that were known")
@@ -65,43 +65,43 @@ def placeholders(subject: Subject) -> str:
     if not meanings:
         return ""
     first = (
-        meanings[0] if subject.source is None else meanings[0].replace(" for ", " stands for ", 1)
+        meanings[0] if summary.source is None else meanings[0].replace(" for ", " stands for ", 1)
     )
     return ", ".join([first, *meanings[1:]]) + "."
 
 
-def _known(subject: Subject) -> list[str]:
+def _known(summary: Summary) -> list[str]:
     """Arguments of `fit` beside the data."""
-    if hasattr(subject.model, "label_distributions_"):
+    if hasattr(summary.model, "label_distributions_"):
         return ["y"]
-    side = getattr(subject.model, "side_information_", None)
+    side = getattr(summary.model, "side_information_", None)
     if side is None:
         return []
     given = {"must_link": side.must, "cannot_link": side.cannot}
     return [f"{name}={name}" for name, pairs in given.items() if len(pairs)]
 
 
-def seed_sentence(subject: Subject) -> str:
+def seed_sentence(summary: Summary) -> str:
     """What is known about the seed."""
-    model = subject.model
+    model = summary.model
     if model is None or not hasattr(model, "random_state"):
         return ""
     seed = model.random_state
     if seed is None:
         return (
             "No seed was set, so that another run may differ a little. Set random_state to a "
-            "number to get the same memberships every time."
+            "number for reproducible memberships."
         )
     if isinstance(seed, int | np.integer):
         return f"The seed is {int(seed)}: the same data and versions give the same memberships."
     return (
         f"The seed is a {written(seed)}, whose state is not kept here. Set random_state to a "
-        "number to get the same memberships every time."
+        "number for reproducible memberships."
     )
 
 
 def versions() -> list[tuple[str, str]]:
-    """Name and version of all that took part."""
+    """Name and version of the libraries."""
     found = [("soffit", __version__), ("Python", python_version())]
     for library in _LIBRARIES:
         try:

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePath
 
-import numpy as np
-
-from soffit.report._overview import key_figures, scores, unknown_labels
-from soffit.report._settings import settings
-from soffit.report._subject import BETWEEN, Subject
-from soffit.report._words import capitalized, count_of, short_percent, shorten
 from soffit.report.cautions import remarks
 from soffit.report.cluster_cards import MANY, Portrait, portraits
 from soffit.report.embed import data_block, packed_text
@@ -17,28 +12,69 @@ from soffit.report.html import bullets, code, paragraph, table, text
 from soffit.report.method import account
 from soffit.report.page_figures import Picture
 from soffit.report.recipe_code import placeholders, python_lines, seed_sentence, versions
+from soffit.results.differences import MOST_COLUMNS
+from soffit.results.parameters import settings
+from soffit.results.sentences import missing_labels
+from soffit.results.summary import SCORES, UNCERTAIN_BELOW, Summary
+from soffit.results.words import capitalized, count_of, plural, short_percent, shorten, spelled
 
 _HEIGHT_ALONE = 360
 # Longer tables of clusters scroll inside their frame.
 _LONG_TABLE = 20
 
 
-def tiles(subject: Subject) -> str:
+def default_title(summary: Summary) -> str:
+    """A title from the name of the file, if there is one."""
+    path = getattr(summary.source, "path", None)
+    count = count_of(summary.n_clusters, summary.noun)
+    if path:
+        return f"{PurePath(str(path)).name}: {count}"
+    return f"Soft {'clustering' if summary.noun == 'cluster' else 'labels'}: {count}"
+
+
+def _key_figures(summary: Summary) -> list[tuple[str, str, str]]:
+    """Value, name and meaning of the numbers at the top of the page."""
+    n, k = summary.n_objects, summary.n_clusters
+    figures = [
+        (f"{n:,}", plural("object", n), ""),
+        (f"{k:,}", plural(summary.noun, k), _how_many(summary)),
+    ]
+    if k > 1:
+        mean = f"{summary.certainty.mean():.2f}"
+        below = f"largest membership below {UNCERTAIN_BELOW:g}"
+        figures += [
+            (mean, "mean certainty", f"membership in the most probable {summary.noun}"),
+            (f"{summary.n_uncertain:,}", "uncertain", below),
+        ]
+    if summary.agreement is not None:
+        figures.append((f"{summary.agreement:.2f}", "agreement", "of fits on subsamples"))
+    if summary.scores is not None:
+        figures.append((f"{summary.scores['accuracy']:.2f}", "accuracy", "against the labels"))
+    return figures
+
+
+def _how_many(summary: Summary) -> str:
+    if summary.model is None or summary.noun == "class":
+        return ""
+    return "chosen from the data" if summary.is_chosen else "as specified"
+
+
+def tiles(summary: Summary) -> str:
     """The few numbers at the top."""
     items = "".join(
         f"<div><dt>{text(label)}</dt><dd>{text(value)}</dd>"
         + (f'<dd class="hint">{text(hint)}</dd>' if hint else "")
         + "</div>"
-        for value, label, hint in key_figures(subject)
+        for value, label, hint in _key_figures(summary)
     )
     return f'<dl class="tiles">{items}</dl>'
 
 
-def warnings_section(subject: Subject, pictures: list[Picture]) -> str:
+def warnings_section(summary: Summary, pictures: list[Picture]) -> str:
     """What to know before trusting the result."""
     items = [
         f"<h3>{text(remark.heading)}</h3><p>{text(remark.seen)} {text(remark.remedy)}</p>"
-        for remark in remarks(subject)
+        for remark in remarks(summary)
     ]
     items += [
         f"<h3>A figure is missing</h3><p>“{text(picture.heading)}” could not be drawn: "
@@ -49,8 +85,8 @@ def warnings_section(subject: Subject, pictures: list[Picture]) -> str:
     if not items:
         where = (
             ""
-            if subject.model is not None
-            else " in the memberships; how they were made is not known here"
+            if summary.model is not None
+            else " in the memberships; it is not known how they were computed"
         )
         return f'<p class="fine">Nothing unusual was found{where}.</p>'
     return bullets(items, kind="remarks")
@@ -59,10 +95,10 @@ def warnings_section(subject: Subject, pictures: list[Picture]) -> str:
 # --- clusters -------------------------------------------------------------------------------------
 
 
-def clusters_section(subject: Subject, colours: list[str]) -> str:
+def clusters_section(summary: Summary, colours: list[str]) -> str:
     """The table of clusters, and each cluster in words."""
-    found = portraits(subject)
-    cards = [_card(subject, portrait, colours) for portrait in found]
+    found = portraits(summary)
+    cards = [_card(summary, portrait, colours) for portrait in found]
     shown, folded = cards[:MANY], cards[MANY:]
     more = ""
     if len(folded) == 1:
@@ -73,67 +109,64 @@ def clusters_section(subject: Subject, colours: list[str]) -> str:
             f'<div class="cards">{"".join(folded)}</div></details>'
         )
     words = (
-        f'<h3>In words</h3>{_introduction(subject)}<div class="cards">{"".join(shown)}</div>{more}'
+        f'<h3>In words</h3>{_introduction(summary)}<div class="cards">{"".join(shown)}</div>{more}'
     )
-    return _cluster_table(subject, colours) + words
+    return _cluster_table(summary, colours) + words
 
 
-def _introduction(subject: Subject) -> str:
-    if subject.n_clusters == 1:
-        return paragraph("There is only one cluster, so that nothing sets it apart from others.")
-    if subject.table is not None:
+def _introduction(summary: Summary) -> str:
+    if summary.n_clusters == 1:
+        return paragraph("There is only one cluster, so nothing sets it apart from others.")
+    if summary.table is not None:
         return paragraph(
-            "Columns are named where the cluster's mean differs from that of all other objects by "
-            "half a standard deviation or more, at most three for each cluster."
+            "Columns are named where the mean inside the cluster, weighted by memberships, differs "
+            "from the mean over all objects by half a standard deviation or more, at most "
+            f"{spelled(MOST_COLUMNS, 'column')} per cluster."
         )
-    return paragraph(
-        "The report knows of no columns that could describe the clusters; their members have to."
-    )
+    return paragraph("No table was given, so the clusters are described by their members only.")
 
 
-def _cluster_table(subject: Subject, colours: list[str]) -> str:
-    stability = getattr(subject.model, "cluster_stability_", None)
+def _cluster_table(summary: Summary, colours: list[str]) -> str:
+    stability = summary.stability
     header = [
-        subject.noun.capitalize(),
+        summary.noun.capitalize(),
         "Objects",
         "Share",
         "Expected size",
         "Certainty",
-        "Between",
+        "Uncertain",
     ]
     meaning = (
-        "Objects are counted in their likeliest cluster; the expected size is the sum of "
-        "memberships. Certainty is the members' mean membership; those between clusters have none "
-        f"of {BETWEEN} or more."
+        f"Objects are counted in their most probable {summary.noun}; the expected size is the sum "
+        "of memberships. Certainty is the mean largest membership of the members. Uncertain "
+        f"members have a largest membership below {UNCERTAIN_BELOW:g}."
     )
     if stability is not None:
         header.append("Stability")
         meaning += " Stability is the overlap with the same cluster in other fits; 1 is perfect."
     rows = []
-    certainty, labels = subject.certainty, subject.labels
-    for cluster in range(subject.n_clusters):
-        own = certainty[labels == cluster]
+    for row in summary.clusters:
         cells = [
-            f"{_dot(colours, cluster)}{text(shorten(subject.names[cluster]))}",
-            f"{len(own):,}",
-            short_percent(len(own) / subject.n_objects),
-            f"{subject.memberships[:, cluster].sum():,.1f}",
-            f"{own.mean():.2f}" if len(own) else "none",
-            f"{int((own < BETWEEN).sum()):,}",
+            f"{_dot(colours, row.cluster)}{text(shorten(summary.names[row.cluster]))}",
+            f"{row.size:,}",
+            text(short_percent(row.size / summary.n_objects)),
+            f"{row.expected_size:,.1f}",
+            f"{row.certainty:.2f}" if row.size else "empty",
+            f"{row.n_uncertain:,}",
         ]
         if stability is not None:
-            cells.append(f"{float(np.asarray(stability)[cluster]):.2f}")
+            cells.append(f"{float(stability[row.cluster]):.2f}")
         rows.append(cells)
-    is_long = subject.n_clusters > _LONG_TABLE
+    is_long = summary.n_clusters > _LONG_TABLE
     return table(meaning, header, rows, numeric=range(1, len(header)), is_long=is_long)
 
 
-def _card(subject: Subject, portrait: Portrait, colours: list[str]) -> str:
+def _card(summary: Summary, portrait: Portrait, colours: list[str]) -> str:
     lists = [("Typical", portrait.typical), ("Least certain", portrait.uncertain)]
     described = "".join(f"<dt>{term}</dt><dd>{told}</dd>" for term, told in lists if told)
     button = (
         f'<button type="button" data-members="{portrait.cluster}">Show its members</button>'
-        if subject.sizes[portrait.cluster]
+        if summary.sizes[portrait.cluster]
         else ""
     )
     return (
@@ -180,14 +213,17 @@ def _figure(picture: Picture) -> str:
     )
 
 
-def truth_section(subject: Subject, pictures: list[Picture]) -> str:
+def truth_section(summary: Summary, pictures: list[Picture]) -> str:
     """Scores and figures against the labels of the data; nothing without labels."""
-    found = scores(subject)
-    if not found:
+    found = summary.scores
+    if found is None:
         return ""
-    rows = [(text(term), value, text(meaning)) for term, value, meaning in found]
-    caption = "Clusters were matched to labels so that they agree best. " + text(
-        unknown_labels(subject)
+    rows = [
+        (text(SCORES[key].name), f"{value:.3f}", text(SCORES[key].meaning))
+        for key, value in found.items()
+    ]
+    caption = "Clusters were matched to the labels they agree with best. " + text(
+        missing_labels(summary)
     )
     return (
         '<section id="labels" aria-labelledby="labels-title">'
@@ -201,12 +237,12 @@ def truth_section(subject: Subject, pictures: list[Picture]) -> str:
 # --- how ------------------------------------------------------------------------------------------
 
 
-def account_section(subject: Subject) -> str:
+def account_section(summary: Summary) -> str:
     """What was done, and with which settings."""
-    told = "".join(paragraph(part) for part in account(subject))
-    if subject.model is None:
+    told = "".join(paragraph(part) for part in account(summary))
+    if summary.model is None:
         return told
-    found = settings(subject.model)
+    found = settings(summary.model)
     changed = [setting for setting in found if setting.is_changed]
     told += "<h3>Settings</h3>"
     if changed:
@@ -225,9 +261,9 @@ def account_section(subject: Subject) -> str:
         if not setting.is_changed
     ]
     if usual:
-        summary = f"Show {count_of(len(usual), 'setting')} left at the default"
+        label = f"Show {count_of(len(usual), 'setting')} left at the default"
         listing = table("Settings left at their defaults.", ("Setting", "Value"), usual)
-        told += f"<details><summary>{summary}</summary>{listing}</details>"
+        told += f"<details><summary>{label}</summary>{listing}</details>"
     return told
 
 
@@ -235,17 +271,17 @@ def _written(value: str) -> str:
     return f"<code>{text(value)}</code>"
 
 
-def recipe_section(subject: Subject, command: str | None) -> str:
-    """How to get the same result again."""
+def recipe_section(summary: Summary, command: str | None) -> str:
+    """How to reproduce the result."""
     parts = []
     if command:
         parts += ["<h3>On the command line</h3>", code(command, label="Command line")]
-    lines = python_lines(subject)
+    lines = python_lines(summary)
     if lines:
         parts += ["<h3>In Python</h3>", code(lines, label="Python code")]
-        parts.append(paragraph(text(placeholders(subject))))
+        parts.append(paragraph(text(placeholders(summary))))
         # A source that was not read from a file does not know how it was made.
-        if getattr(subject.source, "notes", ()) and subject.source.options is None:
+        if getattr(summary.source, "notes", ()) and summary.source.options is None:
             parts.append(
                 paragraph(
                     "Columns left out, values filled in and the like are options of "
@@ -253,8 +289,8 @@ def recipe_section(subject: Subject, command: str | None) -> str:
                 )
             )
     if not parts:
-        parts.append(paragraph("How the memberships were made is not known to this report."))
-    parts.append(paragraph(text(seed_sentence(subject))) if seed_sentence(subject) else "")
+        parts.append(paragraph("This report does not know how the memberships were computed."))
+    parts.append(paragraph(text(seed_sentence(summary))) if seed_sentence(summary) else "")
     used = ", ".join(f"{text(library)} {text(number)}" for library, number in versions())
     parts.append(paragraph(f"Versions: {used}."))
     return "".join(parts)

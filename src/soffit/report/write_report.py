@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from soffit.report._overview import default_title
-from soffit.report._subject import read_subject
 from soffit.report.page import page
 from soffit.report.page_figures import pictures
+from soffit.results.summary import Summary
 
 
 def write_report(  # noqa: PLR0913
@@ -26,8 +25,8 @@ def write_report(  # noqa: PLR0913
     """Write one self-contained HTML page about a clustering.
 
     The page holds the result in words, what to be careful about, figures, a table of all objects
-    that can be sorted and searched, and how to get the same result again. It needs no network and
-    runs no code but its own; names from the data are shown as text whatever they contain.
+    that can be sorted and searched, and how to reproduce the result. It needs no network and runs
+    no code but its own; names from the data are always shown as text.
 
     Parameters
     ----------
@@ -70,12 +69,7 @@ def write_report(  # noqa: PLR0913
     ...     [file.name for file in Path(folder).iterdir()]
     ['moons.html']
     """
-    subject = read_subject(model, source=source, X=X, columns=columns, ids=ids, truth=truth)
-    content = page(
-        subject,
-        pictures(subject, model),
-        title=title or default_title(subject),
-        command=command,
-    )
-    # The page is whole before anything is written: a failure leaves no half of it behind.
+    summary = Summary.of(model, X, source=source, columns=columns, ids=ids, truth=truth)
+    content = page(summary, pictures(summary, model), title=title, command=command)
+    # The page is complete before anything is written, so that a failure leaves no partial file.
     Path(path).write_text(content, encoding="utf-8", newline="\n")

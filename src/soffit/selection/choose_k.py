@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import Precomputed, Settings, make_affinity
+from soffit.affinity.precomputed import takes_matrix
 from soffit.affinity.standardize import Standardizer
 from soffit.inputs import read_input
 from soffit.selection.evidence import AHEAD, DEEP, Evidence, gather_evidence
@@ -234,7 +235,7 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     table = check_array(given.data, accept_sparse="csr", dtype=[np.float64, np.float32])
     table = sp.csr_array(table) if sp.issparse(table) else table
     _checked_numbers(ks, table.shape[0])
-    is_matrix = isinstance(builder, Precomputed) or metric == "precomputed"
+    is_matrix = takes_matrix(builder, metric)
     _say(verbose, "affinities")
     with threadpool_limits(limits=1):
         A = builder.fit(Standardizer.of(table, False if is_matrix else "auto").apply(table)).matrix_

@@ -2,13 +2,23 @@ from __future__ import annotations
 
 import pytest
 
-from soffit.report._words import count_of, listed, number, percent, short_percent, shorten, spelled
+from soffit.results.words import (
+    count_of,
+    listed,
+    number,
+    percent,
+    plural,
+    short_percent,
+    shorten,
+    spelled,
+)
 
 
 def test_counts_know_singular_and_plural():
     assert count_of(1, "object") == "1 object"
     assert count_of(12000, "object") == "12,000 objects"
-    assert count_of(2, "class", "classes") == "2 classes"
+    assert count_of(2, "class") == "2 classes"
+    assert (plural("class", 1), plural("cluster")) == ("class", "clusters")
     assert spelled(1, "pair") == "one pair"
     assert spelled(0, "object") == "no objects"
     assert spelled(40, "pair") == "40 pairs"
@@ -65,3 +75,4 @@ def test_long_names_are_shortened():
     assert shorten("short") == "short"
     assert shorten("x" * 200) == "x" * 59 + "…"
     assert shorten(" two\n lines ") == "two lines"
+    assert shorten("abcdef", 4) == "abc…"

@@ -1,4 +1,4 @@
-"""Numbers, counts and lists as a person would write them."""
+"""Numbers, counts, lists and names as a person would write them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ _LONGEST_NAME = 60
 _SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
-def count_of(count: int, noun: str, plural: str | None = None) -> str:
+def plural(noun: str, count: int = 2) -> str:
+    """``cluster`` or ``clusters``, ``class`` or ``classes``."""
+    if count == 1:
+        return noun
+    return f"{noun}es" if noun.endswith("s") else f"{noun}s"
+
+
+def count_of(count: int, noun: str) -> str:
     """``1 object``, ``2 objects``, ``12,000 objects``."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+    return f"{count:,} {plural(noun, count)}"
 
 
 def spelled(count: int, noun: str) -> str:
     """As `count_of`, with small numbers in words: ``one column``, ``no objects``."""
     if 0 <= count < len(_SMALL_NUMBERS):
-        return f"{_SMALL_NUMBERS[count]} {noun if count == 1 else noun + 's'}"
+        return f"{_SMALL_NUMBERS[count]} {plural(noun, count)}"
     return count_of(count, noun)
 
 
@@ -32,7 +39,7 @@ def listed(items: Sequence[str], *, most: int | None = None, noun: str = "") -> 
 
 
 def percent(share: float) -> str:
-    """A share in whole per cent; what is not all or nothing is never rounded to it."""
+    """A share in whole per cent, never rounded to 0 % or 100 %."""
     if 0 < share < 0.005:
         return "less than 1 %"
     if 0.995 <= share < 1:
@@ -62,10 +69,10 @@ def number(value: float, *, spread: float | None = None) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def shorten(name: str) -> str:
-    """A name that fits into a sentence."""
+def shorten(name: str, longest: int = _LONGEST_NAME) -> str:
+    """A name on one line, cut to a length that fits into a sentence, a table or a label."""
     name = " ".join(name.split())
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+    return name if len(name) <= longest else name[: longest - 1] + "…"
 
 
 def capitalized(sentence: str) -> str:

@@ -1,0 +1,138 @@
+"""Which columns set a cluster apart from all objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit.results.words import number, short_percent, shorten
+
+# Differences from here on, in standard deviations, are worth a mention.
+NOTABLE = 0.5
+# Columns named per cluster, in a report and as JSON.
+MOST_COLUMNS = 3
+_ROWS_AT_ONCE = 2**16
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A column whose mean inside a cluster differs from its mean over all objects."""
+
+    column: str
+    mean: float
+    overall: float
+    difference: float  # in standard deviations of the column
+    spread: float
+    is_binary: bool
+
+    def values(self) -> tuple[str, str]:
+        """Both means as text, the same in every output; shares of a column of zeros and ones."""
+        if self.is_binary:
+            return short_percent(self.mean), short_percent(self.overall)
+        return number(self.mean, spread=self.spread), number(self.overall, spread=self.spread)
+
+    def brief(self, longest: int = 30) -> str:
+        """``petal_length 1.5 (overall 3.8)``, for a terminal."""
+        here, everywhere = (text.replace("\N{MINUS SIGN}", "-") for text in self.values())
+        return f"{shorten(self.column, longest)} {here} (overall {everywhere})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "column": self.column,
+            "mean": self.mean,
+            "overall": self.overall,
+            "difference": self.difference,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMeans:
+    r"""Means of every column inside every cluster, weighted by memberships.
+
+    The difference of column j in cluster c is
+
+    .. math:: \frac{\bar x_{jc} - \bar x_j}{\sigma_j},
+
+    with the mean and the standard deviation over all objects.
+    """
+
+    inside: FloatArray  # (k, p)
+    overall: FloatArray  # (p,)
+    spread: FloatArray  # (p,)
+    difference: FloatArray  # (k, p)
+    is_binary: NDArray[np.bool_]  # (p,): only zeros and ones, as one-hot columns are
+
+    @classmethod
+    def of(cls, table: Matrix, memberships: FloatArray) -> ColumnMeans:
+        """Measure a table."""
+        sums, total = _sums(table, memberships)
+        weight = memberships.sum(axis=0)[:, np.newaxis]
+        overall = total / table.shape[0]
+        spread = _standard_deviation(table, overall)
+        inside = divided(sums, weight)
+        gap = np.where(np.isclose(inside, overall, rtol=1e-12, atol=0.0), 0.0, inside - overall)
+        difference = np.where(weight > 0, divided(gap, spread), 0.0)
+        return cls(inside, overall, spread, difference, _is_binary(table))
+
+    def notable(self, cluster: int, most: int = MOST_COLUMNS) -> list[int]:
+        """The columns that set a cluster apart, the largest difference first."""
+        size = np.abs(self.difference[cluster])
+        order = np.argsort(-size, kind="stable")[:most]
+        return [int(column) for column in order if size[column] >= NOTABLE]
+
+
+def divided(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """The quotient, zero where the denominator is."""
+    shape = np.broadcast_shapes(numerator.shape, denominator.shape)
+    denominator = np.broadcast_to(denominator, shape)
+    return np.divide(numerator, denominator, out=np.zeros(shape), where=denominator > 0)
+
+
+def _blocks(table: Matrix) -> Iterator[tuple[slice, FloatArray]]:
+    """A dense table in double precision, some rows at a time: a copy of it all may be too large."""
+    for first in range(0, table.shape[0], _ROWS_AT_ONCE):
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        yield rows, np.asarray(table[rows], dtype=np.float64)
+
+
+def _sums(table: Matrix, memberships: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sums of every column, weighted by memberships and plain."""
+    if is_sparse(table):
+        weighted = np.asarray((table.T @ memberships).T, dtype=np.float64)
+        return weighted, np.asarray(table.sum(axis=0), dtype=np.float64).ravel()
+    weighted = np.zeros((memberships.shape[1], table.shape[1]))
+    total = np.zeros(table.shape[1])
+    for rows, block in _blocks(table):
+        weighted += memberships[rows].T @ block
+        total += block.sum(axis=0)
+    return weighted, total
+
+
+def _standard_deviation(table: Matrix, mean: FloatArray) -> FloatArray:
+    n = table.shape[0]
+    if is_sparse(table):
+        squares = np.asarray(table.multiply(table).sum(axis=0), dtype=np.float64).ravel()
+        variance = squares / n - mean**2
+        # What is left of a constant column is the rounding of its squares.
+        variance = np.where(variance > 1e-12 * squares / n, variance, 0.0)
+    else:
+        variance = np.zeros(table.shape[1])
+        for _, block in _blocks(table):
+            variance += ((block - mean) ** 2).sum(axis=0) / n
+    spread = np.sqrt(variance)
+    # A constant column has no spread but that of rounding.
+    return np.where(spread > 1e-12 * np.abs(mean), spread, 0.0)
+
+
+def _is_binary(table: Matrix) -> NDArray[np.bool_]:
+    if not is_sparse(table):
+        return np.asarray(((table == 0) | (table == 1)).all(axis=0))
+    other = table.copy()
+    other.data = (other.data != 0) & (other.data != 1)
+    return np.asarray(np.asarray(other.sum(axis=0)).ravel() == 0)

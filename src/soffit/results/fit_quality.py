@@ -1,0 +1,115 @@
+"""Whether a fit converged and whether its clusters are stable, in words and with a remedy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from soffit.results.words import count_of, percent
+
+# Why a fit ended without converging: `{limit}` is the parameter's value, in the words of the
+# interface.
+_CAUSES = {
+    "max_iter": "it reached {limit}",
+    "max_time": "it reached {limit}",
+    "callback": "the callback stopped it",
+    "interrupted": "it was interrupted",
+}
+# Resamples that agree on fewer objects than this show that the clusters are unstable.
+UNSTABLE_BELOW = 0.7
+
+
+@dataclass(frozen=True)
+class EarlyStop:
+    """How a fit ended that did not converge.
+
+    Attributes
+    ----------
+    reason : str
+        ``stopped_`` of the model: "max_iter", "max_time", "callback" or "interrupted".
+    n_iter : int
+        Iterations that were made.
+    limit : float or None
+        Value of the parameter of that name.
+    can_continue : bool
+        Whether the model can continue from its last fit.
+    """
+
+    reason: str
+    n_iter: int
+    limit: float | None = None
+    can_continue: bool = False
+
+    @classmethod
+    def of(
+        cls, model: Any, reason: str | None = None, n_iter: int | None = None
+    ) -> EarlyStop | None:
+        """How the model's fit ended; None if it converged or has no iterations.
+
+        `reason` and `n_iter` are those of the fitted model by default.
+        """
+        if reason is None:
+            if getattr(model, "converged_", True):
+                return None
+            reason = str(getattr(model, "stopped_", "max_iter"))
+        if reason == "converged":
+            return None
+        return cls(
+            reason,
+            int(getattr(model, "n_iter_", 0)) if n_iter is None else n_iter,
+            getattr(model, reason, None) if reason in ("max_iter", "max_time") else None,
+            hasattr(model, "warm_start"),
+        )
+
+    def cause(self, *, parameters: bool = False) -> str:
+        """``it reached the time limit of 2 s``; with `parameters`, ``it reached max_time=2 s``."""
+        cause = _CAUSES.get(self.reason, _CAUSES["max_iter"])
+        return cause.format(limit=self._named_limit() if parameters else self._plain_limit())
+
+    def sentence(self, subject: str = "The fit", *, parameters: bool = False) -> str:
+        """What happened, as a whole sentence."""
+        after = count_of(self.n_iter, "iteration")
+        cause = self.cause(parameters=parameters)
+        return f"{subject} stopped after {after} without converging: {cause}."
+
+    @property
+    def outlook(self) -> str:
+        """What the result is worth."""
+        if self.reason == "max_iter":
+            return "The memberships may still change a little."
+        return "The best solution so far is kept."
+
+    @property
+    def remedy(self) -> str:
+        """What to do, in the words of Python."""
+        if self.reason == "max_iter":
+            return "Increase max_iter, or tol if this precision is enough."
+        again = "set warm_start=True and fit again to continue" if self.can_continue else ""
+        if self.reason == "max_time":
+            return f"Increase max_time{', or ' + again if again else ''}."
+        return f"{again[:1].upper()}{again[1:]}." if again else "Fit again without stopping."
+
+    def _named_limit(self) -> str:
+        unit = " s" if self.reason == "max_time" else ""
+        return self.reason if self.limit is None else f"{self.reason}={self.limit:g}{unit}"
+
+    def _plain_limit(self) -> str:
+        if self.reason == "max_time":
+            return "the time limit" + ("" if self.limit is None else f" of {self.limit:g} s")
+        if self.limit is None:
+            return "the iteration limit"
+        return f"the limit of {count_of(int(self.limit), 'iteration')}"
+
+
+def agreement_sentence(agreement: float) -> str:
+    """How far resamples agree."""
+    return f"Two fits on subsamples agree on {percent(float(agreement))} of the objects."
+
+
+def unstable_message(model: str, agreement: float) -> str:
+    """The warning about an unstable result, in the words of Python."""
+    return (
+        f"{model} is unstable. {agreement_sentence(agreement)} The memberships allow for it (see "
+        "instability_ and cluster_stability_). Try another n_clusters or n_neighbors, or pass "
+        "must_link or cannot_link."
+    )

@@ -1,0 +1,120 @@
+"""Sentences about a summary that several outputs share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
+from soffit.results.words import capitalized, count_of, listed, percent, spelled
+
+_MOST_SIZES = 6
+# Confidence from which a choice is called clear, and likely.
+CLEAR_CHOICE = 0.8
+_LIKELY_CHOICE = 0.5
+
+
+def headline(summary: Summary) -> str:
+    """What was found, in one sentence."""
+    objects = count_of(summary.n_objects, "object")
+    if summary.n_clusters == 1:
+        verb = "forms" if summary.n_objects == 1 else "form"
+        return f"The {objects} {verb} a single {summary.noun}."
+    verb = "falls" if summary.n_objects == 1 else "fall"
+    clusters = count_of(summary.n_clusters, summary.noun)
+    clear = _belonging(float((summary.certainty >= CLEAR_FROM).mean()))
+    n = summary.n_uncertain
+    are = f"{n:,} {'is' if n == 1 else 'are'}" if n else "none is"
+    return f"{objects} {verb} into {clusters}{_sizes(summary)}; {clear}, and {are} uncertain."
+
+
+def _belonging(share: float) -> str:
+    if share == 0:
+        return "none of them clearly belongs to one"
+    return f"{'all' if share == 1 else percent(share)} of them clearly belong to one"
+
+
+def _sizes(summary: Summary) -> str:
+    sizes = sorted(summary.sizes.tolist(), reverse=True)
+    if len(sizes) <= _MOST_SIZES:
+        return f" of {listed([f'{size:,}' for size in sizes])}"
+    return f" of {sizes[-1]:,} to {sizes[0]:,} objects each"
+
+
+def uncertainty(summary: Summary) -> str:
+    """How many objects are uncertain, and what that means."""
+    n, total = summary.n_uncertain, summary.n_objects
+    if not n:
+        return f"No object is uncertain: every largest membership is {UNCERTAIN_BELOW:g} or more."
+    are = "is" if n == 1 else "are"
+    return (
+        f"{n:,} of {count_of(total, 'object')} {are} uncertain (largest membership below "
+        f"{UNCERTAIN_BELOW:g})."
+    )
+
+
+def missing_labels(summary: Summary) -> str:
+    """A sentence on objects without a label; nothing if there are none."""
+    if summary.truth is None or not (summary.truth == "").any():
+        return ""
+    count = int((summary.truth == "").sum())
+    verb, counted = ("has", "does") if count == 1 else ("have", "do")
+    return f"{capitalized(spelled(count, 'object'))} {verb} no label and {counted} not count here."
+
+
+# --- the number of clusters -----------------------------------------------------------------------
+
+
+def choice_made(summary: Summary) -> str:
+    """Which number of clusters the fit chose, and how clear the choice is; or nothing."""
+    choice = summary.choice
+    if choice is None:
+        return ""
+    chosen = f"The number of clusters, {choice.n_clusters}, was chosen"
+    if choice.runner_up is None:
+        return f"{chosen}: with so few objects no other number was considered."
+    how = "clear" if choice.confidence >= CLEAR_CHOICE else "likely"
+    how = how if choice.confidence >= _LIKELY_CHOICE else "a close call"
+    return (
+        f"{chosen} among {int(choice.ks.min())} to {int(choice.ks.max())}: confidence "
+        f"{choice.confidence:.2f} ({how}), runner-up {choice.runner_up}."
+    )
+
+
+def choice_evidence(summary: Summary) -> str:
+    """What speaks for the number of clusters that the fit chose; or nothing."""
+    choice = summary.choice
+    if choice is not None:
+        if choice.n_clusters == 1:
+            return (
+                "There is no evidence for more than one cluster: no gap between dense regions is "
+                "deep enough."
+            )
+        at = choice.ks == choice.n_clusters
+        return _evidence({name: values[at][0] for name, values in choice.table.items()})
+    return _path_evidence(summary) if summary.is_chosen else ""
+
+
+def _evidence(evidence: dict[str, Any]) -> str:
+    longer = math.exp(min(float(evidence["gap"]), 9.0))
+    k, valley = int(evidence["k"]), float(evidence["valley"])
+    depth = "There is a gap" if valley < 0.05 else f"The density falls to {percent(valley)}"
+    return (
+        f"Evidence: a random walk on the neighbour graph stays within {k} groups {longer:.1f} "
+        f"times longer than within {k + 1}. {depth} between the two nearest clusters. The adjusted "
+        "Rand index with the clusters that are found without a fifth of the links is "
+        f"{float(evidence['stability']):.2f}."
+    )
+
+
+def _path_evidence(summary: Summary) -> str:
+    """Models on graphs have their own rule, with a path of thresholds."""
+    chosen = f"The number of clusters, {summary.n_clusters}, was found by the model's own rule"
+    path = getattr(summary.model, "threshold_path_", None)
+    if path is None or not len(path):
+        return f"{chosen}."
+    lasted = int((path[:, 1] == summary.n_clusters).sum())
+    return (
+        f"{chosen}: this number remains at {lasted} of {len(path)} increasing thresholds below "
+        "which light clusters are dropped."
+    )

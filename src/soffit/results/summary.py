@@ -1,0 +1,500 @@
+"""One summary of a clustering: the numbers that every output shows, by one set of rules.
+
+Terminal, notebook, report, figures and JSON all read a `Summary`, so that they agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.affinity.precomputed import Precomputed, takes_matrix
+from soffit.inputs import read_input
+from soffit.memberships import entropy
+from soffit.results.differences import MOST_COLUMNS, ColumnMeans, Difference
+from soffit.results.fit_quality import EarlyStop
+from soffit.results.per_object import from_resamples, is_estimator, memberships_of, probabilities
+from soffit.results.words import plural
+
+# An object is uncertain if its largest membership is below this.
+UNCERTAIN_BELOW = 0.6
+# An object clearly belongs to a cluster if its largest membership is at least this.
+CLEAR_FROM = 0.8
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One row of the table of clusters.
+
+    Attributes
+    ----------
+    cluster : int
+        Column of the memberships.
+    size : int
+        Number of objects whose most probable cluster it is.
+    expected_size : float
+        Sum of all memberships in it.
+    certainty : float
+        Mean largest membership of these objects; NaN if there are none.
+    n_uncertain : int
+        How many of them are uncertain.
+    apart : tuple of Difference
+        The columns that set it apart, the largest difference first.
+    """
+
+    cluster: int
+    size: int
+    expected_size: float
+    certainty: float
+    n_uncertain: int
+    apart: tuple[Difference, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "cluster": self.cluster,
+            "size": self.size,
+            "expected_size": self.expected_size,
+            "certainty": self.certainty,
+            "n_uncertain": self.n_uncertain,
+            "apart": [difference.as_dict() for difference in self.apart],
+        }
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score against labels: what it is called, and what it means."""
+
+    short: str
+    name: str
+    meaning: str
+
+
+SCORES = {
+    "accuracy": Score(
+        "accuracy", "Accuracy", "share of objects whose cluster matches their label; 1 is perfect"
+    ),
+    "adjusted_rand": Score(
+        "ARI", "Adjusted Rand index", "agreement on pairs of objects; 1 is perfect, 0 is chance"
+    ),
+    "nmi": Score("NMI", "Normalized mutual information", "shared information; 1 is perfect"),
+    "brier": Score("Brier", "Brier score", "squared error of the memberships; 0 is perfect"),
+    "calibration_error": Score(
+        "ECE", "Expected calibration error", "gap between certainty and accuracy; 0 is perfect"
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Memberships with all that is known about their objects, columns and origin.
+
+    Use `Summary.of` to make one. What needs computing is computed when it is first asked for.
+
+    Examples
+    --------
+    >>> from soffit.results.summary import Summary
+    >>> summary = Summary.of([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]])
+    >>> summary.sizes.tolist(), summary.n_uncertain
+    ([2, 1], 1)
+    """
+
+    memberships: FloatArray
+    model: Any = None  # the fitted estimator; None for a result or an array
+    source: Any = None  # the io.Source; None if the data were not read by soffit
+    kind: str | None = None  # "table", "graph", "distances", "similarities"; None if not known
+    overlap: FloatArray | None = None
+    instability: FloatArray | None = None
+    noun: str = "cluster"  # what a column of the memberships is called
+    names: tuple[str, ...] = ()  # the columns of the memberships
+    ids: tuple[str, ...] | None = None
+    id_name: str = "id"
+    truth: NDArray[np.str_] | None = None  # empty where an object's label is not known
+    table: Matrix | None = None
+    columns: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        table: Any = None,
+        *,
+        source: Any = None,
+        columns: Any = None,
+        ids: Any = None,
+        truth: Any = None,
+    ) -> Summary:
+        """Summarize a fitted model, a result or an array of memberships.
+
+        Parameters
+        ----------
+        model : fitted model, soffit.io.Result or array of shape (n, k)
+            What to summarize.
+        table : table or graph, optional
+            The data that were clustered. Taken from the source by default.
+        source : soffit.io.Source, optional
+            The data as they were read from a file, with their names and notes.
+        columns, ids, truth : sequence, optional
+            Names of the columns and of the objects, and known labels. They take precedence over
+            those of the source and of the model.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the model is not fitted.
+        ValueError
+            If there is not one row, identifier or label for each object.
+        """
+        memberships = probabilities(memberships_of(model))
+        n, k = memberships.shape
+        given = None if table is None else read_input(table)
+        features, found_columns = _table(model, source, given)
+        if features is not None and features.shape[0] != n:
+            raise ValueError(
+                f"X has {features.shape[0]} rows, but there are memberships of {n} objects. Pass "
+                "the table that was clustered."
+            )
+        found_ids = _first(
+            ids,
+            getattr(source, "ids", None),
+            getattr(model, "ids", None),
+            getattr(model, "object_names_", None),
+            None if given is None else given.names,
+        )
+        found_truth = _first(truth, getattr(source, "truth", None), getattr(model, "truth", None))
+        classes = getattr(model, "classes_", None)
+        if classes is not None and len(classes) != k:
+            classes = None
+        id_names = (getattr(source, "id_name", None), getattr(model, "id_name", None), "id")
+        return cls(
+            memberships=memberships,
+            model=model if is_estimator(model) else None,
+            source=source,
+            kind=_kind(model, source, given, features),
+            overlap=_one_per_object(from_resamples(model, "overlap"), n),
+            instability=_one_per_object(from_resamples(model, "instability"), n),
+            noun="cluster" if classes is None else "class",
+            names=tuple(map(str, range(k) if classes is None else classes)),
+            ids=_ids(found_ids, n),
+            id_name=str(_first(*id_names)),
+            truth=_truth(found_truth, n),
+            table=features,
+            columns=_column_names(columns, found_columns, features),
+        )
+
+    # --- objects -------------------------------------------------------------------------------
+
+    @property
+    def n_objects(self) -> int:
+        """Number of objects."""
+        return len(self.memberships)
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """The most probable cluster of each object."""
+        return self.memberships.argmax(axis=1)
+
+    @cached_property
+    def certainty(self) -> FloatArray:
+        """The membership in that cluster."""
+        return np.minimum(self.memberships.max(axis=1), 1.0)
+
+    @cached_property
+    def entropy(self) -> FloatArray:
+        """Uncertainty of each object, in nats."""
+        return np.asarray(entropy(self.memberships), dtype=np.float64)
+
+    @cached_property
+    def is_uncertain(self) -> NDArray[np.bool_]:
+        """Objects whose largest membership is below 0.6."""
+        return np.asarray(self.certainty < UNCERTAIN_BELOW)
+
+    @property
+    def n_uncertain(self) -> int:
+        """Number of uncertain objects."""
+        return int(np.count_nonzero(self.is_uncertain))
+
+    def id_of(self, position: int) -> str:
+        """What to call an object."""
+        return str(position) if self.ids is None else self.ids[position]
+
+    # --- clusters ------------------------------------------------------------------------------
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.memberships.shape[1])
+
+    @property
+    def plural(self) -> str:
+        """What several columns of the memberships are called."""
+        return plural(self.noun)
+
+    def name_of(self, cluster: int) -> str:
+        """What to call a cluster inside a sentence."""
+        return f"{self.noun} {self.names[cluster]}"
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of objects whose most probable cluster is each one."""
+        return np.bincount(self.labels, minlength=self.n_clusters)
+
+    @cached_property
+    def expected_sizes(self) -> FloatArray:
+        """Sum of the memberships in each cluster."""
+        return np.asarray(self.memberships.sum(axis=0))
+
+    @cached_property
+    def mean_certainty(self) -> FloatArray:
+        """Mean certainty of the objects of each cluster; NaN where there are none."""
+        sums = np.bincount(self.labels, weights=self.certainty, minlength=self.n_clusters)
+        empty = np.full(self.n_clusters, np.nan)
+        return np.divide(sums, self.sizes, out=empty, where=self.sizes > 0)
+
+    @cached_property
+    def means(self) -> ColumnMeans | None:
+        """Means of the columns inside the clusters; None without a table."""
+        return None if self.table is None else ColumnMeans.of(self.table, self.memberships)
+
+    def apart(self, cluster: int, most: int = MOST_COLUMNS) -> tuple[Difference, ...]:
+        """The columns that set a cluster apart, the largest difference first."""
+        means = self.means
+        if means is None or self.n_clusters == 1:
+            return ()
+        return tuple(
+            Difference(
+                self.columns[j],
+                float(means.inside[cluster, j]),
+                float(means.overall[j]),
+                float(means.difference[cluster, j]),
+                float(means.spread[j]),
+                bool(means.is_binary[j]),
+            )
+            for j in means.notable(cluster, most)
+        )
+
+    @cached_property
+    def clusters(self) -> tuple[Cluster, ...]:
+        """The table of clusters."""
+        unsure = np.bincount(self.labels[self.is_uncertain], minlength=self.n_clusters)
+        return tuple(
+            Cluster(
+                c,
+                int(self.sizes[c]),
+                float(self.expected_sizes[c]),
+                float(self.mean_certainty[c]),
+                int(unsure[c]),
+                self.apart(c),
+            )
+            for c in range(self.n_clusters)
+        )
+
+    # --- the labels ----------------------------------------------------------------------------
+
+    @cached_property
+    def scores(self) -> dict[str, float] | None:
+        """Scores over the objects whose label is known, by the names of `SCORES`; None without."""
+        if self.truth is None:
+            return None
+        from soffit import metrics
+
+        known = self.truth != ""
+        truth, labels, memberships = self.truth[known], self.labels[known], self.memberships[known]
+        return {
+            "accuracy": float(metrics.accuracy(truth, labels)),
+            "adjusted_rand": float(metrics.adjusted_rand(truth, labels)),
+            "nmi": float(metrics.nmi(truth, labels)),
+            "brier": float(metrics.brier(truth, memberships)),
+            "calibration_error": float(metrics.calibration_error(truth, memberships)),
+        }
+
+    # --- the fit -------------------------------------------------------------------------------
+
+    @property
+    def stop(self) -> EarlyStop | None:
+        """How the fit ended if it did not converge."""
+        return None if self.model is None else EarlyStop.of(self.model)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the model chose its number of clusters itself."""
+        if self.model is None or self.noun == "class":
+            return False
+        return not is_number_given(self.model)
+
+    @property
+    def choice(self) -> Any:
+        """The evidence for the number of clusters, if the fit chose it."""
+        return choice_of(self.model)
+
+    @property
+    def agreement(self) -> float | None:
+        """Share of objects on which two resamples agree; None without resamples."""
+        found = None if self.model is None else from_resamples(self.model, "agreement")
+        return None if found is None else float(found)
+
+    @property
+    def stability(self) -> FloatArray | None:
+        """Stability of each cluster over resamples; None without resamples."""
+        found = None if self.model is None else from_resamples(self.model, "cluster_stability")
+        return None if found is None or len(found) != self.n_clusters else np.asarray(found)
+
+    @property
+    def affinities(self) -> Matrix | None:
+        """The similarities that were clustered, if the model keeps them."""
+        A: Matrix | None = getattr(self.model, "affinity_matrix_", None)
+        return A if A is not None and A.shape[0] == self.n_objects else None
+
+    @property
+    def has_given_links(self) -> bool:
+        """Whether the similarities came with the data, rather than from distances."""
+        return _is_fitted_to_links(self.model)
+
+    # --- JSON ----------------------------------------------------------------------------------
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: all numbers that the other outputs show."""
+        choice = self.choice
+        return {
+            "n_objects": self.n_objects,
+            "n_clusters": self.n_clusters,
+            "choice": None
+            if choice is None
+            else {
+                "n_clusters": choice.n_clusters,
+                "confidence": choice.confidence,
+                "runner_up": choice.runner_up,
+                "table": dict(choice.table),
+            },
+            "clusters": [cluster.as_dict() for cluster in self.clusters],
+            "mean_certainty": float(self.certainty.mean()),
+            "n_uncertain": self.n_uncertain,
+            "scores": self.scores,
+        }
+
+
+def level_sizes(levels: Sequence[Any]) -> IntArray:
+    """Sizes of the clusters of all levels of a hierarchy, in the order of its tree's nodes."""
+    return np.concatenate([Summary.of(level.memberships).sizes for level in levels])
+
+
+# --- the number of clusters -----------------------------------------------------------------------
+
+
+def is_number_given(model: Any) -> bool:
+    """Whether the parameters fix the number of clusters, or of those of the top level."""
+    return any(getattr(model, name, None) is not None for name in ("n_clusters", "levels"))
+
+
+def choice_of(model: Any) -> Any:
+    """A model's `k_choice_`, if it belongs to the last fit; else None."""
+    choice = getattr(model, "k_choice_", None)
+    if choice is None or is_number_given(model):
+        return None
+    return choice if choice.n_clusters == getattr(model, "n_clusters_", choice.n_clusters) else None
+
+
+# --- what was clustered ---------------------------------------------------------------------------
+
+
+def is_matrix_model(model: Any) -> bool:
+    """Whether a model's parameters say that its input is a matrix of similarities or distances."""
+    return takes_matrix(getattr(model, "affinity", None), getattr(model, "metric", None))
+
+
+def _is_fitted_to_links(model: Any) -> bool:
+    return isinstance(getattr(model, "_affinity", None), Precomputed)
+
+
+def _first(*candidates: Any) -> Any:
+    return next((candidate for candidate in candidates if candidate is not None), None)
+
+
+def _one_per_object(values: Any, n: int) -> FloatArray | None:
+    found = None if values is None else np.asarray(values, dtype=np.float64)
+    return found if found is not None and found.shape == (n,) else None
+
+
+def _ids(ids: Any, n: int) -> tuple[str, ...] | None:
+    if ids is None:
+        return None
+    if len(ids) != n:
+        raise ValueError(f"ids has {len(ids)} entries for {n} objects. Pass one for each object.")
+    found = tuple(str(item) for item in ids)
+    # Numbers that only count the objects are not names.
+    return None if all(item == str(number) for number, item in enumerate(found)) else found
+
+
+def _truth(truth: Any, n: int) -> NDArray[np.str_] | None:
+    if truth is None:
+        return None
+    found = np.array(["" if _is_missing(value) else str(value) for value in truth], dtype=np.str_)
+    if len(found) != n:
+        raise ValueError(
+            f"truth has {len(found)} labels for {n} objects. Pass one for each object."
+        )
+    return found if (found != "").any() else None
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def _table(model: Any, source: Any, given: Any) -> tuple[Matrix | None, Sequence[str] | None]:
+    """The features, if there are any, and their names as far as they are known."""
+    if given is not None:
+        if given.kind != "table" or is_matrix_model(model):
+            return None, None
+        named = getattr(given.data, "columns", None)
+        if named is None:
+            named = getattr(model, "feature_names_in_", None)
+        return _as_numbers(given.data), None if named is None else [str(item) for item in named]
+    if getattr(source, "kind", None) == "table" and source.data is not None:
+        return _as_numbers(source.data), source.columns
+    return None, None
+
+
+def _kind(model: Any, source: Any, given: Any, table: Matrix | None) -> str | None:
+    if source is not None:
+        return str(source.kind)
+    if table is not None:
+        return "table"
+    is_graph = _is_fitted_to_links(model) and not is_matrix_model(model)
+    return "graph" if is_graph or (given is not None and given.kind == "graph") else None
+
+
+def _as_numbers(data: Any) -> Matrix:
+    if is_sparse(data):
+        table = sp.csr_array(data)
+    else:
+        single = getattr(data, "dtype", None) == np.float32
+        table = np.asarray(data, dtype=np.float32 if single else np.float64)
+    if table.ndim != 2:
+        raise ValueError(f"X must be a table with rows and columns, got shape {table.shape}.")
+    values = table.data if is_sparse(table) else table
+    if not np.isfinite(np.asarray(values)).all():
+        raise ValueError("X has missing or infinite values. Pass the table that was clustered.")
+    return table
+
+
+def _column_names(given: Any, found: Sequence[str] | None, table: Matrix | None) -> tuple[str, ...]:
+    if table is None:
+        return ()
+    width = table.shape[1]
+    if given is not None:
+        names = tuple(str(item) for item in given)
+        if len(names) != width:
+            raise ValueError(
+                f"columns has {len(names)} names for {width} columns of X. Pass one for each."
+            )
+        return names
+    if found is not None and len(found) == width:
+        return tuple(found)
+    return tuple(f"column {number}" for number in range(width))
