@@ -43,7 +43,8 @@ def test_report_refuses_other_data(soffit, clusters, friends):
 
 
 def test_report_of_a_file_without_memberships(soffit, flowers):
-    soffit("report", flowers, code=1)
+    text = soffit("report", flowers, code=1).stderr
+    assert "flowers.csv: not a result of soffit: the memberships p0, p1, ... are missing" in text
 
 
 def test_info_of_data(soffit, answer, flowers):
@@ -82,15 +83,34 @@ def test_hierarchy_as_json(answer, flowers):
     assert len(found["tree"]) == sum(found["levels"])
 
 
-@pytest.mark.parametrize("levels", ["3,6", "a,b", "5,5", "3,0"])
-def test_levels_must_fall(soffit, flowers, levels):
-    soffit("hierarchy", flowers, "--levels", levels, *KEEP, code=2)
+def in_one_line(text):
+    """Errors of usage without the frame around them and its line breaks."""
+    return " ".join(text.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("levels", "words"),
+    [
+        ("3,6", "must decrease from the bottom to the top"),
+        ("5,5", "must decrease from the bottom to the top"),
+        ("3,0", "must decrease from the bottom to the top"),
+        ("a,b", "'a,b' is not a list of integers"),
+    ],
+)
+def test_levels_must_fall(soffit, flowers, levels, words):
+    text = soffit("hierarchy", flowers, "--levels", levels, *KEEP, code=2).stderr
+    assert words in in_one_line(text)
+    assert "--levels" in text
 
 
 def test_levels_and_k_must_agree(soffit, flowers):
-    soffit("hierarchy", flowers, "--levels", "9,3", "-k", 4, *KEEP, code=2)
-    soffit("hierarchy", flowers, "--levels", "9,3", "--each-level", *KEEP, code=2)
-    soffit("hierarchy", flowers, "--levels", "900,3", *KEEP, code=1)
+    levels = ("hierarchy", flowers, *KEEP, "--levels")
+    text = soffit(*levels, "9,3", "-k", 4, code=2).stderr
+    assert "-k 4 is not the last of the levels, 3." in in_one_line(text)
+    text = soffit(*levels, "9,3", "--each-level", code=2).stderr
+    assert "There is no file to write" in in_one_line(text)
+    text = soffit(*levels, "900,3", code=1).stderr
+    assert "--levels 900,3 starts with more clusters than there are objects, 150." in text
 
 
 # --- graph ----------------------------------------------------------------------------------------
@@ -152,8 +172,8 @@ def test_compare_says_who_does_not_apply(soffit, tmp_path):
     squares = ((points[:, None] - points) ** 2).sum(axis=2)
     np.savetxt(path, np.exp(-squares / 8), delimiter=",", fmt="%.17g")
     text = soffit("compare", path, "--kind", "similarities", "-k", 2).stdout
-    assert "scikit-learn KMeans did not take part: needs a table of numbers." in text
-    assert "soffit HigherOrder did not take part" in text
+    assert "scikit-learn KMeans was skipped: needs a table of numbers." in text
+    assert "soffit HigherOrder was skipped" in text
     assert "soffit SoftClustering" in text
 
 
@@ -173,4 +193,5 @@ def test_demo_prints_the_table_and_writes_a_report(soffit, tmp_path):
 
 
 def test_demo_needs_a_folder_that_exists(soffit):
-    soffit("demo", "-o", "nowhere", code=2)
+    text = soffit("demo", "-o", "nowhere", code=2).stderr
+    assert "There is no folder nowhere" in in_one_line(text)

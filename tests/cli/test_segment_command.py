@@ -52,9 +52,17 @@ def test_a_large_picture_is_shrunk_and_painted_in_full(answer, photo, tmp_path):
         np.testing.assert_allclose(arrays["memberships"].sum(axis=2), 1, atol=1e-5)
 
 
-def test_scribbles_are_followed(soffit, photo, tmp_path):
+def test_scribbles_are_followed(soffit, tmp_path):
+    flat = tmp_path / "flat.png"
+    image_library.fromarray(np.full((30, 40, 3), 120, dtype=np.uint8)).save(flat)
     marks = strokes(tmp_path / "marks.png", [(255, 0, 0), (0, 255, 0)])
-    soffit("segment", photo, "-k", 2, "--scribbles", marks)
+    out = tmp_path / "segments.png"
+    soffit("segment", flat, "-k", 2, "--scribbles", marks, "--paint", "labels", "-o", out)
+    labels = np.asarray(image_library.open(out))
+    # A picture of one colour says nothing: only the strokes can tell its rows apart.
+    assert len(set(labels[2, 3:37].tolist())) == 1
+    assert len(set(labels[11, 3:37].tolist())) == 1
+    assert labels[2, 20] != labels[11, 20]
 
 
 def test_scribbles_of_another_size_or_with_too_many_colours(soffit, photo, tmp_path):
@@ -67,17 +75,21 @@ def test_scribbles_of_another_size_or_with_too_many_colours(soffit, photo, tmp_p
 
 
 def test_what_is_no_picture(soffit, flowers, photo, tmp_path):
-    assert "no picture" in soffit("segment", flowers, "-k", 2, code=1).output
+    assert "flowers.csv is not a picture" in soffit("segment", flowers, "-k", 2, code=1).stderr
     cut = tmp_path / "cut.png"
     cut.write_bytes(photo.read_bytes()[:60])
-    soffit("segment", cut, "-k", 2, code=1)
-    soffit("segment", photo, "-k", 2000, code=1)
-    soffit("segment", photo, code=2)
+    assert "cut.png is damaged or not a picture" in soffit("segment", cut, "-k", 2, code=1).stderr
+    many = soffit("segment", photo, "-k", 2000, code=1).stderr
+    assert "-k 2000 asks for more segments than there are pixels" in many
+    assert "Missing option" in soffit("segment", photo, code=2).stderr
 
 
 def test_a_grey_picture_with_sixteen_bits(soffit, tmp_path):
     values = np.zeros((12, 16), dtype=np.uint16)
     values[4:9, 5:12] = 40_000
-    path = tmp_path / "deep.png"
+    path, out = tmp_path / "deep.png", tmp_path / "segments.png"
     image_library.fromarray(values).save(path)
-    soffit("segment", path, "-k", 2)
+    soffit("segment", path, "-k", 2, "--paint", "labels", "-o", out)
+    labels = np.asarray(image_library.open(out))
+    assert (labels[4:9, 5:12] == labels[6, 8]).all()
+    assert (labels == labels[6, 8]).sum() == 5 * 7
