@@ -10,7 +10,9 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from soffit import SoftClustering
 from soffit.inputs import read_input
+from soffit.io import Source
 
 WHY = "this input belongs to an optional library"
 TRIANGLE = np.array([[0.0, 2.0, 0.0, 0.0], [2.0, 0.0, 3.0, 0.0], [0.0, 3.0, 5.0, 0.0], [0.0] * 4])
@@ -444,3 +446,38 @@ def test_reading_loads_no_optional_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_a_table_from_a_file_keeps_its_names():
+    data = np.arange(6.0).reshape(3, 2)
+    source = Source("table", data, columns=("a", "b"), ids=np.array(["x", "y", "z"]))
+    given = read_input(source)
+    assert given.kind == "table"
+    assert given.data is data
+    assert given.columns.tolist() == ["a", "b"]
+    assert given.names.tolist() == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize("kind", ["distances", "similarities"])
+def test_a_matrix_from_a_file_has_no_columns(kind):
+    given = read_input(Source(kind, np.zeros((3, 3))))
+    assert (given.kind, given.columns, given.names) == ("table", None, None)
+
+
+def test_a_graph_from_a_file_needs_no_affinity():
+    graph = sp.csr_array(np.ones((4, 4)) - np.eye(4))
+    given = read_input(Source("graph", graph, ids=np.array(list("abcd"))))
+    assert given.kind == "graph"
+    assert given.names.tolist() == list("abcd")
+
+
+def test_a_model_takes_a_file_as_its_input():
+    rng = np.random.default_rng(71)
+    data = np.concatenate([rng.normal(0, 1, (20, 2)), rng.normal(8, 1, (20, 2))])
+    model = SoftClustering(2, random_state=0)
+    expected = model.fit(data).memberships_
+    found = model.fit(Source("table", data, columns=("a", "b"))).memberships_
+    np.testing.assert_array_equal(found, expected)

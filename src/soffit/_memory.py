@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
+from soffit._wording import Message
+
 # Leave room for the working copies that every solver needs beside the matrix itself.
 _USABLE_SHARE = 0.8
 
@@ -34,8 +36,12 @@ def check_allocation(
     if available is not None and needed > _USABLE_SHARE * available:
         size = " x ".join(f"{side:,}" for side in shape)
         raise MemoryError(
-            f"{what} needs a dense {size} array ({needed / 2**30:.1f} GiB with its working "
-            f"copies), but only {available / 2**30:.1f} GiB are available. {remedy}"
+            Message(
+                what,
+                f" needs a dense {size} array ({needed / 2**30:.1f} GiB with its working copies), "
+                f"but only {available / 2**30:.1f} GiB are available. ",
+                remedy,
+            )
         )
 
 
@@ -44,8 +50,12 @@ def check_memory(n_bytes: float, *, what: str, remedy: str) -> None:
     available = available_memory()
     if available is not None and n_bytes > _USABLE_SHARE * available:
         raise MemoryError(
-            f"{what} needs about {n_bytes / 2**30:.2g} GiB, but only "
-            f"{available / 2**30:.2g} GiB are available. {remedy}"
+            Message(
+                what,
+                f" needs about {n_bytes / 2**30:.2g} GiB, but only {available / 2**30:.2g} GiB are "
+                "available. ",
+                remedy,
+            )
         )
 
 

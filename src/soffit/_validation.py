@@ -6,6 +6,59 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Protocol
 
+from soffit._wording import Message, Parameter
+
+
+class ParameterError(ValueError):
+    """A parameter has a value that it must not have.
+
+    Parameters
+    ----------
+    name : str
+        The parameter.
+    value : object
+        What was passed.
+    requirement : str
+        What is allowed, as the end of the sentence "must be ...".
+    remedy : str, optional
+        What to do about it, as a sentence.
+    owner : str, optional
+        The estimator or function that has the parameter.
+
+    Examples
+    --------
+    >>> from soffit._validation import ParameterError
+    >>> error = ParameterError("n_clusters", 0, "an integer of at least 1", owner="SoF")
+    >>> print(error)
+    SoF: n_clusters must be an integer of at least 1, got 0.
+    >>> error.name, error.value
+    ('n_clusters', 0)
+    """
+
+    def __init__(
+        self, name: str, value: Any, requirement: str, remedy: str = "", owner: str = ""
+    ) -> None:
+        # The arguments, so that the error survives a trip to another process.
+        super().__init__(name, value, requirement, remedy, owner)
+        self.name = name
+        self.value = value
+        self.requirement = requirement
+        self.remedy = remedy
+        self.owner = owner
+
+    @property
+    def message(self) -> Message:
+        """The whole message, with the parameter marked."""
+        return Message(
+            f"{self.owner}: " if self.owner else "",
+            Parameter(self.name),
+            f" must be {self.requirement}, got {self.value!r}.",
+            *((" ", self.remedy) if self.remedy else ()),
+        )
+
+    def __str__(self) -> str:
+        return str(self.message)
+
 
 class Rule(Protocol):
     """Says whether a value is allowed and, in words, what is."""
@@ -120,10 +173,10 @@ class TextOrFunction:
 
 
 def check_parameters(owner: str, values: dict[str, Any], rules: dict[str, Rule]) -> None:
-    """Raise ValueError for the first value that its rule does not allow."""
+    """Raise ParameterError for the first value that its rule does not allow."""
     for name, rule in rules.items():
         if not rule.allows(values[name]):
-            raise ValueError(f"{owner}: {name} must be {rule}, got {values[name]!r}.")
+            raise ParameterError(name, values[name], str(rule), owner=owner)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""The door: whatever users hold becomes a table or a symmetric graph, with names if it has any.
+"""Inputs of all supported types as a table or a symmetric graph, with names if there are any.
 
-Optional libraries are recognised by the names of an object's classes and never imported here: an
-object of a library exists only where its library is already loaded.
+Objects of optional libraries are recognised by the names of their classes, so that no library is
+imported here.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-# More columns than this in an error message help nobody.
+# A message lists at most this many columns.
 _MAX_NAMED = 5
-# Differences between the two triangles below this share of the largest weight are rounding.
+# Relative to the largest weight: smaller differences between the triangles are rounding.
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """What came through the door.
+    """An input as a table or a graph.
 
     Attributes
     ----------
@@ -38,11 +38,15 @@ class Input:
         matrices too: only the caller knows whether they hold similarities.
     names : ndarray of shape (n,) or None
         Names of the objects, if they have any.
+    columns : ndarray of shape (d,) or None
+        Names of the features of a table whose `data` do not carry them, as those of a file. They
+        become `feature_names_in_` of a model. A data frame keeps its own.
     """
 
     data: Any
     kind: Literal["table", "graph"]
     names: NDArray[Any] | None = None
+    columns: NDArray[Any] | None = None
 
 
 def read_input(X: Any) -> Input:
@@ -58,27 +62,29 @@ def read_input(X: Any) -> Input:
     X : object
         - NumPy arrays, lists and anything unknown: a table, passed on untouched;
         - pandas and polars data frames: a table whose columns must be numbers without gaps; a
-          pandas index that is no `RangeIndex` gives the names; a polars `LazyFrame` is collected;
+          pandas index other than a `RangeIndex` gives the names; a polars `LazyFrame` is
+          collected;
         - SciPy sparse matrices and arrays of any format: a table in CSR form;
         - networkx and igraph graphs: a graph. Weights are read from the edge attribute
           ``"weight"``. Parallel edges add up, a self-loop counts once on the diagonal, isolated
           nodes stay. A directed graph is averaged with its reverse, with a warning if that
           changes it;
         - AnnData: ``obsp["connectivities"]`` as a graph if present, else ``obsm["X_pca"]`` as a
-          table, else ``X`` as a table.
+          table, else ``X`` as a table;
+        - `soffit.io.Source`, the content of a file: a graph, or a table with its names.
 
     Returns
     -------
     Input
-        The data, what kind they are, and the names of the objects. `X` is never modified.
+        The data, their kind, and the names of objects and columns. `X` is never modified.
 
     Raises
     ------
     TypeError
         If a weight of an edge is not a number.
     ValueError
-        If columns of a frame are not numeric or have gaps, if weights are negative or not finite,
-        or if a graph has no nodes or no edges.
+        If columns of a frame are not numeric or have missing values, if weights are negative or
+        not finite, or if a graph has no nodes or no edges.
 
     Examples
     --------
@@ -86,10 +92,10 @@ def read_input(X: Any) -> Input:
     >>> from soffit.inputs import read_input
     >>> graph = nx.Graph()
     >>> graph.add_weighted_edges_from([("ann", "bob", 2.0), ("bob", "cyd", 1.0)])
-    >>> door = read_input(graph)
-    >>> door.kind, door.names.tolist()
+    >>> given = read_input(graph)
+    >>> given.kind, given.names.tolist()
     ('graph', ['ann', 'bob', 'cyd'])
-    >>> door.data.toarray()
+    >>> given.data.toarray()
     array([[0., 2., 0.],
            [2., 0., 1.],
            [0., 1., 0.]])
@@ -108,7 +114,7 @@ def read_input(X: Any) -> Input:
 
 
 def _canonical_csr(X: Any) -> sp.csr_array:
-    """CSR with sorted, unique indices, so that nothing later has to sort the caller's buffers."""
+    """CSR with sorted, unique indices, so that no later step sorts the caller's buffers."""
     matrix = sp.csr_array(X)
     if matrix.ndim == 2 and not matrix.has_canonical_format:
         matrix = matrix.copy()
@@ -124,7 +130,7 @@ def _from_pandas(frame: Any) -> Input:
         for position, dtype in enumerate(dtypes)
     )
     _check_numeric(frame.columns, dtypes, numeric)
-    # Column by column: the sum over a frame of mixed types makes pandas warn about its own casts.
+    # Column by column: on a frame of mixed types pandas warns about its own casts.
     _check_complete(frame.columns, (int(np.sum(column.isna())) for _, column in frame.items()))
     names = None if type(frame.index).__name__ == "RangeIndex" else np.asarray(frame.index)
     return Input(frame, "table", names)
@@ -138,7 +144,7 @@ def _from_polars(frame: Any) -> Input:
     dtypes = list(frame.dtypes)
     numeric = (dtype.is_numeric() or str(dtype) == "Boolean" for dtype in dtypes)
     _check_numeric(frame.columns, dtypes, numeric)
-    # polars tells absent values (null) from undefined ones (NaN); here both are gaps.
+    # polars distinguishes null from NaN; here both are missing.
     gaps = [
         column.null_count() + (int(column.is_nan().sum() or 0) if column.dtype.is_float() else 0)
         for column in frame.get_columns()
@@ -160,7 +166,7 @@ def _check_numeric(columns: Iterable[Any], dtypes: Iterable[Any], numeric: Itera
     if wrong:
         raise ValueError(
             f"X has columns that are not numeric: {_listed(wrong)}. Drop them, or encode them as "
-            "numbers (for instance with sklearn.preprocessing.OneHotEncoder)."
+            "numbers (for example with sklearn.preprocessing.OneHotEncoder)."
         )
 
 
@@ -173,7 +179,7 @@ def _check_complete(columns: Iterable[Any], gaps: Iterable[int]) -> None:
     if wrong:
         raise ValueError(
             f"X has missing values (NaN) in columns {_listed(wrong)}. Drop these rows or columns, "
-            "or fill the gaps (for instance with sklearn.impute.SimpleImputer)."
+            "or fill in the values (for example with sklearn.impute.SimpleImputer)."
         )
 
 
@@ -266,7 +272,7 @@ def _edge(pair: NDArray[np.integer[Any]], labels: NDArray[Any]) -> str:
 
 
 def _symmetric(A: sp.csr_array) -> sp.csr_array:
-    """Mean of A and its transpose; say so if that changes more than rounding."""
+    """Mean of A and its transpose, with a warning if that changes more than rounding."""
     reverse = sp.csr_array(A.T)
     gap = abs(A - reverse)
     if gap.nnz == 0:
@@ -287,8 +293,8 @@ def _checked_graph(A: sp.csr_array) -> sp.csr_array:
         raise ValueError("The graph has no nodes. Add nodes and edges before clustering it.")
     if A.nnz == 0:
         raise ValueError(
-            f"The graph has {A.shape[0]} nodes but no edge of positive weight, so nothing tells "
-            "its nodes apart. Add edges before clustering it."
+            f"The graph has {A.shape[0]} nodes but no edge of positive weight. Add edges before "
+            "clustering it."
         )
     return A
 
@@ -300,14 +306,14 @@ def _from_anndata(annotated: Any) -> Input:
     names = np.asarray(annotated.obs_names)
     if "connectivities" in annotated.obsp:
         return Input(_connectivities(annotated.obsp["connectivities"], names), "graph", names)
-    # Not `get`: reading X may load a whole file, so only when it is needed.
+    # Not `get`, which would always read X, perhaps from a large file.
     values = annotated.obsm["X_pca"] if "X_pca" in annotated.obsm else annotated.X  # noqa: SIM401
     if values is None:
         raise ValueError(
             'The AnnData object has none of obsp["connectivities"], obsm["X_pca"] and X. Compute '
             "one of them first."
         )
-    # Matrices left on disk come as handles; plain arrays may come as views that track changes.
+    # Matrices on disk come as handles; plain arrays may come as views that track changes.
     if hasattr(values, "to_memory"):
         values = values.to_memory()
     if not (sp.issparse(values) or hasattr(values, "dtypes")):
@@ -326,6 +332,17 @@ def _connectivities(given: Any, names: NDArray[Any]) -> sp.csr_array:
     return _checked_graph(_symmetric(A))
 
 
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _from_source(source: Any) -> Input:
+    """What `soffit.io.read` returns; a matrix of distances or similarities is a table here."""
+    if source.kind == "graph":
+        return Input(source.data, "graph", source.ids)
+    columns = np.array(source.columns, dtype=object) if source.columns else None
+    return replace(read_input(source.data), names=source.ids, columns=columns)
+
+
 _READERS: dict[tuple[str, str], Callable[[Any], Input]] = {
     ("anndata", "AnnData"): _from_anndata,
     ("igraph", "GraphBase"): _from_igraph,
@@ -333,4 +350,5 @@ _READERS: dict[tuple[str, str], Callable[[Any], Input]] = {
     ("pandas", "DataFrame"): _from_pandas,
     ("polars", "DataFrame"): _from_polars,
     ("polars", "LazyFrame"): _from_polars_lazy,
+    ("soffit", "Source"): _from_source,
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from soffit.cli import error_messages as _errors
 from soffit.cli.app import make_app
 from soffit.cli.console import plain
 
@@ -38,10 +37,10 @@ def test_more_clusters_than_objects_is_bad_data(soffit, flowers):
         (["-k", "three"], "integer"),
         (["--neighbors", "0"], "too small"),
         (["--seed", "-1"], "too small"),
-        (["--resamples", "1"], "One resample"),
-        (["--resamples", "5", "--method", "sof"], "can resample"),
+        (["--resamples", "1"], "A single subsample"),
+        (["--resamples", "5", "--method", "sof"], "can use subsamples"),
         (["--neighbors", "5", "--method", "higher-order"], "no neighbours"),
-        (["--must-link", "pairs.csv", "--method", "sof"], "takes no pairs"),
+        (["--must-link", "pairs.csv", "--method", "sof"], "does not accept pairs"),
         (["--method", "kmeans"], "kmeans"),
         (["--impute", "zero"], "zero"),
         (["-o", "out.docx"], ".docx"),
@@ -59,13 +58,13 @@ def test_bad_usage(soffit, flowers, arguments, words):
     assert flowers.stat().st_size > 1000
 
 
-def test_an_unexpected_error_apologises_on_one_line(soffit, flowers, monkeypatch):
+def test_an_unexpected_error_is_reported_on_one_line(soffit, flowers, monkeypatch):
     def fail(*_arguments, **_options):
         raise KeyError("hidden")
 
     monkeypatch.setattr("soffit.io.read", fail)
     text = soffit("fit", flowers, code=1).stderr
-    assert text.startswith("Error: Sorry, soffit itself failed (KeyError: 'hidden').")
+    assert text.startswith("Error: Internal error (KeyError: 'hidden').")
     assert "SOFFIT_TRACEBACK=1" in text
     assert text.count("\n") == 1
 
@@ -90,10 +89,6 @@ def test_too_little_memory_is_said(soffit, flowers, monkeypatch):
 
     monkeypatch.setattr("soffit.io.read", fail)
     assert "not enough memory" in soffit("fit", flowers, code=1).stderr
-
-
-def test_messages_of_the_library_name_the_options():
-    assert _errors.in_words_of_the_command("n_clusters=9 is too many") == "-k 9 is too many"
 
 
 def test_names_from_files_cannot_steer_the_terminal(soffit, tmp_path):

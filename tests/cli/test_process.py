@@ -34,6 +34,19 @@ def test_json_and_exit_code_zero(flowers):
     assert done.stderr == b""
 
 
+@pytest.mark.parametrize("module", ["soffit", "soffit.cli"])
+def test_python_runs_the_command_as_a_module(tmp_path, module):
+    done = subprocess.run(
+        [sys.executable, "-m", module, "--version"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("soffit ")
+
+
 def test_bad_data(tmp_path):
     (tmp_path / "one.csv").write_text("a,b\n", encoding="utf-8")
     done = run(tmp_path, "fit", "one.csv")

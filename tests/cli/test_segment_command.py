@@ -76,21 +76,21 @@ def test_scribbles_of_another_size_or_with_too_many_colours(soffit, photo, tmp_p
 
 
 def test_what_is_no_picture(soffit, flowers, photo, tmp_path):
-    assert "no picture" in soffit("segment", flowers, "-k", 2, code=1).output
+    assert "flowers.csv is not a picture" in soffit("segment", flowers, "-k", 2, code=1).stderr
     cut = tmp_path / "cut.png"
     cut.write_bytes(photo.read_bytes()[:60])
-    assert "cut.png is damaged" in soffit("segment", cut, "-k", 2, code=1).output
-    refused = soffit("segment", photo, "-k", 2000, code=1).output
-    assert "-k 2000 asks for more segments than there are pixels" in refused
-    assert "Missing option '-k'" in soffit("segment", photo, code=2).output
+    assert "cut.png is damaged or not a picture" in soffit("segment", cut, "-k", 2, code=1).stderr
+    many = soffit("segment", photo, "-k", 2000, code=1).stderr
+    assert "-k 2000 asks for more segments than there are pixels" in many
+    assert "Missing option" in soffit("segment", photo, code=2).stderr
 
 
 def test_a_grey_picture_with_sixteen_bits(soffit, tmp_path):
     values = np.zeros((12, 16), dtype=np.uint16)
     values[4:9, 5:12] = 40_000
-    path = tmp_path / "deep.png"
+    path, out = tmp_path / "deep.png", tmp_path / "segments.png"
     image_library.fromarray(values).save(path)
-    out = tmp_path / "segments.png"
     soffit("segment", path, "-k", 2, "--paint", "labels", "-o", out)
     labels = np.asarray(image_library.open(out))
-    np.testing.assert_array_equal(labels == labels[6, 8], values > 0)
+    assert (labels[4:9, 5:12] == labels[6, 8]).all()
+    assert (labels == labels[6, 8]).sum() == 5 * 7

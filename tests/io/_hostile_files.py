@@ -209,8 +209,8 @@ SCRIPT = "<script>alert(1)</script>"
 HOSTILE = [
     # Not even a table.
     Hostile("empty", content("empty.csv", b""), r"the file is empty"),
-    Hostile("blank", content("blank.csv", b" \n\t\n\n"), r"nothing but blanks"),
-    Hostile("only a mark", content("mark.csv", b"\xef\xbb\xbf"), r"nothing but blanks"),
+    Hostile("blank", content("blank.csv", b" \n\t\n\n"), r"only blanks"),
+    Hostile("only a mark", content("mark.csv", b"\xef\xbb\xbf"), r"only blanks"),
     Hostile("only header", content("header.csv", "x,y,z\n"), r"header but no rows"),
     Hostile("one line of numbers", content("one.csv", "1,2,3"), lambda s: s.data.shape == (1, 3)),
     Hostile("one row", content("row.csv", "x,y\n1,2\n"), lambda s: s.data.shape == (1, 2)),
@@ -220,21 +220,23 @@ HOSTILE = [
     ),
     Hostile("folder", folder, r"it is a folder"),
     Hostile("missing", nothing, r"there is no such file"),
-    Hostile("links in a circle", circle, r"leads nowhere or in a circle"),
-    Hostile("named pipe", pipe, r"not an ordinary file"),
+    Hostile("links in a circle", circle, r"link whose target does not exist"),
+    Hostile("named pipe", pipe, r"not a regular file"),
     Hostile("forbidden", forbidden, r"cannot be opened \(Permission denied\)", unless_root=True),
-    Hostile("unknown ending", content("data.xyz", "1,2\n"), r"'.xyz' is not known.*\.csv"),
+    Hostile("unknown ending", content("data.xyz", "1,2\n"), r"unknown ending '.xyz'.*\.csv"),
     Hostile("no ending", content("data", "1,2\n"), r"has no ending.*\.parquet"),
-    Hostile("pickle", content("model.pkl", lambda: pickle.dumps([1])), r"'.pkl' is not known"),
+    Hostile(
+        "pickle", content("model.pkl", lambda: pickle.dumps([1])), r"unknown ending '.pkl'.*pickle"
+    ),
     # Not what the ending says.
     Hostile("binary", content("noise.csv", bytes(range(256)) * 40), r"NUL byte.*binary"),
     Hostile("control bytes", content("noise.csv", b"\x01\x02\x03\x04" * 99), r"binary, not text"),
-    Hostile("NUL in text", content("nul.csv", "x,y\n1,2\n3,\x004\n"), r"line 3 holds a NUL byte"),
+    Hostile("NUL in text", content("nul.csv", "x,y\n1,2\n3,\x004\n"), r"line 3 has a NUL byte"),
     Hostile("gzip", content("x.csv", lambda: gzip.compress(b"a,b\n1,2\n")), r"gzip.*Unpack"),
     Hostile(
         "truncated gzip",
         content("x.csv.gz", lambda: gzip.compress(table_text(999).encode())[:60]),
-        r"'.gz' is not known.*gzip archive",
+        r"unknown ending '.gz'.*gzip archive",
     ),
     Hostile("zip as csv", content("x.csv", lambda: archive(X=b"")), r"zip archive.*\.xlsx"),
     Hostile("picture", content("x.csv", b"\x89PNG\r\n\x1a\n" + b"\0" * 40), r"a picture"),
@@ -286,7 +288,7 @@ HOSTILE = [
         content("long.csv", lambda: b"x,y\n1," + b"9" * 3_000_000 + b"\n2,3\n"),
         r"infinite in 'y' \(1\)",
     ),
-    Hostile("wide line", content("w.csv", lambda: b"1," * 300_000), r"lying on its side"),
+    Hostile("wide line", content("w.csv", lambda: b"1," * 300_000), r"transpose the table"),
     Hostile(
         "ten thousand columns",
         content("wide.csv", (",".join(["0.5"] * 9_999) + ",1\n") * 20),
@@ -303,11 +305,11 @@ HOSTILE = [
         lambda s: s.ids.tolist() == ["=cmd|'/c calc'!A1", "@b"],
     ),
     # Values.
-    Hostile("NaN everywhere", content("n.csv", "x,y\nNaN,NaN\nnan,NA\n"), r"no column of numbers"),
+    Hostile("NaN everywhere", content("n.csv", "x,y\nNaN,NaN\nnan,NA\n"), r"no numeric column"),
     Hostile(
         "missing values",
         content("m.csv", "x,y\n1,2\n,3\n,4\n5,\n"),
-        r"missing in 'x' \(2\), 'y' \(1\), of 4 rows.*--impute median.*--drop 'x'",
+        r"missing in 'x' \(2\), 'y' \(1\), of 4 rows.*impute=\"median\".*drop=\[\"x\"\]",
     ),
     Hostile(
         "missing everywhere, rows dropped",
@@ -329,12 +331,12 @@ HOSTILE = [
     Hostile(
         "stray word",
         content("w.csv", "x,y\n" + "1,2\n" * 50 + "1,oops\n" + "3,4\n" * 50),
-        r"'y' holds numbers, but line 52 has 'oops'.*--drop 'y'",
+        r"'y' holds numbers, but line 52 has 'oops'.*drop=\[\"y\"\]",
     ),
     Hostile(
         "thousands",
         content("t.csv", "x,y\n" + '1,2\n3,"1,234.5"\n' + "5,6\n" * 9),
-        r"line 3 has '1,234.5'.*thousands are not guessed",
+        r"line 3 has '1,234.5'.*[Tt]housands separators",
     ),
     Hostile(
         "point among decimal commas",
@@ -344,9 +346,14 @@ HOSTILE = [
     Hostile(
         "all text",
         content("t.csv", "a,b\n" + "".join(f"word{i},text{i}\n" for i in range(40))),
-        r"no column of numbers.*too many distinct values",
+        r"no numeric column.*too many distinct values",
     ),
-    Hostile("no numbers wanted", content("t.csv", "a\nx\ny\nx\n"), r"no column", {"text": "drop"}),
+    Hostile(
+        "no numbers wanted",
+        content("t.csv", "a\nx\ny\nx\n"),
+        r"no numeric column",
+        {"text": "drop"},
+    ),
     # Roles of columns.
     Hostile(
         "duplicate ids",
@@ -358,10 +365,12 @@ HOSTILE = [
     Hostile(
         "unknown column", content("c.csv", table_text()), r"no such column", {"columns": ["xx"]}
     ),
-    Hostile("unknown id", content("c.csv", table_text()), r"--id names 'name'", {"id": "name"}),
-    Hostile("all dropped", content("c.csv", "x\n1\n2\n"), r"no column", {"drop": ["x"]}),
+    Hostile(
+        "unknown id", content("c.csv", table_text()), r"c.csv: id names 'name'", {"id": "name"}
+    ),
+    Hostile("all dropped", content("c.csv", "x\n1\n2\n"), r"no numeric column", {"drop": ["x"]}),
     # Matrices over pairs.
-    Hostile("square", content("d.csv", SQUARE), r"square table, 3 x 3.*--kind distances"),
+    Hostile("square", content("d.csv", SQUARE), r"square table, 3 x 3.*kind=.distances"),
     Hostile(
         "negative distances",
         content("d.csv", SQUARE.replace("3", "-3")),
@@ -419,14 +428,14 @@ HOSTILE = [
     Hostile(
         "truncated npz",
         content("t.npz", lambda: archive(X=npy(np.eye(40)))[:-50]),
-        r"damaged or cut short",
+        r"damaged or truncated",
     ),
     Hostile(
         "flipped npz",
         content("t.npz", lambda: flipped(archive(X=npy(np.eye(40))))),
-        r"damaged or was cut short",
+        r"damaged or truncated",
     ),
-    Hostile("truncated npy", content("t.npy", lambda: npy(np.eye(40))[:300]), r"cut short"),
+    Hostile("truncated npy", content("t.npy", lambda: npy(np.eye(40))[:300]), r"truncated"),
     Hostile("npz of nothing", content("n.npz", archive), r"no arrays|empty"),
     Hostile("3-d array", content("t.npy", lambda: npy(np.zeros((2, 3, 4)))), r"\(2, 3, 4\)"),
     Hostile("complex array", content("c.npy", lambda: npy(np.ones((4, 2)) * 1j)), r"complex"),
@@ -441,10 +450,10 @@ HOSTILE = [
     Hostile(
         "truncated parquet",
         content("t.parquet", lambda: numbers_frame("parquet")[:-20]),
-        r"damaged or was cut short",
+        r"damaged or truncated",
     ),
     Hostile(
-        "truncated arrow", content("t.arrow", lambda: numbers_frame("ipc")[:-40]), r"cut short"
+        "truncated arrow", content("t.arrow", lambda: numbers_frame("ipc")[:-40]), r"truncated"
     ),
     Hostile(
         "parquet without rows",
@@ -454,7 +463,7 @@ HOSTILE = [
     Hostile(
         "parquet of lists",
         content("l.parquet", lambda: frame_bytes("parquet", {"v": [[1.0, 2.0], [3.0]]})),
-        r"no column of numbers.*nested",
+        r"no numeric column.*nested",
     ),
     Hostile("JSON garbage", content("j.jsonl", '{"x": 1}\n{"x": \n'), r"line 2 is not a JSON"),
     Hostile("JSON numbers", content("j.jsonl", "1\n2\n"), r"line 1 is not a JSON object"),
@@ -476,23 +485,36 @@ HOSTILE = [
         needs=("fastexcel", "xlsxwriter"),
     ),
     # Matrix Market.
-    Hostile("no banner", content("m.mtx", "3 3 1\n1 1 2\n"), r"not a Matrix Market file"),
     Hostile(
-        "too few entries", content("m.mtx", f"{MTX}3 2 3\n1 1 5\n2 2 1\n"), r"declares 3 .* holds 2"
+        "no banner",
+        content("m.mtx", "3 3 1\n1 1 2\n"),
+        r"not a valid Matrix Market file.*first line",
     ),
     Hostile(
-        "entry outside", content("m.mtx", f"{MTX}3 2 1\n9 9 5\n"), r"row 9 and column 9, outside"
+        "too few entries",
+        content("m.mtx", f"{MTX}3 2 3\n1 1 5\n2 2 1\n"),
+        r"truncated.*Expected another 1 line",
     ),
+    Hostile(
+        "entry outside",
+        content("m.mtx", f"{MTX}3 2 1\n9 9 5\n"),
+        r"Line 3: Row index out of bounds",
+    ),
+    Hostile("NUL in mtx", content("m.mtx", f"{MTX}3 2 1\n1 1 5\x006\n"), r"not numbers"),
+    # SciPy's own reader crashes on a last line without its end.
+    Hostile("open mtx", content("m.mtx", f"{MTX}3 2 1\n1 1 5e"), lambda s: s.data[0, 0] == 5),
     Hostile("mtx bomb", content("m.mtx", f"{MTX}999999999 9 999999999\n1 1 5\n"), r"declares 999,"),
     Hostile("tall mtx", content("m.mtx", f"{MTX}{10**15} 9 1\n1 1 5\n"), r"needs .* of memory"),
-    Hostile("words in mtx", content("m.mtx", f"{MTX}3 2 1\n1 a 5\n"), r"3 numbers a line"),
-    Hostile("row of zero", content("m.mtx", f"{MTX}3 2 1\n0 1 5\n"), r"row 0 and column 1"),
+    Hostile("words in mtx", content("m.mtx", f"{MTX}3 2 1\n1 a 5\n"), r"Line 3: Invalid integer"),
+    Hostile(
+        "row of zero", content("m.mtx", f"{MTX}3 2 1\n0 1 5\n"), r"Line 3: Row index out of bounds"
+    ),
     Hostile(
         "complex mtx",
         content("m.mtx", MTX.replace("real", "complex") + "2 1 1\n1 1 1 1\n"),
         r"complex numbers",
     ),
-    Hostile("square mtx", content("m.mtx", f"{MTX}2 2 1\n1 2 5\n"), r"square matrix.*--kind graph"),
+    Hostile("square mtx", content("m.mtx", f"{MTX}2 2 1\n1 2 5\n"), r"square matrix.*kind=.graph"),
     Hostile("sizes missing", content("m.mtx", f"{MTX}what is this\n"), r"line of sizes"),
     # Graphs.
     Hostile("edges with words", content("g.edges", "a b x\nb c y\n"), r"must be numbers.*'x'"),
@@ -523,7 +545,7 @@ HOSTILE = [
         lambda s: s.data.diagonal().tolist() == [2, 3] and "to itself" in " ".join(s.notes),
     ),
     Hostile("five columns", content("g.edges", "1 2 3 4 5\n1 2 3 4 5\n"), r"5 columns"),
-    Hostile("unasked edges", content("g.csv", "source,target\na,b\n"), r"list of edges.*--kind"),
+    Hostile("unasked edges", content("g.csv", "source,target\na,b\n"), r"edge list.*kind="),
     Hostile("billion laughs", content("l.graphml", LAUGHS), r"document type", needs=("networkx",)),
     Hostile("outside entity", content("o.graphml", OUTSIDE), r"document type", needs=("networkx",)),
     Hostile(
@@ -535,12 +557,22 @@ HOSTILE = [
         r"document type",
         needs=("networkx",),
     ),
-    Hostile("open XML", content("x.graphml", "<graphml><graph>"), r"sound", needs=("networkx",)),
-    Hostile("other XML", content("x.graphml", "<html></html>"), r"sound", needs=("networkx",)),
+    Hostile(
+        "open XML",
+        content("x.graphml", "<graphml><graph>"),
+        r"not valid GraphML",
+        needs=("networkx",),
+    ),
+    Hostile(
+        "other XML",
+        content("x.graphml", "<html></html>"),
+        r"not valid GraphML",
+        needs=("networkx",),
+    ),
     Hostile(
         "word as weight",
         content("x.graphml", graphml(weighted_edge("heavy"))),
-        r"not sound GraphML",
+        r"not valid GraphML",
         needs=("networkx",),
     ),
     Hostile(
@@ -551,7 +583,7 @@ HOSTILE = [
     ),
     Hostile("no edges", content("x.graphml", graphml("")), r"no edge", needs=("networkx",)),
     Hostile(
-        "GML garbage", content("g.gml", "graph [ node [ id"), r"sound GML", needs=("networkx",)
+        "GML garbage", content("g.gml", "graph [ node [ id"), r"not valid GML", needs=("networkx",)
     ),
     Hostile(
         "GML with duplicate labels",
@@ -567,7 +599,7 @@ HOSTILE = [
     Hostile(
         "truncated h5ad",
         content("x.h5ad", b"\x89HDF\r\n\x1a\n" + b"\0" * 90),
-        r"cut short",
+        r"truncated",
         needs=("anndata",),
     ),
 ]

@@ -49,12 +49,12 @@ def test_measurements_in_a_text_file_are_a_table(tmp_path):
 
 def test_a_text_file_read_as_edges_says_so(tmp_path):
     path = save(tmp_path, "p.txt", "1 2\n2 3\n")
-    assert "Pass --kind table" in " ".join(read(path).notes)
+    assert 'Pass kind="table"' in " ".join(read(path).notes)
     assert read(path, kind="table").data.shape == (2, 2)
 
 
 def test_edge_lists_have_no_columns_to_choose(tmp_path):
-    with pytest.raises(DataError, match=r"Leave out --drop"):
+    with pytest.raises(DataError, match=r"Leave out drop"):
         read(save(tmp_path, "g.edges", "1 2\n"), drop=["x"])
 
 
@@ -71,7 +71,7 @@ def test_graph_files(tmp_path, ending):
     assert source.truth.tolist() == ["x", "y", "x"]
     np.testing.assert_array_equal(source.data.toarray(), [[0, 2, 0], [2, 0, 1.5], [0, 1.5, 0]])
     assert source.origin.number_of_nodes() == 3
-    with pytest.raises(DataError, match=r"--label names 'club'"):
+    with pytest.raises(DataError, match=r"label names 'club'"):
         read(path, label="club")
 
 

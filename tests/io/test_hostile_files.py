@@ -48,6 +48,7 @@ def test_message_or_result(case: Hostile, tmp_path: Path, monkeypatch) -> None:
         assert path.name in message
         assert len(message) < 1500, "too long to be read"
         assert "\n" not in message
+        assert not re.search(r"(?<![\w-])--[a-z]", message), "options belong to the command"
     # A generous bound on a busy machine; what matters is that nothing grows without end.
     assert time.perf_counter() - begin < 20
     # What a pickle would have run makes a folder.
@@ -62,5 +63,6 @@ def test_description_never_fails_in_another_way(case: Hostile, tmp_path: Path, m
     with suppress(DataError):
         description = describe(path)
         assert all(isinstance(line, str) for line in description.lines())
+        assert not any(" --" in line for line in description.lines())
         assert description.as_dict()["format"] == description.format
     assert not (tmp_path / "unpickled").exists()

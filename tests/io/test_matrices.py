@@ -37,7 +37,7 @@ def matrix_text(corner: str | None, names, down: bool) -> str:
 def test_matrices_with_and_without_names(tmp_path, kind, corner, names, down):
     path = tmp_path / "d.csv"
     path.write_text(matrix_text(corner, names, down))
-    with pytest.raises(DataError, match=r"--kind distances, --kind similarities or --kind graph"):
+    with pytest.raises(DataError, match='kind="distances", kind="similarities" or kind="graph"'):
         read(path)
     source = read(path, kind=kind)
     assert source.kind == kind
@@ -55,7 +55,7 @@ def test_as_a_table_it_is_a_table(tmp_path):
 def test_orders_must_agree(tmp_path):
     path = tmp_path / "d.csv"
     path.write_text(matrix_text("", NAMES, True).replace(",ann,bob", ",bob,ann"))
-    with pytest.raises(DataError, match=r"'ann' down the side and 'bob' across the top"):
+    with pytest.raises(DataError, match=r"row 1 is 'ann', but column 1 is 'bob'"):
         read(path, kind="distances")
 
 

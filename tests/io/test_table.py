@@ -92,7 +92,7 @@ def test_an_identifier_that_repeats_is_a_feature_and_said_so(tmp_path):
     source = read(save(tmp_path, "id,x\n1,1\n1,2\n2,5\n3,7\n"))
     assert source.columns == ("id", "x")
     np.testing.assert_array_equal(source.data[:, 0], [1, 1, 2, 3])
-    assert "do not tell the objects apart" in " ".join(source.notes)
+    assert "values are not unique" in " ".join(source.notes)
 
 
 def test_fractions_identify_nothing(tmp_path):
@@ -110,8 +110,8 @@ def test_gaps_are_filled(tmp_path, impute, value):
     assert source.data[2, 2:].tolist() == [0.75, 0.25]
     said = " ".join(source.notes)
     assert f"set to the {impute} in 'x' (1), 'y' (1)" in said
-    assert "Infinite values count as missing, in 'y' (1)" in said
-    assert "a bit of every value, as common as it is, in 'c' (1)" in said
+    assert "Infinite values count as missing in 'y' (1)" in said
+    assert "replaced by the frequencies of the values in 'c' (1)" in said
 
 
 def test_rows_with_gaps_are_left_out_and_the_others_keep_their_numbers(tmp_path):
@@ -124,7 +124,7 @@ def test_rows_with_gaps_are_left_out_and_the_others_keep_their_numbers(tmp_path)
 
 
 def test_gaps_in_text_count_too(tmp_path):
-    with pytest.raises(DataError, match=r"missing in 'c' \(1\), of 4.*--drop 'c'"):
+    with pytest.raises(DataError, match=r"missing in 'c' \(1\), of 4.*drop=\[.c.\]"):
         read(save(tmp_path, "x,c\n1,a\n2,\n3,b\n4,a\n"))
 
 
@@ -132,13 +132,13 @@ def test_constant_and_empty_columns_are_mentioned(tmp_path):
     source = read(save(tmp_path, "x,same,none\n1,7,\n2,7,\n3,7,\n"))
     assert source.columns == ("x", "same")
     said = " ".join(source.notes)
-    assert "of no effect: 'same'" in said
-    assert "Left out 'none': no values at all" in said
+    assert "without effect: 'same'" in said
+    assert "Left out 'none': no values." in said
 
 
 def test_thousands_are_not_guessed(tmp_path):
     path = save(tmp_path, 'x,sum\n1,"1,234"\n2,"5,678"\n3,"9,012"\n4,"3,456.5"\n5,"7,890"\n')
-    assert "separator of thousands" in " ".join(read(path).notes)
+    assert "thousands separators" in " ".join(read(path).notes)
 
 
 def test_square_but_not_symmetric_is_a_table(tmp_path):
@@ -159,7 +159,7 @@ def test_single_precision_where_double_does_not_fit(tmp_path, monkeypatch):
 
 
 def test_options_are_checked(people):
-    with pytest.raises(ValueError, match=r"kind='tabel' is not one of"):
+    with pytest.raises(ValueError, match=r"kind must be one of .*'tabel'"):
         read(people, kind="tabel")
     with pytest.raises(TypeError, match=r"pass \['age'\]"):
         read(people, columns="age")
@@ -175,5 +175,5 @@ def test_new_objects_get_the_columns_of_the_fitted_ones(tmp_path, people):
     assert "'extra'" in source.notes[-1]
     with pytest.raises(DataError, match=r"lacks the columns 'height'"):
         source.with_columns(["height"])
-    with pytest.raises(DataError, match=r"no columns"):
+    with pytest.raises(DataError, match=r"no named columns"):
         Source("graph", np.eye(3)).with_columns(["x"])

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from soffit.io import DataError, describe, read
-from soffit.io import typed as _frames
+from soffit.io.tables import typed as _frames
 
 FRAME = pl.DataFrame(
     {

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from soffit._memory import check_memory
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
+from soffit._wording import Message, Parameter
 from soffit.affinity.abstract import Affinity
 from soffit.affinity.connect import connecting_links
 from soffit.neighbors.search import ExactSearch, Metric, Search, make_search
@@ -81,7 +82,10 @@ class NeighborGraph(Affinity):
         check_memory(
             _BYTES_PER_NEIGHBOR * n * max(length, 1),
             what=f"The neighbour graph of {n:,} objects with {length} neighbours each",
-            remedy="Use fewer neighbours (n_neighbors), or fit a sample and predict the others.",
+            remedy=Message(
+                *("Use fewer neighbours (", Parameter("n_neighbors"), "), or fit a subsample and "),
+                "predict the other objects.",
+            ),
         )
         self._search: Search = make_search(X, length, metric=self.metric, n_jobs=self.n_jobs)
         lists: IntArray = np.zeros((1, 0), dtype=np.int64)

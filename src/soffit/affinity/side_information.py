@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from soffit._memory import check_allocation
 from soffit._typing import IntArray, Matrix
+from soffit._wording import Message, Parameter
 from soffit.graph import Graph, pair_components
 
 _SHOWN = 5
@@ -202,10 +203,13 @@ def _refuse(pairs: IntArray, names: NDArray[Any] | None, *, chained: bool) -> No
     called = pairs if names is None else names[pairs]
     shown = ", ".join(f"({a!r}, {b!r})" for a, b in called[:_SHOWN].tolist())
     more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
-    how = "also joined by must_link, directly or through others" if chained else "also in must_link"
+    must, cannot = Parameter("must_link"), Parameter("cannot_link")
+    how = ("joined by ", must, ", directly or through others") if chained else ("in ", must)
     raise ValueError(
-        f"cannot_link contradicts must_link: {shown}{more} in cannot_link are {how}. Remove one "
-        "of the two statements."
+        Message(
+            *(cannot, " contradicts ", must, f": {shown}{more} in ", cannot, " are also ", *how),
+            ". Remove one of the two statements.",
+        )
     )
 
 

@@ -1,5 +1,6 @@
-"""`python -m soffit.cli`, for machines on which scripts are not on the path."""
+"""`python -m soffit.cli`, the same as `python -m soffit`."""
 
 from soffit.cli.app import main
 
-main()
+if __name__ == "__main__":
+    main()

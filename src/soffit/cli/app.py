@@ -25,14 +25,14 @@ COMMANDS = (FIT, GRAPH, HIERARCHY, SEGMENT, COMPARE, PREDICT, REPORT, INFO, DEMO
 
 _HELP = (
     "Soft clusters of a table, a distance matrix, a graph or an image.\n\n"
-    "For every object soffit finds the probability of belonging to each cluster, and says how far "
-    "it can be trusted."
+    "For every object soffit finds the probability of belonging to each cluster, and how certain "
+    "it is."
 )
 _EPILOG = (
     "Start here:\n\n"
     "  soffit demo\n\n"
     "  soffit fit flowers.csv -k 3 -o clusters.csv --report report.html\n\n"
-    "Each command explains itself: soffit fit --help"
+    "Help on a command: soffit fit --help"
 )
 
 
@@ -64,7 +64,7 @@ def make_app() -> typer.Typer:
 def main() -> None:
     """Run the command with the arguments of the process."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that lacks a character shows another one, rather than an error.
+        # A character that the terminal cannot show is replaced, not an error.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     make_app()(prog_name="soffit")
@@ -82,7 +82,7 @@ def _common(
         ),
     ] = False,
 ) -> None:
-    """Options that stand before any command."""
+    """Options before any command."""
 
 
 def _reproduce() -> None:

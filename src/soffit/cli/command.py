@@ -1,4 +1,4 @@
-"""What the table of commands knows about each of them."""
+"""A command of the application, with its help and examples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Command:
     run : callable
         Its parameters are the options; its docstring is the help.
     examples : tuple of str
-        Command lines to copy, shown at the end of the help.
+        Examples, shown at the end of the help.
     panel : str
         The heading under which it is listed.
     """
@@ -36,12 +36,12 @@ class Command:
 
     @property
     def help(self) -> str:
-        """The docstring, one line a paragraph, so that the terminal decides where lines end."""
+        """The docstring, one line per paragraph: the terminal wraps lines."""
         text = inspect.getdoc(self.run) or ""
         return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
     @property
     def epilog(self) -> str:
-        """The examples, each on a line of its own."""
+        """The examples, one per line."""
         title = "Example:" if len(self.examples) == 1 else "Examples:"
         return "\n\n".join([title, *(f"  {example}" for example in self.examples)])

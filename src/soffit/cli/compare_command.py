@@ -19,24 +19,15 @@ from soffit.cli.methods import METHODS, MethodName, Settings, make_model, matrix
 from soffit.cli.options import (
     MODEL,
     ClustersOption,
-    ColumnsOption,
-    DropOption,
-    IdOption,
-    ImputeOption,
     InputFile,
-    JobsOption,
-    JsonOption,
-    Kind,
-    KindOption,
-    LabelOption,
     NeighborsOption,
-    QuietOption,
-    SeedOption,
-    TextColumns,
-    TextOption,
+    Reading,
+    Running,
+    Verbosity,
     names_of,
+    with_option_groups,
 )
-from soffit.cli.steps import Reading, read_source, with_remarks
+from soffit.cli.steps import read_source, with_remarks
 
 if TYPE_CHECKING:
     from soffit._typing import FloatArray, IntArray
@@ -59,11 +50,11 @@ class Contestant:
 
 
 class NotApplicableError(ValueError):
-    """Says why a method cannot take part."""
+    """Why a method cannot be used on these data."""
 
 
 def contestants(source: Any, settings: Settings) -> list[Contestant]:
-    """All methods, ours first; those that do not apply say so when they are run."""
+    """All methods, ours first; one that does not apply raises an error when it is run."""
     ours = [
         Contestant(name.value, method.model, OURS, _our_run(name, source, settings))
         for name, method in METHODS.items()
@@ -76,7 +67,7 @@ def contestants(source: Any, settings: Settings) -> list[Contestant]:
 
 
 def warm_up(source: Any, settings: Settings, keys: set[str]) -> None:
-    """Let the methods load and compile their code, so that the time of a fit is the fit's alone."""
+    """Load and compile the code of the methods, so that only the fits are timed."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(60, 2)) + 8.0 * (np.arange(60) % 2)[:, None]
     data = points
@@ -86,7 +77,7 @@ def warm_up(source: Any, settings: Settings, keys: set[str]) -> None:
     data = data if not _is_sparse(source.data) else type(source.data)(data)
     small = SimpleNamespace(kind=source.kind, data=data.astype(source.data.dtype))
     for contestant in contestants(small, replace(settings, clusters=2, neighbors=None)):
-        # Whatever is wrong will be wrong again, and then be reported.
+        # An error will occur again, and be reported then.
         with suppress(Exception):
             if contestant.key in keys:
                 contestant.run()
@@ -183,7 +174,7 @@ def _need(fine: bool, reason: str) -> None:
 
 
 def _certain(labels: IntArray) -> FloatArray:
-    """Hard labels as memberships of 0 and 1; what HDBSCAN calls noise is a cluster of its own."""
+    """Hard labels as memberships of 0 and 1; the noise of HDBSCAN is one cluster."""
     values, position = np.unique(labels, return_inverse=True)
     return np.asarray(np.eye(len(values))[position])
 
@@ -195,14 +186,14 @@ OnlyOption = Annotated[
         metavar="A,B,C",
         show_default=False,
         rich_help_panel=MODEL,
-        help=f"Compare these methods only. They are called {', '.join(KEYS)}.",
+        help=f"Compare these methods only: {', '.join(KEYS)}.",
     ),
 ]
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a method found, or why it found nothing."""
+    """The result of a method, or why it has none."""
 
     contestant: Contestant
     seconds: float = 0.0
@@ -210,47 +201,39 @@ class Outcome:
     reason: str = ""
 
 
+@with_option_groups
 def compare(
     file: InputFile,
     *,
     clusters: ClustersOption = None,
     only: OnlyOption = None,
     neighbors: NeighborsOption = None,
-    seed: SeedOption = 0,
-    jobs: JobsOption = None,
-    kind: KindOption = Kind.auto,
-    columns: ColumnsOption = None,
-    drop: DropOption = None,
-    id_column: IdOption = None,
-    label: LabelOption = None,
-    impute: ImputeOption = None,
-    text: TextOption = TextColumns.auto,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    running: Running,
+    reading: Reading,
+    verbosity: Verbosity,
 ) -> None:
-    """Try all models of soffit and five of scikit-learn on one file, and compare them.
+    """Compare all models of soffit and five of scikit-learn on one file.
 
-    With --label the table shows how right each one is (accuracy, ARI, NMI), how honest its
-    memberships are (Brier, ECE) and how long it took, best first. Without labels it shows how far
-    the methods agree with one another. Each has its usual settings.
+    With --label the table shows how accurate each one is (accuracy, ARI, NMI), how well its
+    memberships are calibrated (Brier, ECE) and how long it took, best first. Without labels it
+    shows how far the methods agree with each other. Each has its default settings.
     """
     wanted = _wanted(only)
-    talk = Talk(quiet=quiet, as_json=as_json)
-    reading = Reading(kind, names_of(columns), names_of(drop), id_column, label, impute, text)
+    talk = verbosity.talk()
     source = read_source(talk, file, reading)
-    settings = Settings(clusters, neighbors, 0, seed, jobs)
+    settings = Settings(clusters, neighbors, seed=running.seed, jobs=running.jobs)
     if clusters is None:
         settings = replace(settings, clusters=_choose(talk, source, settings))
     elif clusters > source.data.shape[0]:
         raise ValueError(
             f"-k {clusters} asks for more clusters than there are objects, {source.data.shape[0]}."
         )
-    with talk.working("Warming up"):
+    with talk.working("Compiling"):
         with_remarks(lambda: warm_up(source, settings, wanted))
     taking_part = [c for c in contestants(source, settings) if c.key in wanted]
     outcomes = [_try(talk, c, n, len(taking_part)) for n, c in enumerate(taking_part, start=1)]
     rows = _scored(outcomes, source.truth)
-    _show(talk, rows, [o for o in outcomes if o.memberships is None], label)
+    _show(talk, rows, [o for o in outcomes if o.memberships is None], reading.label)
     talk.emit(
         {
             "command": "compare",
@@ -268,7 +251,9 @@ def _wanted(only: list[str] | None) -> set[str]:
     names = names_of(only) or KEYS
     unknown = [name for name in names if name not in KEYS]
     if unknown:
-        raise usage_error(f"{unknown[0]!r} is no method. Choose among {', '.join(KEYS)}.", "--only")
+        raise usage_error(
+            f"{unknown[0]!r} is not a method. Choose among {', '.join(KEYS)}.", "--only"
+        )
     return set(names)
 
 
@@ -288,15 +273,15 @@ def _choose(talk: Talk, source: Any, settings: Settings) -> int:
 
 
 def _try(talk: Talk, contestant: Contestant, number: int, count: int) -> Outcome:
-    """Run a method; whatever stops it is its reason for taking no part."""
+    """Run a method; an error is the reason to skip it."""
     begin = time.perf_counter()
     try:
         with talk.working(f"{_name(contestant)} ({number} of {count})"):
             memberships, _ = with_remarks(contestant.run)
     except MemoryError as error:
-        return Outcome(contestant, reason=_first_sentence(str(error) or "too little memory"))
+        return Outcome(contestant, reason=_first_sentence(error) or "not enough memory")
     except (ValueError, TypeError, ArithmeticError) as error:
-        return Outcome(contestant, reason=_first_sentence(str(error)))
+        return Outcome(contestant, reason=_first_sentence(error) or "it failed")
     return Outcome(contestant, time.perf_counter() - begin, memberships)
 
 
@@ -365,8 +350,8 @@ def _show(
     else:
         talk.say(
             "Agreement is the mean adjusted Rand index with the other methods: 1 if all find the "
-            "same clusters, 0 if they agree by chance. High agreement does not mean that a result "
-            "is correct."
+            "same clusters, 0 if they have nothing in common. High agreement does not mean that a "
+            "result is correct."
         )
 
 
@@ -378,9 +363,9 @@ def _name(contestant: Contestant) -> str:
     return f"{contestant.library} {contestant.name}"
 
 
-def _first_sentence(text: str) -> str:
-    line = " ".join(in_words_of_the_command(text).split())
-    return line.partition(". ")[0].rstrip(".") or "it failed"
+def _first_sentence(error: Exception) -> str:
+    line = " ".join(in_words_of_the_command(error).split())
+    return line.partition(". ")[0].rstrip(".")
 
 
 COMPARE = Command(

@@ -1,4 +1,4 @@
-"""Everything that commands say: results, notes, progress and JSON, in one place."""
+"""The output of commands: results, notes, progress and JSON."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-# Where no terminal says how wide it is, tables should keep their columns whole.
+# Without a terminal the width is unknown: wide enough to keep columns whole.
 _PIPE_WIDTH = 160
 
 
 class Talk:
-    """Says results on standard output, and notes, progress and errors on standard error.
+    """Prints results on standard output, and notes, progress and errors on standard error.
 
     Parameters
     ----------
     quiet : bool
-        Say nothing but errors.
+        Print errors only.
     as_json : bool
-        Say nothing on standard output but one JSON object, given to `emit`.
+        Print nothing on standard output but one JSON object, given to `emit`.
     """
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
@@ -64,28 +64,28 @@ class Talk:
         self._out.print(grid)
 
     def emit(self, answer: dict[str, Any]) -> None:
-        """The JSON object, if one is asked for."""
+        """The JSON object, with --json."""
         if self._as_json:
-            # ASCII only: what a program reads must not depend on the terminal's encoding.
+            # ASCII only, so that the output does not depend on the encoding of the terminal.
             sys.stdout.write(json.dumps(jsonable(answer), allow_nan=False) + "\n")
 
     # --- beside the results --------------------------------------------------------------------
 
     def note(self, text: str) -> None:
-        """Something that the user should know about the file."""
+        """A remark about the data."""
         if not self._silent:
             self._print(self._err, Text.assemble(("Note: ", "cyan"), plain(text)))
 
     def warn(self, text: str) -> None:
-        """Something that casts doubt on the result."""
+        """A reason to doubt the result."""
         if not self._silent:
             self._print(self._err, Text.assemble(("Warning: ", "yellow"), plain(text)))
 
     @contextmanager
     def working(self, text: str) -> Iterator[Callable[[str], None]]:
-        """A spinner beside what is being done; yields a function that changes the words.
+        """A spinner and a description; yields a function that changes the description.
 
-        Nothing is drawn where nobody watches: with -q, or if standard error is no terminal.
+        Nothing is drawn with -q, or if standard error is not a terminal.
         """
         if self._quiet or not self._err.is_terminal:
             yield _ignore
@@ -97,24 +97,24 @@ class Talk:
 
     @staticmethod
     def _print(console: Console, text: Text) -> None:
-        # A sentence in a pipe stays on one line: someone may search for it.
+        # In a pipe a sentence stays on one line, for programs that search it.
         console.print(text, soft_wrap=not console.is_terminal)
 
 
 def complain(text: str) -> None:
-    """An error, said even when everything else is quiet."""
+    """An error, printed even with -q."""
     console = _console(stderr=True)
     message = Text.assemble(("Error: ", "bold red"), plain(text))
     console.print(message, soft_wrap=not console.is_terminal)
 
 
 def plain(text: str) -> str:
-    """Text without control characters: a name in a file must not steer the terminal."""
+    """Text without control characters: names from files must not control the terminal."""
     return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
 
 
 def jsonable(value: Any) -> Any:
-    """The same with Python's own types; what is no finite number becomes null."""
+    """The same in built-in types; numbers that are not finite become null."""
     if isinstance(value, dict):
         return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
@@ -139,9 +139,9 @@ def _console(*, stderr: bool) -> Console:
 
 
 def _escaped(text: str) -> str:
-    """Descriptions of tasks are markup."""
+    """Text for a task description, which is markup."""
     return plain(text).replace("[", r"\[")
 
 
 def _ignore(text: str) -> None:
-    """Nobody watches."""
+    """No display to update."""

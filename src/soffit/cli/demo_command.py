@@ -1,4 +1,4 @@
-"""`soffit demo`: a first look, without any file of one's own."""
+"""`soffit demo`: a first look, on an example data set."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ import numpy as np
 import typer
 
 from soffit.cli.command import LEARNING, Command
-from soffit.cli.console import Talk
 from soffit.cli.error_messages import usage_error
 from soffit.cli.fit_command import present
-from soffit.cli.methods import METHODS, MethodName, Settings, make_model
-from soffit.cli.options import JsonOption, QuietOption
-from soffit.cli.steps import Outputs, Reading, fit_model, read_source
+from soffit.cli.methods import METHODS, MethodName, Settings
+from soffit.cli.options import Verbosity, with_option_groups
+from soffit.cli.steps import Outputs, fit_model, read_source
 
 
 class Example(str, Enum):
-    """Data that come with scikit-learn."""
+    """Data sets of scikit-learn."""
 
     digits = "digits"
     iris = "iris"
@@ -38,27 +37,27 @@ ExampleOption = Annotated[
 ]
 
 
+@with_option_groups
 def demo(
+    *,
     folder: FolderOption = Path(),
     data: ExampleOption = Example.digits,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    verbosity: Verbosity,
 ) -> None:
-    """Cluster data that come with soffit, and write a report to look at.
+    """Cluster an example data set and write a report.
 
-    Nothing is downloaded. Three files are written to the current folder, or to the one given by
+    Nothing is downloaded. Three files are written to the current folder, or to the folder given by
     -o: the data as soffit_demo_data.csv, the memberships as soffit_demo.csv, and the report as
     soffit_demo.html.
     """
     if not folder.is_dir():
         raise usage_error(f"There is no folder {folder}. Create it first.", "--output")
-    talk = Talk(quiet=quiet, as_json=as_json)
+    talk = verbosity.talk()
     table = folder / "soffit_demo_data.csv"
     label, n_clusters = _write_data(data, table)
     outputs = Outputs(folder / "soffit_demo.csv", folder / "soffit_demo.html")
-    source = read_source(talk, table, Reading(label=label))
-    model = make_model(MethodName.soft, Settings(n_clusters), source.kind)
-    done = fit_model(talk, model, source)
+    source = read_source(talk, table, label=label)
+    done = fit_model(talk, MethodName.soft, Settings(n_clusters), source)
     answer = {
         "command": "demo",
         "method": MethodName.soft.value,
@@ -72,7 +71,7 @@ def demo(
 
 
 def _write_data(example: Example, path: Path) -> tuple[str, int]:
-    """Write the data as a table; returns the column of true groups and their number."""
+    """Write the data as a table; returns the column of true classes and their number."""
     from sklearn import datasets
 
     loaded = getattr(datasets, f"load_{example.value}")()

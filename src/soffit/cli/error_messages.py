@@ -1,10 +1,16 @@
-"""From exceptions to messages and exit codes: 0, 1 for bad data, 2 for bad usage."""
+"""Exceptions as messages in the words of the command, and exit codes.
+
+The codes are 0 for success, 1 for bad data and 2 for bad usage.
+"""
 
 from __future__ import annotations
 
+import csv
 import difflib
 import functools
+import io
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +18,7 @@ from typing import Any
 
 import typer
 
+from soffit._wording import Message, Parameter
 from soffit.cli.console import complain
 
 BAD_DATA = 1
@@ -20,17 +27,28 @@ INTERRUPTED = 130
 TRACEBACK = "SOFFIT_TRACEBACK"
 # Options of the command for the parameters that messages of the library name.
 _OPTIONS = {
-    "n_clusters=": "-k ",
     "n_clusters": "-k",
     "n_neighbors": "--neighbors",
+    "resamples": "--resamples",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "max_time": "--max-time",
+    "levels": "--levels",
     "must_link": "--must-link",
     "cannot_link": "--cannot-link",
-    "n_samples=": "",
+    "scribbles": "--scribbles",
+    "kind": "--kind",
+    "columns": "--columns",
+    "drop": "--drop",
+    "id": "--id",
+    "label": "--label",
+    "impute": "--impute",
+    "text": "--text",
 }
 
 
 def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
-    """The same command; a user's mistake ends it with a message and an exit code."""
+    """The same command; an error ends it with a message and an exit code."""
 
     @functools.wraps(run)
     def wrapper(*args: Any, **kwargs: Any) -> None:
@@ -42,7 +60,7 @@ def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
         except BrokenPipeError:
             _forget_output()
         except KeyboardInterrupt:
-            complain("stopped by Ctrl-C; nothing more is written.")
+            complain("stopped by Ctrl-C; no more files are written.")
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             if os.environ.get(TRACEBACK):
@@ -54,28 +72,49 @@ def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def message_of(error: Exception) -> str:
-    """What to tell the user: the error's own words where they were written for people."""
+    """What to tell the user about an error."""
     if isinstance(error, MemoryError):
-        return in_words_of_the_command(str(error)) or "There is not enough memory for this."
+        return in_words_of_the_command(error) or "There is not enough memory."
     if isinstance(error, OSError):
         return _about_file(error)
     if isinstance(error, (ValueError, ImportError)) and str(error):
-        return in_words_of_the_command(str(error))
+        return in_words_of_the_command(error)
     return (
-        f"Sorry, soffit itself failed ({type(error).__name__}: {error}). Please report it, with "
-        f"what {TRACEBACK}=1 in front of the same command prints."
+        f"Internal error ({type(error).__name__}: {error}). Please report it with the output of "
+        f"`{TRACEBACK}=1 soffit ...`."
     )
 
 
-def in_words_of_the_command(text: str) -> str:
-    """The library's message with the names of options in place of parameters."""
-    for parameter, option in _OPTIONS.items():
-        text = text.replace(parameter, option)
-    return text
+def in_words_of_the_command(said: str | BaseException) -> str:
+    """A message, or that of an exception or a warning, with options in place of parameters.
+
+    Only parameters that a `Message` marks are replaced: names of files and columns stay as they
+    are, whatever they are called.
+    """
+    message: Any = said
+    if isinstance(said, BaseException):
+        message = getattr(said, "message", said.args[0] if said.args else "")
+    return message.reworded(_as_option) if isinstance(message, Message) else str(said)
+
+
+def _as_option(parameter: Parameter) -> str:
+    """The option for a parameter, with its value as one would type it."""
+    option = _OPTIONS.get(parameter.name)
+    if option is None:
+        return str(parameter)
+    return f"{option} {_as_argument(parameter.value)}" if parameter.has_value else option
+
+
+def _as_argument(value: Any) -> str:
+    if not isinstance(value, (list, tuple)):
+        return shlex.quote(str(value))
+    row = io.StringIO()
+    csv.writer(row, lineterminator="").writerow(value)
+    return shlex.quote(row.getvalue())
 
 
 def usage_error(text: str, option: str) -> typer.BadParameter:
-    """A mistake on the command line, for the caller to raise; exit code 2."""
+    """An error in the arguments, for the caller to raise; exit code 2."""
     return typer.BadParameter(text, param_hint=f"'{option}'")
 
 
@@ -104,7 +143,7 @@ def _about_file(error: OSError) -> str:
 
 
 def _forget_output() -> None:
-    """Whoever read our output has gone: write the rest nowhere, without complaint."""
+    """The reader of a pipe has gone: discard the rest of the output."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -8,36 +8,22 @@ import typer
 
 from soffit.cli.command import CLUSTERING, Command
 from soffit.cli.console import Talk
-from soffit.cli.methods import METHODS, MethodName, Settings, make_model
+from soffit.cli.methods import METHODS, MethodName, Settings
 from soffit.cli.options import (
     MODEL,
-    CannotLinkOption,
     ClustersOption,
-    ColumnsOption,
-    DropOption,
-    IdOption,
-    ImputeOption,
     InputFile,
-    JobsOption,
-    JsonOption,
-    Kind,
-    KindOption,
-    LabelOption,
     MaxTimeOption,
-    MustLinkOption,
     NeighborsOption,
-    OutputOption,
-    QuietOption,
-    ReportOption,
-    SaveOption,
-    SeedOption,
-    TextColumns,
-    TextOption,
+    Pairs,
+    Reading,
+    Running,
+    Verbosity,
     at_least,
-    names_of,
+    with_option_groups,
 )
 from soffit.cli.show_summary import show_choice, show_summary
-from soffit.cli.steps import Fit, Outputs, Reading, fit_model, read_pairs, read_source, show_files
+from soffit.cli.steps import Fit, Outputs, fit_model, read_pairs, read_source, show_files
 
 MethodOption = Annotated[
     MethodName,
@@ -45,7 +31,7 @@ MethodOption = Annotated[
         "--method",
         metavar="NAME",
         rich_help_panel=MODEL,
-        help="The model. soft was best on most data. The others are published methods of the same "
+        help="The model. soft is best on most data. The others are published methods of the same "
         "family: sof, baum-eagon, completely-positive, relation, hierarchy, spectral, and "
         "higher-order for crossing lines.",
     ),
@@ -57,12 +43,13 @@ ResamplesOption = Annotated[
         metavar="N",
         callback=at_least(0),
         rich_help_panel=MODEL,
-        help="Fit N times again to parts of the objects, which gives better probabilities and "
-        "shows where the clusters themselves are in doubt. 10 is plenty.",
+        help="Refit the model on N subsamples, which gives better-calibrated probabilities and "
+        "shows where the clusters are unstable. 10 is enough.",
     ),
 ]
 
 
+@with_option_groups
 def fit(
     file: InputFile,
     *,
@@ -70,42 +57,27 @@ def fit(
     method: MethodOption = MethodName.soft,
     neighbors: NeighborsOption = None,
     resamples: ResamplesOption = 0,
-    seed: SeedOption = 0,
-    jobs: JobsOption = None,
+    running: Running,
     max_time: MaxTimeOption = None,
-    kind: KindOption = Kind.auto,
-    columns: ColumnsOption = None,
-    drop: DropOption = None,
-    id_column: IdOption = None,
-    label: LabelOption = None,
-    impute: ImputeOption = None,
-    text: TextOption = TextColumns.auto,
-    must_link: MustLinkOption = None,
-    cannot_link: CannotLinkOption = None,
-    output: OutputOption = None,
-    report: ReportOption = None,
-    save: SaveOption = None,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    reading: Reading,
+    pairs: Pairs,
+    outputs: Outputs,
+    verbosity: Verbosity,
 ) -> None:
     """Cluster the objects of a file, softly.
 
-    Each object gets a probability for every cluster. The table that is printed names, for each
-    cluster, its size, how certain its members are on average, and the columns that set it apart.
+    Each object gets a probability for every cluster. The table shows the size of each cluster, the
+    mean certainty of its members, and the columns that set it apart.
     """
-    settings = Settings(clusters, neighbors, resamples, seed, jobs, max_time)
-    settings.check(method, pairs=must_link is not None or cannot_link is not None)
-    outputs = Outputs(output, report, save)
-    outputs.check(file, *(path for path in (must_link, cannot_link) if path is not None))
-    talk = Talk(quiet=quiet, as_json=as_json)
-    reading = Reading(kind, names_of(columns), names_of(drop), id_column, label, impute, text)
+    settings = Settings(clusters, neighbors, resamples, running.seed, running.jobs, max_time)
+    settings.check(method, pairs=bool(pairs.files))
+    outputs.check(file, *pairs.files)
+    talk = verbosity.talk()
     source = read_source(talk, file, reading)
     outputs.check_source(source)
-    known = {"must_link": read_pairs(must_link, source)}
-    known["cannot_link"] = read_pairs(cannot_link, source)
-    done = fit_model(talk, make_model(method, settings, source.kind), source, **known)
+    done = fit_model(talk, method, settings, source, read_pairs(pairs, source))
     answer = {"command": "fit", "method": method.value, "model": METHODS[method].model}
-    present(talk, done, outputs, answer, label=label)
+    present(talk, done, outputs, answer, label=reading.label)
 
 
 def present(

@@ -8,24 +8,17 @@ from typing import Annotated
 import typer
 
 from soffit.cli.command import CLUSTERING, Command
-from soffit.cli.console import Talk
 from soffit.cli.fit_command import present
-from soffit.cli.methods import METHODS, MethodName, Settings, make_model
+from soffit.cli.methods import METHODS, MethodName, Settings
 from soffit.cli.options import (
     MODEL,
-    CannotLinkOption,
     ClustersOption,
-    JobsOption,
-    JsonOption,
-    Kind,
-    MustLinkOption,
-    OutputOption,
-    QuietOption,
-    ReportOption,
-    SaveOption,
-    SeedOption,
+    Pairs,
+    Running,
+    Verbosity,
+    with_option_groups,
 )
-from soffit.cli.steps import Outputs, Reading, fit_model, read_pairs, read_source
+from soffit.cli.steps import Outputs, fit_model, read_pairs, read_source
 
 EdgesFile = Annotated[
     Path,
@@ -42,44 +35,37 @@ MethodOption = Annotated[
         "--method",
         metavar="NAME",
         rich_help_panel=MODEL,
-        help="The model. soft serves large and small communities alike; relation explains the "
-        "edges as steps of a random walk, and a node may be in several communities by right. "
-        "Also: sof, baum-eagon, completely-positive, hierarchy, spectral.",
+        help="The model. soft suits large and small communities; relation models the edges as "
+        "steps of a random walk, and a node may belong to several communities. Also: sof, "
+        "baum-eagon, completely-positive, hierarchy, spectral.",
     ),
 ]
 
 
+@with_option_groups
 def graph(
     file: EdgesFile,
     *,
     clusters: ClustersOption = None,
     method: MethodOption = MethodName.soft,
-    seed: SeedOption = 0,
-    jobs: JobsOption = None,
-    must_link: MustLinkOption = None,
-    cannot_link: CannotLinkOption = None,
-    output: OutputOption = None,
-    report: ReportOption = None,
-    save: SaveOption = None,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    running: Running,
+    pairs: Pairs,
+    outputs: Outputs,
+    verbosity: Verbosity,
 ) -> None:
     """Find the communities of a graph, softly.
 
-    Each node gets a probability for every community. Heavier edges tie more strongly; edges have
-    no direction. An output ending in graphml or gml is the graph itself with the results as
-    attributes of its nodes.
+    Each node gets a probability for every community. Edges are undirected, and heavier edges tie
+    more strongly. An output ending in graphml or gml is the graph itself with the results as node
+    attributes.
     """
-    settings = Settings(clusters, seed=seed, jobs=jobs)
-    settings.check(method, pairs=must_link is not None or cannot_link is not None)
-    outputs = Outputs(output, report, save)
-    outputs.check(file, *(path for path in (must_link, cannot_link) if path is not None))
-    talk = Talk(quiet=quiet, as_json=as_json)
-    source = read_source(talk, file, Reading(kind=Kind.graph))
+    settings = Settings(clusters, seed=running.seed, jobs=running.jobs)
+    settings.check(method, pairs=bool(pairs.files))
+    outputs.check(file, *pairs.files)
+    talk = verbosity.talk()
+    source = read_source(talk, file, kind="graph")
     outputs.check_source(source)
-    known = {"must_link": read_pairs(must_link, source)}
-    known["cannot_link"] = read_pairs(cannot_link, source)
-    done = fit_model(talk, make_model(method, settings, source.kind), source, **known)
+    done = fit_model(talk, method, settings, source, read_pairs(pairs, source))
     answer = {"command": "graph", "method": method.value, "model": METHODS[method].model}
     present(talk, done, outputs, answer, label=None)
 

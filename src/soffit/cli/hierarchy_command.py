@@ -12,36 +12,23 @@ from rich.text import Text
 from rich.tree import Tree
 
 from soffit.cli.command import CLUSTERING, Command
-from soffit.cli.console import Talk, plain
+from soffit.cli.console import plain
 from soffit.cli.error_messages import usage_error
 from soffit.cli.fit_command import present
-from soffit.cli.methods import MethodName, Settings, make_model
+from soffit.cli.methods import MethodName, Settings
 from soffit.cli.options import (
     MODEL,
     RESULTS,
     ClustersOption,
-    ColumnsOption,
-    DropOption,
-    IdOption,
-    ImputeOption,
     InputFile,
-    JobsOption,
-    JsonOption,
-    Kind,
-    KindOption,
-    LabelOption,
     NeighborsOption,
-    OutputOption,
-    QuietOption,
-    ReportOption,
-    SaveOption,
-    SeedOption,
-    TextColumns,
-    TextOption,
-    names_of,
+    Reading,
+    Running,
+    Verbosity,
     whole_numbers,
+    with_option_groups,
 )
-from soffit.cli.steps import Fit, Outputs, Reading, fit_model, read_source
+from soffit.cli.steps import Fit, Outputs, fit_model, read_source
 
 # A larger tree than this fills the screen; its lower levels are then left out.
 _MOST_BRANCHES = 60
@@ -53,8 +40,8 @@ LevelsOption = Annotated[
         metavar="A,B,C",
         show_default=False,
         rich_help_panel=MODEL,
-        help="How many clusters each level has, from the bottom to the top, such as 100,20,5. "
-        "Without it the numbers are chosen.",
+        help="The number of clusters of each level, from the bottom to the top, such as 100,20,5. "
+        "By default the numbers are chosen.",
     ),
 ]
 EachLevelOption = Annotated[
@@ -63,59 +50,51 @@ EachLevelOption = Annotated[
         "--each-level",
         metavar="",
         rich_help_panel=RESULTS,
-        help="Write a file for every level, not only for the top: clusters.csv becomes "
+        help="Write one file per level, not only for the top: clusters.csv becomes "
         "clusters-100.csv, clusters-20.csv and clusters-5.csv.",
     ),
 ]
 
 
+@with_option_groups
 def hierarchy(
     file: InputFile,
     *,
     levels: LevelsOption = None,
     clusters: ClustersOption = None,
     neighbors: NeighborsOption = None,
-    seed: SeedOption = 0,
-    jobs: JobsOption = None,
-    kind: KindOption = Kind.auto,
-    columns: ColumnsOption = None,
-    drop: DropOption = None,
-    id_column: IdOption = None,
-    label: LabelOption = None,
-    impute: ImputeOption = None,
-    text: TextOption = TextColumns.auto,
-    output: OutputOption = None,
+    running: Running,
+    reading: Reading,
+    outputs: Outputs,
     each_level: EachLevelOption = False,
-    report: ReportOption = None,
-    save: SaveOption = None,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    verbosity: Verbosity,
 ) -> None:
     """Find clusters of clusters: many small ones at the bottom, a few at the top.
 
-    A small cluster may belong to several larger ones; the tree that is printed shows the most
-    probable, and how probable it is.
+    A small cluster may belong to several larger ones; the tree shows the most probable one and its
+    probability.
     """
     from soffit.results.summary import level_sizes
 
     numbers = None if levels is None else _checked(whole_numbers(levels, "--levels"), clusters)
-    outputs = Outputs(output, report, save)
     outputs.check(file)
-    if each_level and output is None:
+    if each_level and outputs.output is None:
         raise usage_error("There is no file to write: give -o as well.", "--each-level")
-    talk = Talk(quiet=quiet, as_json=as_json)
-    reading = Reading(kind, names_of(columns), names_of(drop), id_column, label, impute, text)
+    talk = verbosity.talk()
     source = read_source(talk, file, reading)
     outputs.check_source(source)
-    n = source.data.shape[0]
+    n = source.n_objects
     if numbers is not None and numbers[0] > n:
         raise ValueError(
-            f"--levels {levels} begins with more clusters than there are objects, {n}."
+            f"--levels {levels} starts with more clusters than there are objects, {n}."
         )
-    settings = Settings(None if numbers else clusters, neighbors, seed=seed, jobs=jobs)
-    model = make_model(MethodName.hierarchy, settings, source.kind, levels=numbers)
-    done = fit_model(talk, model, source)
-    files = _write_levels(done, output) if each_level and output is not None else {}
+    clusters = None if numbers else clusters
+    settings = Settings(clusters, neighbors, seed=running.seed, jobs=running.jobs)
+    done = fit_model(talk, MethodName.hierarchy, settings, source, levels=numbers)
+    model = done.model
+    files = {}
+    if each_level and outputs.output is not None:
+        files = _write_levels(done, outputs.output)
     sizes = level_sizes(model.levels_)
     talk.show(_drawn(model.tree_, sizes))
     answer = {
@@ -127,14 +106,14 @@ def hierarchy(
     }
     for path in files.values():
         talk.say(f"Level: {path}", style="green")
-    present(talk, done, outputs, answer, label=label)
+    present(talk, done, outputs, answer, label=reading.label)
 
 
 def _checked(numbers: list[int], clusters: int | None) -> list[int]:
     falls = all(a > b for a, b in pairwise(numbers))
     if not falls or numbers[-1] < 1:
         raise usage_error(
-            "The numbers must fall from the bottom to the top, as in 100,20,5.", "--levels"
+            "The numbers must decrease from the bottom to the top, as in 100,20,5.", "--levels"
         )
     if clusters is not None and clusters != numbers[-1]:
         raise usage_error(

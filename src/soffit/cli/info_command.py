@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +10,8 @@ import typer
 
 from soffit.cli.command import LEARNING, Command
 from soffit.cli.console import Talk
-from soffit.cli.error_messages import existing
-from soffit.cli.options import JsonOption, QuietOption
+from soffit.cli.error_messages import existing, in_words_of_the_command
+from soffit.cli.options import Verbosity, with_option_groups
 from soffit.cli.show_summary import show_summary
 
 AnyFile = Annotated[
@@ -27,13 +28,14 @@ _RESULT_COLUMNS = {"cluster", "certainty", "entropy", "p0"}
 _NOT_TABLES = (".json", ".npz")
 
 
-def info(file: AnyFile, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
-    """Say what a file holds, without clustering it.
+@with_option_groups
+def info(file: AnyFile, *, verbosity: Verbosity) -> None:
+    """Describe a file without clustering it.
 
-    For data: the format, the columns with their types, missing values and different values. For
-    results and models: the clusters.
+    For data: the format, and the columns with their types, missing and distinct values. For results
+    and models: the clusters.
     """
-    talk = Talk(quiet=quiet, as_json=as_json)
+    talk = verbosity.talk()
     existing(file)
     if file.suffix.lower() == ".soffit":
         _about_model(talk, file)
@@ -45,6 +47,8 @@ def info(file: AnyFile, quiet: QuietOption = False, as_json: JsonOption = False)
         return
     with talk.working(f"Reading {file}"):
         description = io.describe(str(file))
+    notes = tuple(map(in_words_of_the_command, description.notes))
+    description = replace(description, notes=notes)
     answer = description.as_dict()
     if {column["name"] for column in answer["columns"]} >= _RESULT_COLUMNS:
         _about_result(talk, file)

@@ -1,4 +1,4 @@
-"""The models by the names that the command knows them by, and what each of them takes."""
+"""The models under their names on the command line, and what each of them accepts."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class MethodName(str, Enum):
 
 @dataclass(frozen=True)
 class Method:
-    """A model and what it takes.
+    """A model and what it accepts.
 
     Attributes
     ----------
     model : str
         Name of the class in `soffit`.
     neighbors : tuple of str
-        Its parameters that --neighbors sets; none if it has no neighbours.
+        The parameters that --neighbors sets; empty if there are none.
     takes_pairs, resamples : bool
-        Whether it takes pairs known to be in one cluster or in two, and resamples.
+        Whether it accepts must-link and cannot-link pairs, and subsamples.
     tables_only : bool
-        Whether matrices and graphs mean nothing to it.
+        Whether it accepts tables only, not matrices and graphs.
     """
 
     model: str
@@ -59,7 +59,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What the options say about the model."""
+    """The settings of a model, from the options."""
 
     clusters: int | None = None
     neighbors: int | None = None
@@ -69,23 +69,23 @@ class Settings:
     max_time: float | None = None
 
     def check(self, name: MethodName, *, pairs: bool = False) -> None:
-        """Refuse options that the method does not know."""
+        """Refuse options that the method does not have."""
         method = METHODS[name]
         if self.max_time is not None and not self.max_time > 0:
-            raise usage_error("Give more than 0 seconds.", "--max-time")
+            raise usage_error("The time must be more than 0 seconds.", "--max-time")
         if self.neighbors is not None and not method.neighbors:
             raise usage_error(f"--method {name.value} has no neighbours.", "--neighbors")
         if self.resamples and not method.resamples:
-            raise usage_error(f"Only {_those('resamples')} can resample.", "--resamples")
+            raise usage_error(f"Only {_those('resamples')} can use subsamples.", "--resamples")
         if self.resamples == 1:
             raise usage_error(
-                "One resample cannot be compared with any other. Give 0, or 2 and more; 10 is "
-                "plenty.",
+                "A single subsample cannot be compared with another. Give 0, or at least 2; 10 is "
+                "enough.",
                 "--resamples",
             )
         if pairs and not method.takes_pairs:
             raise usage_error(
-                f"--method {name.value} takes no pairs; {_those('takes_pairs')} do.",
+                f"--method {name.value} does not accept pairs; {_those('takes_pairs')} do.",
                 "--must-link, --cannot-link",
             )
 
@@ -98,7 +98,7 @@ def make_model(name: MethodName, settings: Settings, kind: str, **extra: Any) ->
     if method.tables_only and kind != "table":
         raise ValueError(
             f"--method {name.value} needs a table of numbers, but the file holds {a(kind)}. "
-            "Leave --method out for the usual one."
+            "Leave out --method for the default."
         )
     given: dict[str, Any] = dict(extra)
     given |= {"random_state": settings.seed, "n_jobs": settings.jobs}
@@ -112,7 +112,7 @@ def make_model(name: MethodName, settings: Settings, kind: str, **extra: Any) ->
 
 
 def matrix_parameters(kind: str) -> dict[str, str]:
-    """How a model is told that its input is a matrix already."""
+    """The parameters of a model whose input is a matrix."""
     if kind == "distances":
         return {"metric": "precomputed"}
     return {} if kind == "table" else {"affinity": "precomputed"}

@@ -1,22 +1,27 @@
-"""Options that several commands share, each described once, in sentences."""
+"""Options that several commands share, and groups of them."""
 
 from __future__ import annotations
 
 import csv
+import functools
+import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from soffit.cli.console import Talk
 from soffit.cli.error_messages import usage_error
 
-DATA = "What to cluster"
-MODEL = "How to cluster"
-KNOWN = "What is known"
-RESULTS = "What to keep"
-TALKING = "What to say"
+# Headings under which the help of a command lists its options.
+DATA = "Data"
+MODEL = "Model"
+CONSTRAINTS = "Constraints"
+RESULTS = "Output files"
+VERBOSITY = "Verbosity"
 
 
 class Kind(str, Enum):
@@ -48,7 +53,7 @@ class TextColumns(str, Enum):
 def at_least(
     minimum: int, maximum: int | None = None
 ) -> Callable[[typer.CallbackParam, int | None], int | None]:
-    """A check of a whole number, with a message in words."""
+    """A check of an integer."""
 
     def check(parameter: typer.CallbackParam, value: int | None) -> int | None:
         if value is not None and value < minimum:
@@ -76,8 +81,8 @@ KindOption = Annotated[
         "--kind",
         metavar="KIND",
         rich_help_panel=DATA,
-        help="What the file holds: table, distances, similarities or graph. A square symmetric "
-        "matrix is never taken for one of them silently: soffit asks for this option.",
+        help="What the file holds: table, distances, similarities or graph. Needed for a square "
+        "symmetric matrix, which could be any of them.",
     ),
 ]
 ColumnsOption = Annotated[
@@ -87,7 +92,7 @@ ColumnsOption = Annotated[
         metavar="A,B,C",
         show_default=False,
         rich_help_panel=DATA,
-        help="Cluster by these columns only. A name with a comma in it goes into double quotes.",
+        help="Use only these columns. Put a name that contains a comma into double quotes.",
     ),
 ]
 DropOption = Annotated[
@@ -107,7 +112,8 @@ IdOption = Annotated[
         metavar="COLUMN",
         show_default=False,
         rich_help_panel=DATA,
-        help="The column that names the objects. It is kept in the output and never clustered by.",
+        help="The column that identifies the objects. It is written to the output, but not used as "
+        "a feature.",
     ),
 ]
 LabelOption = Annotated[
@@ -117,7 +123,7 @@ LabelOption = Annotated[
         metavar="COLUMN",
         show_default=False,
         rich_help_panel=DATA,
-        help="A column with the true groups. It is used to score the result and for nothing else.",
+        help="A column of true classes, used for evaluation only.",
     ),
 ]
 ImputeOption = Annotated[
@@ -127,8 +133,8 @@ ImputeOption = Annotated[
         metavar="HOW",
         show_default=False,
         rich_help_panel=DATA,
-        help="Fill missing values with the median or the mean of their column, or drop the rows "
-        "that have any: median, mean or drop. Without this option missing values are an error.",
+        help="Fill in missing values with the median or the mean of their column, or drop the "
+        "rows that have any: median, mean or drop. By default missing values are an error.",
     ),
 ]
 TextOption = Annotated[
@@ -137,9 +143,8 @@ TextOption = Annotated[
         "--text",
         metavar="HOW",
         rich_help_panel=DATA,
-        help="Turn columns of text into one column for each value (onehot), or leave them out "
-        "(drop). By default columns with few values are turned and others left out (auto). What "
-        "was done is always said.",
+        help="Encode text as one column per value (onehot), or leave it out (drop). By default "
+        "columns with few distinct values are encoded and others left out, with a note (auto).",
     ),
 ]
 
@@ -152,7 +157,7 @@ ClustersOption = Annotated[
         callback=at_least(1),
         show_default=False,
         rich_help_panel=MODEL,
-        help="The number of clusters. Without it the number is chosen, and the choice explained.",
+        help="The number of clusters. By default it is chosen, and the choice explained.",
     ),
 ]
 NeighborsOption = Annotated[
@@ -163,7 +168,7 @@ NeighborsOption = Annotated[
         callback=at_least(1),
         show_default=False,
         rich_help_panel=MODEL,
-        help="How many neighbours of each object count. More of them give smoother clusters.",
+        help="The number of neighbours of each object. More of them give smoother clusters.",
     ),
 ]
 SeedOption = Annotated[
@@ -173,7 +178,7 @@ SeedOption = Annotated[
         metavar="N",
         callback=at_least(0, 2**32 - 1),
         rich_help_panel=MODEL,
-        help="The seed of all random choices. The same seed gives the same result.",
+        help="The random seed. The same seed gives the same result.",
     ),
 ]
 JobsOption = Annotated[
@@ -184,8 +189,8 @@ JobsOption = Annotated[
         callback=at_least(1),
         show_default=False,
         rich_help_panel=MODEL,
-        help="How many processor cores to use; all of them by default. Results do not depend on "
-        "it.",
+        help="The number of processor cores; all of them by default. The result does not depend "
+        "on it.",
     ),
 ]
 
@@ -196,7 +201,7 @@ MaxTimeOption = Annotated[
         metavar="SECONDS",
         show_default=False,
         rich_help_panel=MODEL,
-        help="Stop after so many seconds, with the best result so far.",
+        help="Stop after this many seconds, with the best result so far.",
     ),
 ]
 
@@ -206,9 +211,9 @@ MustLinkOption = Annotated[
         "--must-link",
         metavar="FILE",
         show_default=False,
-        rich_help_panel=KNOWN,
-        help="A file of pairs that belong together: two columns of identifiers, or of row numbers "
-        "counted from 0.",
+        rich_help_panel=CONSTRAINTS,
+        help="A file of pairs that belong to one cluster: two columns of identifiers, or of row "
+        "numbers counted from 0.",
     ),
 ]
 CannotLinkOption = Annotated[
@@ -217,8 +222,8 @@ CannotLinkOption = Annotated[
         "--cannot-link",
         metavar="FILE",
         show_default=False,
-        rich_help_panel=KNOWN,
-        help="A file of pairs that do not belong together.",
+        rich_help_panel=CONSTRAINTS,
+        help="A file of pairs that belong to different clusters.",
     ),
 ]
 
@@ -230,8 +235,8 @@ OutputOption = Annotated[
         metavar="FILE",
         show_default=False,
         rich_help_panel=RESULTS,
-        help="Write one row for each object: its cluster, certainty, entropy and all memberships. "
-        "The ending chooses the format: csv, tsv, parquet, arrow, jsonl, json, xlsx or npz; also "
+        help="Write one row per object: its cluster, certainty, entropy and memberships. The "
+        "ending chooses the format: csv, tsv, parquet, arrow, jsonl, json, xlsx or npz; also "
         "graphml and gml for graphs, and h5ad.",
     ),
 ]
@@ -242,8 +247,8 @@ ReportOption = Annotated[
         metavar="HTML",
         show_default=False,
         rich_help_panel=RESULTS,
-        help="Write a page with figures, the clusters in words, and a table of all objects. It "
-        "works offline and can be sent to others as it is.",
+        help="Write a page with figures, a description of the clusters, and a table of all "
+        "objects. It is one file that works offline.",
     ),
 ]
 SaveOption = Annotated[
@@ -253,26 +258,121 @@ SaveOption = Annotated[
         metavar="MODEL",
         show_default=False,
         rich_help_panel=RESULTS,
-        help="Keep the fitted model in a file ending in .soffit, to place new objects later with "
-        "`soffit predict`.",
+        help="Write the fitted model to a file ending in .soffit, to place new objects later "
+        "with `soffit predict`.",
     ),
 ]
 
 QuietOption = Annotated[
     bool,
-    typer.Option(
-        "-q", "--quiet", metavar="", rich_help_panel=TALKING, help="Say nothing but errors."
-    ),
+    typer.Option("-q", "--quiet", metavar="", rich_help_panel=VERBOSITY, help="Print errors only."),
 ]
 JsonOption = Annotated[
     bool,
     typer.Option(
         "--json",
         metavar="",
-        rich_help_panel=TALKING,
-        help="Print one JSON object for other programs, and nothing else.",
+        rich_help_panel=VERBOSITY,
+        help="Print one JSON object, and nothing else.",
     ),
 ]
+
+
+# --- groups of options ----------------------------------------------------------------------------
+
+
+class OptionGroup:
+    """A dataclass whose fields are options; see `with_option_groups`."""
+
+
+@dataclass(frozen=True)
+class Reading(OptionGroup):
+    """How to read a file."""
+
+    kind: KindOption = Kind.auto
+    columns: ColumnsOption = None
+    drop: DropOption = None
+    id_column: IdOption = None
+    label: LabelOption = None
+    impute: ImputeOption = None
+    text: TextOption = TextColumns.auto
+
+    def arguments(self) -> dict[str, Any]:
+        """The same as arguments of `soffit.io.read`."""
+        return {
+            "kind": self.kind.value,
+            "columns": names_of(self.columns),
+            "drop": names_of(self.drop),
+            "id": self.id_column,
+            "label": self.label,
+            "impute": None if self.impute is None else self.impute.value,
+            "text": self.text.value,
+        }
+
+
+@dataclass(frozen=True)
+class Running(OptionGroup):
+    """What a fit needs besides the model."""
+
+    seed: SeedOption = 0
+    jobs: JobsOption = None
+
+
+@dataclass(frozen=True)
+class Pairs(OptionGroup):
+    """Files of pairs that belong together or apart."""
+
+    must_link: MustLinkOption = None
+    cannot_link: CannotLinkOption = None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are given."""
+        return tuple(path for path in (self.must_link, self.cannot_link) if path is not None)
+
+
+@dataclass(frozen=True)
+class Verbosity(OptionGroup):
+    """What to print."""
+
+    quiet: QuietOption = False
+    as_json: JsonOption = False
+
+    def talk(self) -> Talk:
+        """The output of a command that prints as much as asked for."""
+        return Talk(quiet=self.quiet, as_json=self.as_json)
+
+
+def with_option_groups(run: Callable[..., None]) -> Callable[..., None]:
+    """The same command with the options of each group as parameters of its own."""
+    hints = get_type_hints(run, include_extras=True)
+    groups = {
+        name: hint
+        for name, hint in hints.items()
+        if isinstance(hint, type) and issubclass(hint, OptionGroup)
+    }
+    members = {name: inspect.signature(group).parameters for name, group in groups.items()}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(run).parameters.items():
+        if name not in groups:
+            parameters.append(parameter.replace(annotation=hints[name]))
+            continue
+        options = get_type_hints(groups[name], include_extras=True)
+        parameters += [
+            option.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=options[option.name])
+            for option in members[name].values()
+        ]
+
+    @functools.wraps(run)
+    def wrapper(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{option: given.pop(option) for option in members[name]})
+        run(**given)
+
+    # typer reads both.
+    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {option.name: option.annotation for option in parameters}
+    return wrapper
 
 
 def names_of(given: list[str] | None) -> list[str] | None:
@@ -284,9 +384,9 @@ def names_of(given: list[str] | None) -> list[str] | None:
 
 
 def whole_numbers(text: str, option: str) -> list[int]:
-    """Whole numbers from a text such as 100,20,5."""
+    """Integers from a text such as 100,20,5."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        message = f"{text!r} is not a list of whole numbers. Write them as in 100,20,5."
+        message = f"{text!r} is not a list of integers. Write them as in 100,20,5."
         raise usage_error(message, option) from None

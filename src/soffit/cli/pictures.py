@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from soffit._typing import FloatArray, IntArray
 
 
-# Ten colours that stay apart for colour-blind readers (M. Petroff, 2021, arXiv:2107.02270).
+# Ten colours that colour-blind readers can distinguish (M. Petroff, 2021, arXiv:2107.02270).
 _COLOURS = (
     *("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6"),
     *("#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd"),
 )
-# Colours with a smaller share of the marked pixels are the soft edges of a brush.
+# A colour with a smaller share of the marked pixels comes from the soft edge of a brush.
 _LEAST_SHARE = 0.02
 _GOLDEN = 0.618033988749895
 
@@ -46,16 +46,16 @@ def load_image(path: Path) -> Any:
             raise
         except image_library.UnidentifiedImageError:
             raise ValueError(
-                f"{path} is no picture that can be read. Save it as PNG or JPEG."
+                f"{path} is not a picture that can be read. Save it as PNG or JPEG."
             ) from None
         except (image_library.DecompressionBombError, image_library.DecompressionBombWarning):
             raise ValueError(f"{path} has too many pixels. Make it smaller first.") from None
         except (OSError, ValueError, SyntaxError, EOFError, Warning) as error:
-            raise ValueError(f"{path} is damaged or no picture: {error}.") from None
+            raise ValueError(f"{path} is damaged or not a picture: {error}.") from None
 
 
 def shrunk(image: Any, most_pixels: int) -> Any:
-    """The picture with at most so many pixels, in the same proportions."""
+    """The picture with at most this many pixels, in the same proportions."""
     width, height = image.size
     if width * height <= most_pixels:
         return image
@@ -76,7 +76,7 @@ def pixels(image: Any) -> FloatArray:
 def read_scribbles(path: Path, size: tuple[int, int], most: int) -> tuple[IntArray, list[str]]:
     """Marks of the pixels, 0 for none, and remarks; each colour is a segment.
 
-    Marked is what is not transparent or, in a picture without transparency, not black.
+    Pixels are marked if they are not transparent or, without transparency, not black.
     """
     image = load_image(path)
     if image.size != size:
@@ -96,13 +96,13 @@ def read_scribbles(path: Path, size: tuple[int, int], most: int) -> tuple[IntArr
     remarks = []
     if len(kept) < len(colours):
         remarks.append(
-            f"{len(colours) - len(kept)} rare colours of the scribbles were ignored, as soft edges "
-            "of a brush."
+            f"{len(colours) - len(kept)} rare colours of the scribbles were ignored: soft edges of "
+            "the brush."
         )
     if len(kept) > most:
         raise ValueError(
-            f"{path} has {len(kept)} colours, but -k is {most}. Each colour is a segment: raise -k "
-            "or draw with fewer colours, with a hard brush."
+            f"{path} has {len(kept)} colours, but -k is {most}. Each colour is a segment: raise "
+            "-k, or use fewer colours and a hard brush."
         )
     marks = np.zeros(code.shape, dtype=np.int64)
     for number, colour in enumerate(kept.tolist(), start=1):
@@ -111,7 +111,7 @@ def read_scribbles(path: Path, size: tuple[int, int], most: int) -> tuple[IntArr
 
 
 def shrunk_marks(marks: IntArray, shape: tuple[int, int]) -> IntArray:
-    """The marks on a smaller picture; thin strokes survive."""
+    """The marks on a smaller picture; thin strokes are kept."""
     if marks.shape == shape:
         return marks
     small = np.zeros(shape, dtype=np.int64)
@@ -158,7 +158,7 @@ def painted(image: Any, memberships: FloatArray, paint: Paint) -> Any:
 
 
 def palette(k: int) -> FloatArray:
-    """So many colours, as rows from 0 to 1."""
+    """Colours as rows of numbers from 0 to 1."""
     known = [[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in _COLOURS[:k]]
     more = [
         colorsys.hsv_to_rgb((i * _GOLDEN) % 1.0, 0.55 + 0.4 * (i % 2), 0.6 + 0.35 * (i % 3) / 2)

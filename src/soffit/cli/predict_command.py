@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,17 +13,14 @@ from soffit.cli.error_messages import existing
 from soffit.cli.options import (
     IdOption,
     ImputeOption,
-    JsonOption,
-    Kind,
     LabelOption,
     OutputOption,
-    QuietOption,
-    TextColumns,
+    Verbosity,
+    with_option_groups,
 )
 from soffit.cli.show_summary import show_summary
 from soffit.cli.steps import (
     RESULT_ENDINGS,
-    Reading,
     check_output,
     read_source,
     show_files,
@@ -35,10 +31,10 @@ _MAX_NAMED = 5
 
 
 def columns_to_read(path: Path, names: list[str]) -> list[str] | None:
-    """The columns of a file from which the model's columns are made; None if it names none.
+    """The columns of a file from which the model's columns are made; None if they have no names.
 
-    A model's column is one of the file, or stands for one value of a text column: `colour=red`.
-    Other columns need not even be readable.
+    A column of the model is one of the file, or a value of a text column, such as `colour=red`.
+    Other columns are not read.
     """
     from soffit import io
 
@@ -51,7 +47,7 @@ def columns_to_read(path: Path, names: list[str]) -> list[str] | None:
         more = f" and {len(missing) - _MAX_NAMED} more" if len(missing) > _MAX_NAMED else ""
         raise ValueError(
             f"{path} lacks columns that the model was fitted to: {listed}{more}. Add them, or fit "
-            "a model without them (soffit fit --drop)."
+            "a model without them (`soffit fit --drop`)."
         )
     return [column for column in present if any(_makes(column, name) for name in names)]
 
@@ -65,7 +61,7 @@ ModelFile = Annotated[
     typer.Argument(
         metavar="MODEL",
         show_default=False,
-        help="A model kept by `soffit fit --save`, ending in .soffit.",
+        help="A model written by `soffit fit --save`, ending in .soffit.",
     ),
 ]
 NewFile = Annotated[
@@ -74,12 +70,13 @@ NewFile = Annotated[
         metavar="INPUT",
         show_default=False,
         help="The new objects, with the columns that the model was fitted to, in any order; other "
-        "columns are ignored. For a model of a matrix or graph: one row per new object, one column "
-        "per fitted one.",
+        "columns are ignored. For a model of a matrix or graph: one row per new object, one "
+        "column per fitted object.",
     ),
 ]
 
 
+@with_option_groups
 def predict(
     model_file: ModelFile,
     file: NewFile,
@@ -88,8 +85,7 @@ def predict(
     id_column: IdOption = None,
     label: LabelOption = None,
     impute: ImputeOption = None,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    verbosity: Verbosity,
 ) -> None:
     """Place new objects among the clusters of a saved model.
 
@@ -101,13 +97,13 @@ def predict(
     from soffit.results.words import count_of
 
     check_output(output, "--output", RESULT_ENDINGS, (model_file, file))
-    talk = Talk(quiet=quiet, as_json=as_json)
+    talk = verbosity.talk()
     with talk.working(f"Loading {model_file}"):
         model = load(str(existing(model_file)))
-    reading = Reading(Kind.table, id=id_column, label=label, impute=impute)
-    source = _read(talk, model, existing(file), reading)
-    with talk.working(f"Placing {source.data.shape[0]} objects"):
-        memberships, remarks = with_remarks(lambda: model.predict_proba(source.data))
+    how = None if impute is None else impute.value
+    source = _read(talk, model, existing(file), id=id_column, label=label, impute=how)
+    with talk.working(f"Placing {source.n_objects} objects"):
+        memberships, remarks = with_remarks(lambda: model.predict_proba(source))
     for remark in remarks:
         talk.warn(remark)
     summary = Summary.of(memberships, truth=source.truth)
@@ -138,7 +134,7 @@ def predict(
     )
 
 
-def _read(talk: Talk, model: Any, path: Path, reading: Reading) -> Any:
+def _read(talk: Talk, model: Any, path: Path, **chosen: Any) -> Any:
     """The new objects with the model's columns, in the model's order."""
     from soffit.results.summary import is_matrix_model
 
@@ -146,8 +142,8 @@ def _read(talk: Talk, model: Any, path: Path, reading: Reading) -> Any:
     names = [] if takes_matrix else list(getattr(model, "feature_names_in_", []))
     columns = columns_to_read(path, names) if names else None
     if columns is not None:
-        reading = replace(reading, columns=columns, text=TextColumns.onehot)
-    source = read_source(talk, path, reading)
+        chosen |= {"columns": columns, "text": "onehot"}
+    source = read_source(talk, path, kind="table", **chosen)
     if columns is not None:
         ordered = source.with_columns(names)
         for note in ordered.notes[len(source.notes) :]:

@@ -1,4 +1,4 @@
-"""`soffit report`: a page about results that are already there."""
+"""`soffit report`: a page about an earlier result."""
 
 from __future__ import annotations
 
@@ -8,31 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from soffit.cli.command import AFTERWARDS, Command
-from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing
-from soffit.cli.options import (
-    DATA,
-    ColumnsOption,
-    DropOption,
-    IdOption,
-    ImputeOption,
-    JsonOption,
-    Kind,
-    KindOption,
-    LabelOption,
-    QuietOption,
-    TextColumns,
-    TextOption,
-    names_of,
-)
-from soffit.cli.steps import Reading, check_output, read_source, show_files, this_command
+from soffit.cli.options import DATA, Reading, Verbosity, with_option_groups
+from soffit.cli.steps import check_output, read_source, show_files, this_command
 
 ResultFile = Annotated[
     Path,
     typer.Argument(
         metavar="RESULT",
         show_default=False,
-        help="What `soffit fit` has written: a file of memberships, or a model (.soffit).",
+        help="Output of `soffit fit`: a file of memberships, or a model (.soffit).",
     ),
 ]
 PageOption = Annotated[
@@ -42,7 +27,7 @@ PageOption = Annotated[
         "--output",
         metavar="HTML",
         show_default=False,
-        help="The page. Without it the result's name is used, with the ending .html.",
+        help="The page; by default it has the name of the result, with the ending .html.",
     ),
 ]
 DataOption = Annotated[
@@ -52,8 +37,8 @@ DataOption = Annotated[
         metavar="FILE",
         show_default=False,
         rich_help_panel=DATA,
-        help="The file that was clustered. With it the page can show the objects and say which "
-        "columns set each cluster apart.",
+        help="The file that was clustered. With it the page shows the objects and the columns "
+        "that set each cluster apart.",
     ),
 ]
 TitleOption = Annotated[
@@ -62,34 +47,27 @@ TitleOption = Annotated[
 ]
 
 
+@with_option_groups
 def report(
     file: ResultFile,
     *,
     output: PageOption = None,
     title: TitleOption = None,
     data: DataOption = None,
-    kind: KindOption = Kind.auto,
-    columns: ColumnsOption = None,
-    drop: DropOption = None,
-    id_column: IdOption = None,
-    label: LabelOption = None,
-    impute: ImputeOption = None,
-    text: TextOption = TextColumns.auto,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    reading: Reading,
+    verbosity: Verbosity,
 ) -> None:
-    """Make a page of an earlier result.
+    """Write a page about an earlier result.
 
-    The page holds the figures, the clusters in words, and a table of all objects. It is one file,
-    works offline, and can be sent to others as it is.
+    The page has figures, a description of the clusters, and a table of all objects. It is one file
+    that works offline.
     """
     page = file.with_suffix(".html") if output is None else output
     check_output(page, "--output", ("html", "htm"), (file,) if data is None else (file, data))
-    talk = Talk(quiet=quiet, as_json=as_json)
+    talk = verbosity.talk()
     result = load_result(existing(file))
     source = None
     if data is not None:
-        reading = Reading(kind, names_of(columns), names_of(drop), id_column, label, impute, text)
         source = read_source(talk, data, reading)
         _check_same_objects(source, result, data, file)
     from soffit.report import write_report

@@ -12,7 +12,14 @@ import typer
 from soffit.cli.command import CLUSTERING, Command
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing
-from soffit.cli.options import MODEL, RESULTS, JsonOption, QuietOption, SeedOption, at_least
+from soffit.cli.options import (
+    MODEL,
+    RESULTS,
+    SeedOption,
+    Verbosity,
+    at_least,
+    with_option_groups,
+)
 from soffit.cli.pictures import (
     Paint,
     enlarged,
@@ -52,8 +59,8 @@ ScribblesOption = Annotated[
         metavar="PNG",
         show_default=False,
         rich_help_panel=MODEL,
-        help="A picture of the same size with a few strokes on it. Strokes of one colour are in "
-        "one segment; black or transparent pixels are not marked.",
+        help="A picture of the same size with a few strokes. Strokes of one colour belong to one "
+        "segment; black and transparent pixels are not marked.",
     ),
 ]
 PixelsOption = Annotated[
@@ -63,8 +70,8 @@ PixelsOption = Annotated[
         metavar="N",
         callback=at_least(16),
         rich_help_panel=MODEL,
-        help="A larger picture is shrunk to so many pixels to find the segments, which are then "
-        "drawn in its full size. More pixels take longer.",
+        help="Segment at most this many pixels: a larger picture is shrunk, and its segments are "
+        "drawn in full size. More pixels take longer.",
     ),
 ]
 OutputOption = Annotated[
@@ -75,8 +82,8 @@ OutputOption = Annotated[
         metavar="FILE",
         show_default=False,
         rich_help_panel=RESULTS,
-        help="The picture of the segments; or .npz for all memberships, labels and entropies as "
-        "arrays; or .html for a figure to explore.",
+        help="A picture of the segments; or .npz for memberships, labels and entropies as arrays; "
+        "or .html for an interactive figure.",
     ),
 ]
 PaintOption = Annotated[
@@ -85,13 +92,13 @@ PaintOption = Annotated[
         "--paint",
         metavar="HOW",
         rich_help_panel=RESULTS,
-        help="How to paint: in colours that mix where the segments do (colours), over the picture "
-        "(overlay), each segment in its mean colour (mean), or as numbers for other programs "
-        "(labels).",
+        help="How to paint: in colours that mix where segments overlap (colours), over the picture "
+        "(overlay), each segment in its mean colour (mean), or as label numbers (labels).",
     ),
 ]
 
 
+@with_option_groups
 def segment(
     file: ImageFile,
     *,
@@ -101,23 +108,22 @@ def segment(
     seed: SeedOption = 0,
     output: OutputOption = None,
     paint: PaintOption = Paint.colours,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    verbosity: Verbosity,
 ) -> None:
     """Divide a picture into soft segments.
 
-    Each pixel gets a probability for every segment. Scribbles tell what belongs together where
-    colour alone does not.
+    Each pixel gets a probability for every segment. Scribbles mark what belongs together where
+    colour alone is not enough.
     """
     inputs = (file,) if scribbles is None else (file, scribbles)
     check_output(output, "--output", (*_PICTURES, "npz", "html"), inputs)
-    talk = Talk(quiet=quiet, as_json=as_json)
+    talk = verbosity.talk()
     image = load_image(existing(file))
     small = shrunk(image, max_pixels)
     notes = []
     if small.size != image.size:
         notes.append(
-            f"The segments were found on {small.size[0]} x {small.size[1]} of "
+            f"Segmented at {small.size[0]} x {small.size[1]} instead of "
             f"{image.size[0]} x {image.size[1]} pixels; --max-pixels sets the limit."
         )
     marks = None

@@ -1,4 +1,4 @@
-"""The steps that commands share: read a file, fit a model, write what is asked for."""
+"""The steps that commands share: read a file, fit a model, write files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ import typer
 
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing, in_words_of_the_command, usage_error
-from soffit.cli.options import Impute, Kind, TextColumns
+from soffit.cli.methods import MethodName, Settings, make_model
+from soffit.cli.options import OptionGroup, OutputOption, Pairs, Reading, ReportOption, SaveOption
 
-# Libraries behind some endings, and the extras that bring them.
+# Libraries that some endings need, and the extras that install them.
 _NEEDS = {
     "h5ad": ("anndata", "anndata"),
     "graphml": ("networkx", "graphs"),
@@ -35,59 +36,33 @@ RESULT_ENDINGS = (
 # --- reading --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What the options say about the file."""
-
-    kind: Kind = Kind.auto
-    columns: list[str] | None = None
-    drop: list[str] | None = None
-    id: str | None = None
-    label: str | None = None
-    impute: Impute | None = None
-    text: TextColumns = TextColumns.auto
-
-
-def read_source(talk: Talk, path: Path, reading: Reading) -> Any:
-    """The file as `soffit.io.Source`; its notes are said aloud."""
+def read_source(talk: Talk, path: Path, reading: Reading | None = None, **fixed: Any) -> Any:
+    """The file as `soffit.io.Source`, whose notes are printed; `fixed` are arguments of `read`."""
     from soffit import io
 
+    arguments: dict[str, Any] = ({} if reading is None else reading.arguments()) | fixed
     existing(path)
     try:
-        source, remarks = _read(talk, path, reading)
+        with talk.working(f"Reading {path}"):
+            source, remarks = with_remarks(lambda: io.read(str(path), **arguments))
     except io.UnknownColumnError as error:
-        # A slip on the command line, not in the file.
-        raise typer.BadParameter(str(error)) from None
+        # The mistake is in the arguments, not in the file.
+        raise typer.BadParameter(in_words_of_the_command(error)) from None
+    source = replace(source, notes=tuple(map(in_words_of_the_command, source.notes)))
     for note in (*source.notes, *remarks):
         talk.note(note)
     return source
 
 
-def _read(talk: Talk, path: Path, reading: Reading) -> tuple[Any, list[str]]:
+def read_pairs(pairs: Pairs, source: Any) -> dict[str, Any]:
+    """Pairs of objects from their files, as arguments of `fit`."""
     from soffit import io
 
-    with talk.working(f"Reading {path}"):
-        return with_remarks(
-            lambda: io.read(
-                str(path),
-                kind=reading.kind.value,
-                columns=reading.columns,
-                drop=reading.drop,
-                id=reading.id,
-                label=reading.label,
-                impute=None if reading.impute is None else reading.impute.value,
-                text=reading.text.value,
-            )
-        )
-
-
-def read_pairs(path: Path | None, source: Any) -> Any:
-    """Pairs of objects from a file; None without one."""
-    if path is None:
-        return None
-    from soffit import io
-
-    return io.read_pairs(str(existing(path)), source.ids)
+    return {
+        name: io.read_pairs(str(existing(path)), source.ids)
+        for name, path in vars(pairs).items()
+        if path is not None
+    }
 
 
 # --- fitting --------------------------------------------------------------------------------------
@@ -95,7 +70,7 @@ def read_pairs(path: Path | None, source: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted model, what it was fitted to, and what was remarked on the way."""
+    """A fitted model, its data, and its warnings."""
 
     model: Any
     source: Any
@@ -103,20 +78,26 @@ class Fit:
     warnings: list[str] = field(default_factory=list)
 
 
-def fit_model(talk: Talk, model: Any, source: Any, **known: Any) -> Fit:
-    """Fit the model to the source; pairs are passed on where there are any."""
-    n = source.data.shape[0]
-    _check_number(model, n)
-    given = {name: value for name, value in known.items() if value is not None}
+def fit_model(
+    talk: Talk,
+    name: MethodName,
+    settings: Settings,
+    source: Any,
+    pairs: dict[str, Any] | None = None,
+    **parameters: Any,
+) -> Fit:
+    """Fit a model with these settings to the source; `parameters` are more of its own."""
+    n = source.n_objects
+    _check_number(settings.clusters, n)
     begin = time.perf_counter()
     with talk.working(f"Clustering {n} objects") as tell:
-        model.set_params(callback=lambda event: tell(steps(event)))
-        _, remarks = with_remarks(lambda: model.fit(source.data, **given), model)
-        model.set_params(callback=None)
+        watch = {"callback": lambda event: tell(steps(event))}
+        model = make_model(name, settings, source.kind, **parameters, **watch)
+        _, remarks = with_remarks(lambda: model.fit(source, **(pairs or {})), model)
     if model.stopped_ == "interrupted":
         raise KeyboardInterrupt
-    if source.columns and source.kind == "table":
-        # So that `predict` can ask a new file for the same columns.
+    if source.columns and not hasattr(model, "feature_names_in_"):
+        # `read_input` returns the names as `columns`; models that do not store them yet end here.
         model.feature_names_in_ = np.array(source.columns, dtype=object)
     for remark in remarks:
         talk.warn(remark)
@@ -124,17 +105,17 @@ def fit_model(talk: Talk, model: Any, source: Any, **known: Any) -> Fit:
 
 
 def steps(event: Any) -> str:
-    """What a fit is doing, as words beside the spinner."""
+    """The description of a fit in progress."""
     return f"{event.phase.capitalize()}, step {event.iteration}"
 
 
 def with_remarks(work: Callable[[], Any], model: Any = None) -> tuple[Any, list[str]]:
-    """The result of some work, and its warnings as sentences for users of the command."""
+    """The result of some work, and its warnings in the words of the command."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
-        # The command has brought the columns into the model's order itself.
+        # The columns are already in the order of the model.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         result = work()
     remarks = [_in_words(warning, model) for warning in caught]
@@ -157,14 +138,13 @@ def _in_words(warning: warnings.WarningMessage, model: Any) -> str:
             f"The clusters are unstable. {agreement_sentence(model.agreement_)} The memberships "
             "allow for it. Try another -k or --neighbors, or pass --must-link or --cannot-link."
         )
-    return in_words_of_the_command(str(warning.message))
+    return in_words_of_the_command(warning.message)
 
 
-def _check_number(model: Any, n: int) -> None:
-    if model.n_clusters is not None and model.n_clusters > n:
+def _check_number(clusters: int | None, n: int) -> None:
+    if clusters is not None and clusters > n:
         raise ValueError(
-            f"-k {model.n_clusters} asks for more clusters than there are objects, {n}. Choose at "
-            f"most {n}."
+            f"-k {clusters} asks for more clusters than there are objects, {n}. Choose at most {n}."
         )
 
 
@@ -172,12 +152,12 @@ def _check_number(model: Any, n: int) -> None:
 
 
 @dataclass(frozen=True)
-class Outputs:
-    """Files to write; checked before the work, so that no long fit is lost."""
+class Outputs(OptionGroup):
+    """Files to write; checked before a long fit, not after it."""
 
-    output: Path | None = None
-    report: Path | None = None
-    save: Path | None = None
+    output: OutputOption = None
+    report: ReportOption = None
+    save: SaveOption = None
 
     def check(self, *inputs: Path) -> None:
         """Refuse files that could not be written, or would replace an input."""
@@ -189,12 +169,12 @@ class Outputs:
         """Refuse a format that cannot hold results of this kind."""
         ending = "" if self.output is None else self.output.suffix.lower()
         if ending in (".graphml", ".gml") and source.kind != "graph":
-            raise usage_error(f"{ending} files hold graphs, and {source.path} is none.", "--output")
+            raise usage_error(f"{ending} files hold graphs; {source.path} does not.", "--output")
         if ending == ".h5ad" and source.kind != "table" and source.origin is None:
             raise usage_error(f"{source.path} is neither a table nor an .h5ad file.", "--output")
 
     def write(self, talk: Talk, fit: Fit) -> dict[str, str]:
-        """Write what was asked for; returns the files by what they hold."""
+        """Write the files; returns their names by what they hold."""
         from soffit import io, save
 
         files: dict[str, str] = {}
@@ -222,7 +202,7 @@ class Outputs:
 def check_output(
     path: Path | None, option: str, endings: tuple[str, ...], inputs: tuple[Path, ...] = ()
 ) -> None:
-    """Refuse an ending that means nothing here, a missing folder, and an input's own name."""
+    """Refuse an unsuitable ending, a missing folder, and the name of an input."""
     if path is None:
         return
     ending = path.suffix.lower().lstrip(".")
@@ -238,16 +218,16 @@ def check_output(
         what = "is a folder" if path.is_dir() else "is in a folder that does not exist"
         raise usage_error(f"{path} {what}.", option)
     if any(path.resolve() == given.resolve() for given in inputs):
-        raise usage_error(f"{path} is the input and would be lost. Choose another name.", option)
+        raise usage_error(f"{path} is an input and would be lost. Choose another name.", option)
 
 
 def this_command() -> str:
-    """What the user has typed, to be repeated by others."""
+    """The command line of this process."""
     return shlex.join(["soffit", *sys.argv[1:]])
 
 
 def show_files(talk: Talk, files: dict[str, str]) -> None:
-    """Say where everything is."""
+    """Print the names of the files."""
     names = {"output": "Memberships", "report": "Report", "model": "Model"}
     for what, path in files.items():
         talk.say(f"{names.get(what, what)}: {path}", style="green")

@@ -1,4 +1,4 @@
-"""What is said when a file cannot be used: the exceptions, and phrases that messages share."""
+"""Errors about files, and phrases that their messages share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,32 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-# More names than this in a message help nobody.
+from soffit._wording import Message, Parameter
+
+# A message lists at most this many names.
 _MAX_NAMED = 5
 _MAX_SHOWN = 40
 
 
 class DataError(ValueError):
-    """A mistake in a user's file: the message says what is wrong, where, and what helps.
+    """A file cannot be used: the message says what is wrong, where, and what to do.
+
+    The message names parameters of `soffit.io.read`; the command line shows the same error with
+    its options.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong, and where.
+    remedy : str, optional
+        What to do about it.
+
+    Attributes
+    ----------
+    problem, remedy : str
+        The two halves of the message.
+    parameter : str or None
+        The parameter to pass or to change, if the message names one.
 
     Examples
     --------
@@ -24,11 +43,33 @@ class DataError(ValueError):
     ... except DataError as error:
     ...     print(error)
     no_such_file.csv: there is no such file. Check the spelling and the folder.
+    >>> error = DataError("flowers.csv: the file is empty.")
+    >>> error.problem, error.parameter
+    ('flowers.csv: the file is empty.', None)
     """
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(problem, remedy)
+        self.problem = problem
+        self.remedy = remedy
+
+    @property
+    def message(self) -> Message:
+        """The whole message, with its parameters marked."""
+        return Message(self.problem, " ", self.remedy) if self.remedy else Message(self.problem)
+
+    @property
+    def parameter(self) -> str | None:
+        """The first parameter that the remedy, or else the problem, names."""
+        named = (*Message(self.remedy).parameters, *Message(self.problem).parameters)
+        return named[0].name if named else None
+
+    def __str__(self) -> str:
+        return str(self.message)
 
 
 class UnknownColumnError(DataError):
-    """A column was asked for that the file does not have.
+    """A parameter names a column that the file does not have.
 
     Examples
     --------
@@ -39,7 +80,7 @@ class UnknownColumnError(DataError):
 
 
 def shown(value: object) -> str:
-    """A value from a file, short and on one line, as it may stand in a message."""
+    """A value from a file as a message shows it: short and on one line."""
     text = repr(str(value))
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 4]}...{text[-1]}"
 
@@ -56,17 +97,21 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def check_names(path: Path, wanted: Sequence[str], known: Sequence[str], option: str) -> None:
+def check_names(path: Path, wanted: Sequence[str], known: Sequence[str], parameter: str) -> None:
     """Refuse names of columns that the file does not have."""
     present = set(known)
     unknown = [name for name in wanted if name not in present]
     if not unknown:
         return
     close = difflib.get_close_matches(unknown[0], known, n=1)
-    hint = f" Did you mean {shown(close[0])}?" if close else ""
+    hint = f"Did you mean {shown(close[0])}? " if close else ""
     raise UnknownColumnError(
-        f"{path}: {option} names {listed(map(shown, unknown))}, but there is no such column.{hint} "
-        f"The columns are {listed(map(shown, known), 12)}."
+        Message(
+            f"{path}: ",
+            Parameter(parameter),
+            f" names {listed(map(shown, unknown))}, but there is no such column.",
+        ),
+        f"{hint}The columns are {listed(map(shown, known), 12)}.",
     )
 
 
@@ -76,6 +121,6 @@ def need(module: str, extra: str, purpose: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise DataError(
-            f"{purpose} needs the package {module.partition('.')[0]}, which is not installed. "
-            f"Install it with: pip install soffit[{extra}]"
+            f"{purpose} needs the package {module.partition('.')[0]}, which is not installed.",
+            f"Install it with: pip install soffit[{extra}]",
         ) from error

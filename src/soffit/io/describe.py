@@ -1,4 +1,4 @@
-"""What a file holds, in a few words and numbers."""
+"""Describe what a file holds: format, columns, types and missing values."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import is_sparse
-from soffit.io.arrays import read_npy, read_npz, shapes
+from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError, counted
-from soffit.io.edges import could_be_edges, has_edge_header
 from soffit.io.formats import recognise
+from soffit.io.graphs.edges import could_be_edges, has_edge_header
+from soffit.io.matrices.arrays import read_npy, read_npz, shapes
 from soffit.io.read import open_rows, read
 from soffit.io.source import Source
-from soffit.io.table import looks_like_identifier
-from soffit.io.tabular import NO_VALUE, Rows
+from soffit.io.tables.table import SAY_WHICH, looks_like_identifier
+from soffit.io.tables.tabular import NO_VALUE, Rows
 
-# Distinct values are counted up to here; beyond, only that there are more.
+# Distinct values are counted up to this number.
 _COUNTED = 1000
 _LONGEST_NAME = 40
 _SHOWN_VALUES = 3
@@ -49,9 +50,9 @@ class ColumnSummary:
     values: dict[Any, None] = field(default_factory=dict)
 
     def add_values(self, column: Any) -> None:
-        """Take in the values of the next block, gaps left out."""
+        """Add the values of the next block, without missing ones."""
         if self.kind != "other" and len(self.values) <= _COUNTED:
-            # The head of a long block tells enough once it is clear that there are many.
+            # The head of a long block is enough: values beyond the limit are not counted.
             new = column.head(20 * _COUNTED).unique(maintain_order=True).head(_COUNTED + 2)
             self.values.update(dict.fromkeys(value for value in new.to_list() if value is not None))
 
@@ -97,7 +98,7 @@ class ColumnSummary:
 
 
 def summarize(summaries: Sequence[ColumnSummary], block: Any) -> None:
-    """Take in the next block of a table, all columns at once where that is quicker."""
+    """Add the next block of a table, all columns at once where that is faster."""
     import polars.selectors as cs
 
     words = cs.string().str.strip_chars().replace(NO_VALUE, [None] * len(NO_VALUE))
@@ -114,7 +115,7 @@ def summarize(summaries: Sequence[ColumnSummary], block: Any) -> None:
 
 
 def _for_json(value: float | None) -> float | None:
-    """JSON knows no infinity."""
+    """JSON has no infinity."""
     return None if value is None or math.isinf(value) else value
 
 
@@ -137,7 +138,7 @@ class Description:
     looks_like : {"table", "square matrix", "edge list", "graph"}
         What it seems to hold.
     notes : tuple of str
-        What else a person should know.
+        Remarks, such as what to pass to `read`.
 
     Examples
     --------
@@ -152,7 +153,7 @@ class Description:
     Table, 3 rows, 2 columns
       size    number  1 missing  2 distinct  1.5 to 2.5
       colour  text    0 missing  2 distinct  red, blue
-    1 value missing: pass --impute median, or --drop columns.
+    1 value missing: pass impute="median", or leave columns out with drop.
     """
 
     path: str
@@ -189,7 +190,7 @@ class Description:
 
 
 def describe(path: str | os.PathLike[str]) -> Description:
-    """Say what a file holds: format, rows, columns, gaps, and whether it could be a matrix.
+    """Describe a file: format, rows, columns, missing values, and whether it may be a matrix.
 
     Parameters
     ----------
@@ -227,14 +228,14 @@ def describe(path: str | os.PathLike[str]) -> Description:
 
 
 def _size(source: Source) -> str:
-    """What a graph or a sparse table holds."""
+    """The size of a graph or a sparse table."""
     n, width = source.data.shape
     if source.kind == "graph" and is_sparse(source.data):
         loops = int(np.count_nonzero(source.data.diagonal()))
         edges = (source.data.nnz - loops) // 2
         said = f", {counted(loops, 'loop')} among them" if loops else ""
         return f"{counted(edges + loops, 'edge')}{said}."
-    return f"{n:,} x {width:,}, {source.data.size:,} entries that are not zero."
+    return f"{n:,} x {width:,}, {source.data.size:,} nonzero entries."
 
 
 def _describe_rows(path: Path, format_name: str, rows: Rows) -> Description:
@@ -244,22 +245,31 @@ def _describe_rows(path: Path, format_name: str, rows: Rows) -> Description:
         summarize(summaries, block)
         n_rows += block.height
     if n_rows == 0:
-        raise DataError(f"{path}: it has no rows. Add one row for each object.")
+        raise DataError(f"{path}: it has no rows.", "Add one row per object.")
     notes = list(rows.notes)
     looks_like = _guess(rows, n_rows)
     if looks_like != "table":
         notes.append(_QUESTIONS[looks_like])
     gaps = sum(summary.n_missing for summary in summaries)
     if gaps:
-        notes.append(f"{counted(gaps, 'value')} missing: pass --impute median, or --drop columns.")
+        notes.append(_impute_or_drop(gaps))
     return Description(str(path), format_name, n_rows, tuple(summaries), looks_like, tuple(notes))
 
 
 _QUESTIONS = {
-    "square matrix": "Its shape is that of a matrix over pairs of objects: pass --kind distances, "
-    "--kind similarities or --kind graph if it is one, or --kind table.",
-    "edge list": "It looks like a list of edges: pass --kind graph if it is one, or --kind table.",
+    "square matrix": Message("Its shape is that of a matrix over pairs of objects. ", SAY_WHICH),
+    "edge list": Message(
+        *("It looks like an edge list: pass ", Parameter("kind", "graph"), " if it is one, or "),
+        *(Parameter("kind", "table"), " if its columns are features."),
+    ),
 }
+
+
+def _impute_or_drop(gaps: int) -> Message:
+    return Message(
+        *(f"{counted(gaps, 'value')} missing: pass ", Parameter("impute", "median")),
+        *(", or leave columns out with ", Parameter("drop"), "."),
+    )
 
 
 def _guess(rows: Rows, n_rows: int) -> str:
@@ -277,7 +287,7 @@ def _describe_array(path: Path, name: str, array: Any, notes: Sequence[str]) -> 
     said = [*notes, f"{counted(width, 'column')} of type {array.dtype}."]
     gaps = int(np.isnan(array).sum())
     if gaps:
-        said.append(f"{counted(gaps, 'value')} missing: pass --impute median.")
+        said.append(_impute_or_drop(gaps))
     square = n == width and n >= 3
     if square:
         said.append(_QUESTIONS["square matrix"])
@@ -300,7 +310,7 @@ def _describe_archive(path: Path, format_name: str) -> Description:
 
 
 def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    """Cells of equal width, column by column."""
+    """Cells padded to the width of their column."""
     if not table:
         return []
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]

@@ -1,4 +1,4 @@
-"""Which format a file has: its ending says, its first bytes must agree."""
+"""The format of a file: its ending names it, and its first bytes must agree."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Signature:
 
 
 _UNPACK = "Unpack it first."
-_RENAME = "Give it the ending {}, or save it again in the format that its ending names."
+_RENAME = "Rename it to end in {}, or save it again in the format that its ending names."
 _SIGNATURES = [
     _Signature(b"\x1f\x8b", "a gzip archive", (), _UNPACK),
     _Signature(b"BZh", "a bzip2 archive", (), _UNPACK),
@@ -59,24 +59,29 @@ _SIGNATURES = [
     _Signature(b"PK\x05\x06", "an empty zip archive", ("Excel", "NumPy archive"), _UNPACK),
     _Signature(
         b"\xd0\xcf\x11\xe0",
-        "an Excel file of the old kind (.xls) or another old Office file",
+        "an old Excel file (.xls) or another old Office file",
         (),
         "Save it as .xlsx or .csv.",
     ),
     _Signature(b"PAR1", "a Parquet file", ("Parquet",), _RENAME.format(".parquet")),
     _Signature(b"ARROW1", "an Arrow file", ("Arrow",), _RENAME.format(".arrow")),
-    _Signature(b"FEA1", "a Feather file of version 1", (), "Save it as Feather version 2."),
+    _Signature(b"FEA1", "a Feather version 1 file", (), "Save it as Feather version 2."),
     _Signature(b"\x89HDF", "an HDF5 file", ("AnnData",), _RENAME.format(".h5ad")),
     _Signature(b"\x93NUMPY", "a NumPy array", ("NumPy array",), _RENAME.format(".npy")),
     _Signature(b"%PDF", "a PDF document", (), "Copy its table into a .csv file."),
     _Signature(b"\x89PNG", "a picture", (), "Pictures are for `soffit segment`."),
     _Signature(b"\xff\xd8\xff", "a picture", (), "Pictures are for `soffit segment`."),
-    _Signature(b"\x80\x04\x95", "a Python pickle", (), "Pickles can run code: save it as .npz."),
+    _Signature(
+        b"\x80\x04\x95",
+        "a Python pickle",
+        (),
+        "Pickles can run code. Save it as .npz.",
+    ),
 ]
 
 
 def recognise(path: Path) -> str:
-    """The format of a file that exists, can be read, is not empty and is what it claims to be."""
+    """The format of a file; one that is missing, empty or not what its ending says is refused."""
     head = _first_bytes(path)
     format_name = ENDINGS.get(path.suffix.lower())
     found = next((known for known in _SIGNATURES if head.startswith(known.start)), None)
@@ -84,27 +89,25 @@ def recognise(path: Path) -> str:
         raise _unknown_ending(path, found)
     if found is not None and format_name not in found.formats:
         raise DataError(
-            f"{path}: it ends in {path.suffix} but its content is {found.name}. {found.remedy}"
+            f"{path}: it ends in {path.suffix} but its content is {found.name}.", found.remedy
         )
     if found is None and format_name not in _TEXT_FORMATS:
         raise DataError(
-            f"{path}: it ends in {path.suffix} but its content is not {_article(format_name)} "
-            "file. Perhaps it was cut short or renamed; save it again."
+            f"{path}: it ends in {path.suffix} but is not {_article(format_name)} file.",
+            "It may be truncated or renamed: save it again.",
         )
     return format_name
 
 
 def _unknown_ending(path: Path, found: _Signature | None) -> DataError:
-    ending = f"the ending {path.suffix!r} is not known" if path.suffix else "it has no ending"
+    ending = f"unknown ending {path.suffix!r}" if path.suffix else "it has no ending"
     if found is not None:
-        return DataError(f"{path}: {ending}, and its content is {found.name}. {found.remedy}")
-    return DataError(
-        f"{path}: {ending}, so its format is not clear. Known endings: {' '.join(ENDINGS)}."
-    )
+        return DataError(f"{path}: {ending}, and its content is {found.name}.", found.remedy)
+    return DataError(f"{path}: {ending}.", f"Known endings: {' '.join(ENDINGS)}.")
 
 
 def size_of(path: Path) -> int:
-    """Bytes of a file that exists, can be read and is not empty."""
+    """The size in bytes of a file that is not empty."""
     _first_bytes(path)
     return path.stat().st_size
 
@@ -116,13 +119,13 @@ def _article(name: str) -> str:
 def _first_bytes(path: Path) -> bytes:
     try:
         if path.is_dir():
-            raise DataError(f"{path}: it is a folder. Name a file in it.")
+            raise DataError(f"{path}: it is a folder.", "Name a file in it.")
         if path.is_symlink() and not path.exists():
-            raise DataError(f"{path}: it is a link that leads nowhere or in a circle.")
+            raise DataError(f"{path}: it is a link whose target does not exist.")
         if not path.exists():
-            raise DataError(f"{path}: there is no such file. Check the spelling and the folder.")
+            raise DataError(f"{path}: there is no such file.", "Check the spelling and the folder.")
         if not path.is_file():
-            raise DataError(f"{path}: it is not an ordinary file. Save the data as a file first.")
+            raise DataError(f"{path}: it is not a regular file.", "Save the data as a file first.")
         with path.open("rb") as file:
             head = file.read(16)
     except (OSError, RuntimeError, ValueError) as error:
@@ -131,7 +134,7 @@ def _first_bytes(path: Path) -> bytes:
         # RuntimeError and ELOOP: links that lead in a circle; ValueError: a NUL in the name.
         reason = getattr(error, "strerror", None) or str(error)
         raise DataError(
-            f"{path}: it cannot be opened ({reason}). Check the name and who may read it."
+            f"{path}: it cannot be opened ({reason}).", "Check the name and the permissions."
         ) from error
     if not head:
         raise DataError(f"{path}: the file is empty.")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from soffit._memory import available_memory
+from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError
 
 # What reading may use; the rest is for the blocks in flight and for everything else that runs.
@@ -15,7 +16,7 @@ _USABLE_SHARE = 0.8
 
 
 def usable_bytes() -> float:
-    """Bytes that an array may take; infinite where the system does not tell."""
+    """Bytes that an array may take; infinite if the system does not report its memory."""
     available = available_memory()
     return np.inf if available is None else _USABLE_SHARE * available
 
@@ -26,12 +27,13 @@ def check_bytes(path: Path, needed: float, what: str, remedy: str) -> None:
     if needed > usable:
         raise DataError(
             f"{path}: {what} needs {_size(needed)} of memory, but only {_size(usable)} can be "
-            f"used. {remedy}"
+            "used.",
+            remedy,
         )
 
 
 def table_dtype(path: Path, n_rows: int, n_columns: int) -> tuple[type[np.floating], list[str]]:
-    """The precision in which a table fits, and what to say if that is not float64."""
+    """The precision in which a table fits, and a note if that is not float64."""
     entries = float(n_rows) * float(n_columns)
     if 8 * entries <= usable_bytes():
         return np.float64, []
@@ -39,9 +41,9 @@ def table_dtype(path: Path, n_rows: int, n_columns: int) -> tuple[type[np.floati
         path,
         4 * entries,
         f"its table of {n_rows:,} rows and {n_columns:,} columns",
-        "Choose fewer columns (--columns), or cut the file to a sample of its rows.",
+        Message("Choose fewer columns (", Parameter("columns"), "), or a subsample of the rows."),
     )
-    return np.float32, ["Numbers are kept in single precision, because double does not fit."]
+    return np.float32, ["Numbers are in single precision: double does not fit into memory."]
 
 
 def check_archive(path: Path) -> None:
@@ -51,17 +53,17 @@ def check_archive(path: Path) -> None:
             members = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise DataError(
-            f"{path}: the archive is damaged or cut short ({error}). Copy or save the file again."
+            f"{path}: the archive is damaged or truncated ({error}).", "Copy or save it again."
         ) from error
     if any(member.flag_bits & 1 for member in members):
-        raise DataError(f"{path}: it is protected by a password. Save it without one.")
+        raise DataError(f"{path}: the archive is encrypted.", "Save it without a password.")
     unpacked = float(sum(member.file_size for member in members))
     check_bytes(
         path,
         unpacked,
         "unpacking it",
-        f"The file itself has only {_size(path.stat().st_size)}: make sure that it comes from "
-        "someone you trust, or save a part of it.",
+        f"The file itself has only {_size(path.stat().st_size)}: make sure that you trust its "
+        "origin, or save a part of it.",
     )
 
 

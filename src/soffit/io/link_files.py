@@ -1,4 +1,4 @@
-"""Pairs of objects that belong together, or do not."""
+"""Files of must-link and cannot-link pairs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from soffit.io.data_error import DataError, shown
 from soffit.io.formats import recognise
+from soffit.io.tables.typed import OPENERS
 from soffit.io.text.delimited import DelimitedRows
-from soffit.io.typed import OPENERS
 
 
 def read_pairs(
@@ -27,8 +27,8 @@ def read_pairs(
         A table of two columns, with or without a header: ``.csv``, ``.tsv``, ``.txt`` or another
         tabular format.
     ids : sequence of str, optional
-        Identifiers of the objects. The file names objects by them, or by their number from 0 if
-        it holds none of them. Without identifiers it must hold numbers.
+        Identifiers of the objects. The file names objects by identifier, or by number (from 0)
+        if it holds none of the identifiers. Without `ids` it must hold numbers.
 
     Returns
     -------
@@ -64,9 +64,9 @@ def read_pairs(
             number = _number(entry, names, n_objects)
             if number is None:
                 raise DataError(
-                    f"{where}: line {row + first_line:,} names {shown(entry or '')}, which is no "
-                    f"{'identifier' if names is not None else 'object number'} of the data. "
-                    "Correct or remove the pair."
+                    f"{where}: line {row + first_line:,} names {shown(entry or '')}, which is not "
+                    f"an {'identifier' if names is not None else 'object number'} of the data.",
+                    "Correct or remove the pair.",
                 )
             pairs[row, side] = number
     return pairs
@@ -81,11 +81,13 @@ def _entries(path: Path) -> tuple[list[tuple[str | None, str | None]], int]:
     elif format_name in ("delimited text", "edge list"):
         rows = DelimitedRows.open(path, "never")
     else:
-        raise DataError(f"{path}: pairs are read from tables with two columns, such as .csv.")
+        raise DataError(
+            f"{path}: pairs are read from tables with two columns.", "Save them as .csv."
+        )
     if len(rows.names) != 2:
         raise DataError(
-            f"{path}: a pair is two objects, but the file has {len(rows.names)} columns. Write two "
-            "columns, one line a pair."
+            f"{path}: a pair is two objects, but the file has {len(rows.names)} columns.",
+            "Write two columns, one line per pair.",
         )
     first, second = rows.names
     found: list[tuple[str | None, str | None]] = []
@@ -106,7 +108,7 @@ def _uses_names(entries: Sequence[tuple[str | None, ...]], known: dict[str, int]
 
 
 def _is_header(entries: Sequence[tuple[str | None, ...]], names: dict[str, int] | None) -> bool:
-    """Words in the first line that name no object, above a line that names two."""
+    """The first line names no object, but the second names two."""
     first, second = entries[0], entries[1]
     none_known = all(_number(entry, names, None) is None for entry in first)
     return none_known and all(_number(entry, names, None) is not None for entry in second)

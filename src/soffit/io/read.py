@@ -1,4 +1,4 @@
-"""Read any supported file into something that can be clustered."""
+"""Read any supported file."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from soffit.io.annotated import read_annotated
-from soffit.io.arrays import source_from_npy, source_from_npz
-from soffit.io.columns import Impute, TextRule
+from soffit._validation import OneOf, Rule, check_parameters
+from soffit._wording import Message, Parameter
+from soffit.io.anndata_files import read_annotated
 from soffit.io.data_error import DataError
-from soffit.io.edges import could_be_edges, has_edge_header, read_edges
 from soffit.io.formats import recognise
-from soffit.io.graphs import read_gml, read_graphml
-from soffit.io.matrix import read_matrix
-from soffit.io.matrix_market import read_matrix_market
+from soffit.io.graphs.edges import could_be_edges, has_edge_header, read_edges
+from soffit.io.graphs.graph_files import read_gml, read_graphml
+from soffit.io.matrices.arrays import source_from_npy, source_from_npz
+from soffit.io.matrices.matrix_market import read_matrix_market
+from soffit.io.matrices.square_matrix import read_matrix
 from soffit.io.source import KINDS, Source
-from soffit.io.table import Choice, read_table
-from soffit.io.tabular import Rows
+from soffit.io.tables.columns import Impute, TextRule
+from soffit.io.tables.table import Choice, read_table
+from soffit.io.tables.tabular import Rows
+from soffit.io.tables.typed import OPENERS
 from soffit.io.text.delimited import DelimitedRows
-from soffit.io.typed import OPENERS
 
-_OPTIONS: dict[str, tuple[str | None, ...]] = {
-    "kind": ("auto", *KINDS),
-    "impute": (None, "median", "mean", "drop"),
-    "text": ("auto", "onehot", "drop"),
+_RULES: dict[str, Rule] = {
+    "kind": OneOf(("auto", *KINDS)),
+    "impute": OneOf((None, "median", "mean", "drop")),
+    "text": OneOf(("auto", "onehot", "drop")),
 }
 
 
@@ -43,8 +45,8 @@ def read(
 ) -> Source:
     r"""Read a table, a matrix of distances or similarities, or a graph from a file.
 
-    The ending says which format a file has, and its content is checked against it: CSV and TSV
-    (separator, header, decimal comma, quotes and encoding are found out), Parquet, Arrow and
+    The ending names the format of a file, and the content is checked against it: CSV and TSV
+    (separator, header, decimal comma, quotes and encoding are detected), Parquet, Arrow and
     Feather, JSON lines, Excel, NumPy ``.npy`` and ``.npz``, Matrix Market ``.mtx``, edge lists
     (``.edges``, ``.edgelist``, and ``.txt`` with two columns of nodes), GraphML, GML and
     ``.h5ad``. Text files are read block by block, so that only the numbers need to fit into
@@ -55,8 +57,8 @@ def read(
     path : str or path
         The file.
     kind : {"auto", "table", "distances", "similarities", "graph"}, default="auto"
-        What the file holds. A square symmetric table could be any of them; with "auto" it is
-        refused with a message that asks.
+        What the file holds. A square symmetric table could be any of them: "auto" refuses it and
+        asks for this parameter.
     columns, drop : sequence of str, optional
         Features to use, or to leave out. All columns are used by default.
     id : str, optional
@@ -65,22 +67,21 @@ def read(
     label : str, optional
         The column of known labels; it is not used as a feature.
     impute : {None, "median", "mean", "drop"}, default=None
-        What to do about missing and infinite values: refuse the file and name the columns, fill in
-        a number (text counts as a bit of every value, as common as it is), or leave out the rows.
+        What to do about missing and infinite values: refuse the file (None), fill in the median
+        or the mean of the column (for text, the frequencies of its values), or drop the rows.
     text : {"auto", "onehot", "drop"}, default="auto"
         Columns of text become a column of 0 and 1 for each value. With "auto" those with many
-        distinct values and dates are left out; with "onehot" none is, with "drop" all are.
+        distinct values and dates are left out; "onehot" encodes all, "drop" leaves out all.
 
     Returns
     -------
     Source
-        The data, names, labels, and notes on everything that was assumed or left out.
+        The data, names, labels, and notes on what was assumed or left out.
 
     Raises
     ------
     DataError
-        If the file cannot be read or used as asked. The message names the file, the place and
-        what helps.
+        If the file cannot be read or used. The message names the file, the place and a remedy.
     ValueError
         If `kind`, `impute` or `text` is not one of the values above.
 
@@ -100,9 +101,7 @@ def read(
     >>> source.ids.tolist()
     ['a', 'b', 'c', 'd']
     """
-    for name, value in (("kind", kind), ("impute", impute), ("text", text)):
-        if value not in _OPTIONS[name]:
-            raise ValueError(f"{name}={value!r} is not one of {list(_OPTIONS[name])}.")
+    check_parameters("read", {"kind": kind, "impute": impute, "text": text}, _RULES)
     where = Path(path)
     choice = Choice(_names(columns, "columns"), _names(drop, "drop"), id, label, impute, text)
     source = READERS[recognise(where)](where, kind, choice)
@@ -138,8 +137,10 @@ def _read_delimited(path: Path, kind: str, choice: Choice) -> Source:
             return _read_edge_list(edges, choice)
         if kind == "auto" and could_be_edges(edges):
             edges.notes.append(
-                "Read as an edge list, since its first two columns look like nodes. Pass --kind "
-                "table if they are features."
+                Message(
+                    "Read as an edge list, because its first two columns look like nodes. Pass ",
+                    *(Parameter("kind", "table"), " if they are features."),
+                )
             )
             return _read_edge_list(edges, choice)
     return _from_rows(DelimitedRows.open(path), kind, choice)
@@ -154,8 +155,11 @@ def _from_rows(rows: Rows, kind: str, choice: Choice) -> Source:
         return _read_edge_list(rows, choice)
     if kind == "auto" and has_edge_header(rows.names):
         raise DataError(
-            f"{rows.path}: its columns {', '.join(map(repr, rows.names))} look like a list of "
-            "edges. Pass --kind graph if they are, or --kind table if they are features."
+            f"{rows.path}: its columns {', '.join(map(repr, rows.names))} look like an edge list.",
+            Message(
+                *("Pass ", Parameter("kind", "graph"), " if it is one, or "),
+                *(Parameter("kind", "table"), " if the columns are features."),
+            ),
         )
     if kind in ("distances", "similarities", "graph"):
         return read_matrix(rows, choice, kind)  # type: ignore[arg-type]
@@ -169,7 +173,7 @@ def _is_edge_list(rows: Rows) -> bool:
 
 
 def _read_edge_list(rows: Rows, choice: Choice) -> Source:
-    _refuse_choice(rows.path, choice, "a list of edges", ("columns", "drop", "id", "label"))
+    _refuse_choice(rows.path, choice, "an edge list", ("columns", "drop", "id", "label"))
     return read_edges(rows)
 
 
@@ -200,14 +204,18 @@ def _check_kind(path: Path, kind: str, possible: Sequence[str]) -> None:
     if kind not in ("auto", *possible):
         raise DataError(
             f"{path}: a {path.suffix} file cannot be read as {kind}, only as "
-            f"{' or '.join(possible)}. Leave out --kind."
+            f"{' or '.join(possible)}.",
+            Message("Leave out ", Parameter("kind"), "."),
         )
 
 
 def _refuse_choice(path: Path, choice: Choice, what: str, options: Sequence[str]) -> None:
     given: list[Any] = [option for option in options if getattr(choice, option) is not None]
     if given:
-        raise DataError(f"{path}: {what} has no columns to choose. Leave out --{given[0]}.")
+        raise DataError(
+            f"{path}: {what} has no columns to choose from.",
+            Message("Leave out ", Parameter(given[0]), "."),
+        )
 
 
 READERS: dict[str, Callable[[Path, str, Choice], Source]] = {

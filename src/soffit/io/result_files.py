@@ -5,25 +5,25 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from soffit.io.arrays import read_npz
+from soffit._atomic import replaced
 from soffit.io.data_error import DataError, listed, need, shown
 from soffit.io.formats import recognise, size_of
 from soffit.io.limits import check_bytes
+from soffit.io.matrices.arrays import read_npz
 from soffit.io.source import Source
+from soffit.io.tables.typed import OPENERS
 from soffit.io.text.delimited import DelimitedRows
-from soffit.io.typed import OPENERS
 from soffit.results.per_object import ROUNDED, Result
 
+_WRITE_A_TABLE = "Write a .csv or .parquet file instead."
 _SCORES = ("cluster", "certainty", "entropy", "overlap", "instability", "truth")
 
 
@@ -56,7 +56,7 @@ def from_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> Result:
     )
     if not names or names != [f"p{number}" for number in range(len(names))]:
         raise DataError(
-            f"{path}: it is no result of soffit: the memberships p0, p1, ... are missing or "
+            f"{path}: not a result of soffit: the memberships p0, p1, ... are missing or "
             f"incomplete. Its columns are {listed(map(shown, columns), 12)}."
         )
     memberships = np.column_stack([_numbers(path, name, columns[name]) for name in names])
@@ -97,7 +97,8 @@ def _check_memberships(path: Path, memberships: NDArray[Any]) -> None:
         row = int(wrong[0])
         raise DataError(
             f"{path}: the memberships of row {row + 1:,} are not probabilities that sum to 1 "
-            f"(their sum is {sums[row]:g}). Write the result again."
+            f"(their sum is {sums[row]:g}).",
+            "Write the result again.",
         )
 
 
@@ -129,7 +130,8 @@ def write_annotated(result: Result, path: Path, source: Source | None) -> None:
     else:
         raise DataError(
             "an .h5ad file holds cells and their features, so it can only be written for an .h5ad "
-            "file or a table. Write a .csv or .parquet file instead."
+            "file or a table.",
+            _WRITE_A_TABLE,
         )
     _check_length(result, annotated.n_obs)
     annotated.obsm["X_soffit"] = np.asarray(result.memberships)
@@ -139,13 +141,13 @@ def write_annotated(result: Result, path: Path, source: Source | None) -> None:
     annotated.obs["soffit_certainty"] = np.asarray(result.certainty)
     annotated.obs["soffit_entropy"] = np.asarray(result.entropy)
     with warnings.catch_warnings():
-        # Remarks about the layout of the file that was read are not about this result.
+        # Warnings about the layout of the original file do not concern the result.
         warnings.simplefilter("ignore")
         annotated.write_h5ad(path)
 
 
 def write_graph(result: Result, path: Path, source: Source | None) -> None:
-    """A copy of the graph whose nodes know their cluster, certainty, entropy and memberships."""
+    """A copy of the graph with cluster, certainty, entropy and memberships as node attributes."""
     networkx = need("networkx", "graphs", f"Writing {path.suffix} files")
     graph = _graph(networkx, source, path)
     nodes = list(graph.nodes)
@@ -162,8 +164,8 @@ def write_graph(result: Result, path: Path, source: Source | None) -> None:
         write(graph, path)
     except (networkx.NetworkXError, TypeError, ValueError) as error:
         raise DataError(
-            f"the graph has attributes that {path.suffix} files cannot hold ({error}). Write a "
-            ".csv or .parquet file instead."
+            f"the graph has attributes that {path.suffix} files cannot hold ({error}).",
+            _WRITE_A_TABLE,
         ) from error
 
 
@@ -179,8 +181,8 @@ def _graph(networkx: Any, source: Source | None, path: Path) -> Any:
         return origin.copy()
     if source is None or source.kind != "graph":
         raise DataError(
-            f"a {path.suffix} file holds a graph, so it can only be written for a graph. Write a "
-            ".csv or .parquet file instead."
+            f"a {path.suffix} file holds a graph, so it can only be written for a graph.",
+            _WRITE_A_TABLE,
         )
     graph = networkx.from_scipy_sparse_array(source.data)
     if source.ids is not None:
@@ -191,8 +193,8 @@ def _graph(networkx: Any, source: Source | None, path: Path) -> Any:
 def _check_length(result: Result, n: int) -> None:
     if len(result.memberships) != n:
         raise DataError(
-            f"the result has {len(result.memberships):,} objects, but the data it should be "
-            f"written into have {n:,}. Write a .csv or .parquet file instead."
+            f"the result has {len(result.memberships):,} objects, but the data have {n:,}.",
+            _WRITE_A_TABLE,
         )
 
 
@@ -207,7 +209,7 @@ _NUMERIC = ("cluster", "certainty", "entropy", "overlap", "instability")
 def write_result(
     result: Result, path: str | os.PathLike[str], *, source: Source | None = None
 ) -> None:
-    """Write one row an object: identifier, cluster, certainty, entropy and memberships.
+    """Write one row per object: identifier, cluster, certainty, entropy and memberships.
 
     The ending chooses the format: ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.feather``,
     ``.jsonl``, ``.xlsx``, ``.npz``, ``.json``. With ``.h5ad``, ``.graphml`` and ``.gml`` a copy of
@@ -216,22 +218,22 @@ def write_result(
     ``soffit_certainty``, ``soffit_entropy`` and ``p0``, ``p1``, ...
 
     Identifiers are written as they are. Text that starts with ``=``, ``+``, ``-`` or ``@`` is
-    plain text in an ``.xlsx`` file, but a spreadsheet program that opens a ``.csv`` file may take
-    it for a formula; import such columns as text if you do not trust their origin.
+    plain text in an ``.xlsx`` file, but a spreadsheet program may take it for a formula in a
+    ``.csv`` file; import such columns as text if you do not trust their origin.
 
     Parameters
     ----------
     result : Result
-        What to write.
+        The result to write.
     path : str or path
-        The file; one that exists is replaced, once the new one is complete.
+        The file. An existing file is replaced when the new one is complete.
     source : Source, optional
-        What was read, for formats that hold the data themselves.
+        The data, for formats that hold them beside the result.
 
     Raises
     ------
     DataError
-        If the ending is not known, the folder cannot be written to, or the format cannot hold the
+        If the ending is unknown, the file cannot be written, or the format cannot hold the
         result.
 
     Examples
@@ -253,13 +255,18 @@ def write_result(
     where = Path(path)
     writer = _WRITERS.get(where.suffix.lower())
     if writer is None:
-        ending = repr(where.suffix) if where.suffix else "none"
+        ending = f"with the ending {where.suffix!r}" if where.suffix else "without an ending"
         raise DataError(
-            f"{where}: results cannot be written with this ending ({ending}). Use one of "
-            f"{' '.join(_WRITERS)}."
+            f"{where}: results cannot be written {ending}.", f"Use one of {' '.join(_WRITERS)}."
         )
-    with _replaced(where) as temporary:
-        writer(result, temporary, source)
+    try:
+        with replaced(where) as temporary:
+            writer(result, temporary, source)
+    except OSError as error:
+        raise DataError(
+            f"{where}: it cannot be written ({error.strerror or error}).",
+            "Check that the folder exists and that you may write to it.",
+        ) from error
 
 
 def read_result(path: str | os.PathLike[str]) -> Result:
@@ -274,7 +281,7 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     Returns
     -------
     Result
-        Labels, certainty and entropy are worked out from the memberships.
+        Labels, certainty and entropy are computed from the memberships.
 
     Raises
     ------
@@ -290,33 +297,9 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     if format_name in OPENERS or format_name == "delimited text":
         return _read_rows(where, format_name)
     raise DataError(
-        f"{where}: results are read from tables, not from {where.suffix} files. Write the result "
-        "as .csv or .parquet as well."
+        f"{where}: results are read from tables, not from {where.suffix} files.",
+        "Also write the result as .csv or .parquet.",
     )
-
-
-@contextmanager
-def _replaced(path: Path) -> Iterator[Path]:
-    """A file beside the target, moved onto it when it is complete."""
-    temporary = None
-    try:
-        handle, name = tempfile.mkstemp(prefix=".soffit-", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-        temporary = Path(name)
-        # Temporary files are private; a result has the rights of any other new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        yield temporary
-        temporary.replace(path)
-    except OSError as error:
-        raise DataError(
-            f"{path}: it cannot be written ({error.strerror or error}). Check that the folder "
-            "exists and that you may write to it."
-        ) from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -381,7 +364,8 @@ def _write_excel(result: Result, path: Path, source: Source | None) -> None:
     if len(result.memberships) >= _MOST_EXCEL_ROWS or len(columns) > _MOST_EXCEL_COLUMNS:
         raise DataError(
             f"an Excel sheet holds at most {_MOST_EXCEL_ROWS:,} rows and "
-            f"{_MOST_EXCEL_COLUMNS:,} columns. Write a .csv or .parquet file."
+            f"{_MOST_EXCEL_COLUMNS:,} columns.",
+            _WRITE_A_TABLE,
         )
     # Each cell is written by its type: text never becomes a formula or a link.
     book = writer.Workbook(str(path), {"constant_memory": False})
@@ -432,7 +416,7 @@ def _read_npz(path: Path) -> Result:
     arrays = read_npz(path)
     memberships = arrays.get("memberships")
     if memberships is None or memberships.ndim != 2:
-        raise DataError(f"{path}: it is no result of soffit: it has no array 'memberships'.")
+        raise DataError(f"{path}: not a result of soffit: it has no array 'memberships'.")
     columns: dict[str, Any] = {}
     if "ids" in arrays:
         columns[str(arrays.get("id_name", "id"))] = arrays["ids"].tolist()
@@ -450,12 +434,12 @@ def _read_json(path: Path) -> Result:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: it cannot be read as JSON ({error}).") from error
+        raise DataError(f"{path}: not valid JSON ({error}).") from error
     columns = content.get("columns") if isinstance(content, dict) else None
     if not isinstance(columns, dict) or content.get("format") != _JSON_NAME:
-        raise DataError(f"{path}: it is no result of soffit. Write it with write_result.")
+        raise DataError(f"{path}: not a result of soffit.", "Write it with write_result.")
     if not all(isinstance(values, list) for values in columns.values()):
-        raise DataError(f"{path}: its columns are not lists. Write the result again.")
+        raise DataError(f"{path}: its columns are not lists.", "Write the result again.")
     _check_lengths(path, columns, len(next(iter(columns.values()), [])))
     return from_columns(path, columns)
 
@@ -463,4 +447,4 @@ def _read_json(path: Path) -> Result:
 def _check_lengths(path: Path, columns: dict[str, Any], n_rows: int) -> None:
     wrong = [name for name, values in columns.items() if len(values) != n_rows]
     if wrong:
-        raise DataError(f"{path}: its columns differ in length ({wrong[0]!r}). Write it again.")
+        raise DataError(f"{path}: its columns differ in length ({wrong[0]!r}).", "Write it again.")

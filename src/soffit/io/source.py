@@ -1,4 +1,4 @@
-"""What was read from a file, ready to be clustered."""
+"""The content of a file, ready to be clustered."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ KINDS: tuple[Kind, ...] = ("table", "distances", "similarities", "graph")
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Data from a file, with what a person should know about how they were read.
+    """Data from a file: values, names, and notes on how they were read.
+
+    Every estimator takes a source as its X: the names of its columns become `feature_names_in_`.
 
     Attributes
     ----------
     kind : {"table", "distances", "similarities", "graph"}
         What `data` holds.
     data : ndarray or csr_array
-        For a table, one row an object and one column a feature; otherwise a square matrix with
-        one row and one column an object.
+        For a table, one row per object and one column per feature; otherwise a square matrix
+        with one row and one column per object.
     columns : tuple of str
-        Names of the features of a table, ``"colour=red"`` for the values of a text column; empty
-        for anything else.
+        Names of the features of a table, such as ``"colour=red"`` for a value of a text column;
+        empty for anything else.
     ids : ndarray of str or None
         Identifiers of the objects. None if the file has none: objects are then numbered from 0.
     id_name : str
@@ -37,7 +39,7 @@ class Source:
     truth : ndarray of str or None
         The column of known labels; empty text where a label is missing.
     notes : tuple of str
-        Sentences that say what was left out, encoded, filled in or assumed.
+        What was left out, encoded, filled in or assumed, as sentences.
     origin : object
         The networkx graph or AnnData object to write results back into, else None.
     path : str
@@ -72,15 +74,15 @@ class Source:
 
     @property
     def n_objects(self) -> int:
-        """How many objects the file describes."""
+        """The number of objects."""
         return int(self.data.shape[0])
 
     def with_columns(self, names: Sequence[str]) -> Source:
         """The same table with exactly these features, in this order.
 
         New objects must have the features of the fitted ones. A value of a text column that does
-        not occur in this file becomes a column of zeros; features that are not asked for are left
-        out, and a note says so.
+        not occur in this file becomes a column of zeros; other features are left out, and a note
+        says so.
 
         Parameters
         ----------
@@ -95,10 +97,10 @@ class Source:
         Raises
         ------
         DataError
-            If this is no table, or if it lacks one of the features.
+            If this is not a table, or if it lacks one of the features.
         """
         if self.kind != "table":
-            raise DataError(f"{self.path}: it holds {self.kind}, which have no columns.")
+            raise DataError(f"{self.path}: it holds {self.kind}, which have no named columns.")
         if tuple(names) == self.columns:
             return self
         place = {name: position for position, name in enumerate(self.columns)}
@@ -106,15 +108,15 @@ class Source:
         missing = [n for n in names if n not in place and n.partition("=")[0] not in encoded]
         if missing:
             raise DataError(
-                f"{self.path}: it lacks the columns {listed(map(shown, missing))}. New objects "
-                f"need the columns of the fitted ones; this file has "
-                f"{listed(map(shown, self.columns), 12)}."
+                f"{self.path}: it lacks the columns {listed(map(shown, missing))}.",
+                "New objects need the columns that the model was fitted to; this file has "
+                f"{listed(map(shown, self.columns), 12)}.",
             )
         asked = set(names)
         surplus = [name for name in self.columns if name not in asked]
         notes = self.notes
         if surplus:
-            notes += (f"Left out, because not asked for: {listed(map(shown, surplus))}.",)
+            notes += (f"Left out, because not needed: {listed(map(shown, surplus))}.",)
         taken = _take(self.data, [place.get(name) for name in names])
         return replace(self, data=taken, columns=tuple(names), notes=notes)
 
@@ -135,7 +137,7 @@ def _take(data: Any, positions: Sequence[int | None]) -> Any:
 
 
 def text_array(values: Sequence[Any]) -> NDArray[Any]:
-    """An array of str; of Python objects where a few long texts would make it enormous."""
+    """An array of str, or of Python objects if a few long texts would make it huge."""
     texts = ["" if value is None else str(value) for value in values]
     longest = max(map(len, texts), default=0)
     if longest <= 256:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Callable
 from typing import IO, Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from soffit._atomic import replaced
 from soffit._version import __version__
 from soffit.persistence.archive import ModelArchive, array_header, write_archive
 from soffit.persistence.decode import decode_model
@@ -86,7 +85,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "objects": encoder.objects,
         "arrays": [array_header(array) for array in encoder.arrays],
     }
-    _write_whole(path, lambda stream: write_archive(stream, document, encoder.arrays))
+    with replaced(path) as temporary, temporary.open("wb") as stream:
+        write_archive(stream, document, encoder.arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -180,21 +180,3 @@ def _read(archive: ModelArchive) -> Any:
         raise ModelFileError(
             f"{error} It was written by soffit {writer}, this is {__version__}."
         ) from error
-
-
-def _write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:
-    """Write beside the target and put it in place when complete: never half a file."""
-    target = os.path.realpath(path)
-    if os.path.isdir(target):
-        raise IsADirectoryError(f"{os.fspath(path)} is a folder. Give the name of a file in it.")
-    temporary = f"{target}.{secrets.token_hex(4)}.tmp"
-    try:
-        with open(temporary, "xb") as stream:
-            write(stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise

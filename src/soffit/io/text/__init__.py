@@ -1,1 +1,1 @@
-"""Text files: encoding, dialect, lines and delimited values."""
+"""Text files: encoding, dialect and delimited values."""

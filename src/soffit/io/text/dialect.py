@@ -1,4 +1,4 @@
-"""How a text file writes its table: separator, quotes, decimal comma, header, types of columns."""
+"""The dialect of a text file: separator, quotes, decimal comma, header and column types."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import Literal
 
-# In the order in which they win when all else is equal. A blank stands for any run of blanks.
+# In order of preference among equals. A blank stands for any run of blanks.
 _SEPARATORS = "\t;,| "
 _SAMPLE_LINES = 1000
-# Wide tables show their conventions in fewer lines.
+# Fewer lines are enough for wide tables.
 _SAMPLE_ENTRIES = 50_000
-# The header and the separator are clear after this many.
+# Enough to detect the header and the separator.
 _HEADER_LINES = 100
 # Entries that mean "no value", besides the empty one.
 MISSING = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "None", "?", "-", ".")
@@ -24,12 +24,12 @@ TRUTH_VALUES = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity)", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
-# A column is one of numbers if most entries are; the others are then mistakes worth a message.
+# Share of numbers in a numeric column; other entries of it are errors.
 _MOSTLY = 0.8
 
 ColumnKind = Literal["number", "boolean", "text", "date", "other"]
 HeaderRule = Literal["auto", "edges", "never"]
-# What the two ends of an edge are called; the first six pairs mean nothing else.
+# Names of the two ends of an edge; the first six pairs are unambiguous.
 EDGE_ENDS = (
     ("source", "target"),
     ("from", "to"),
@@ -68,8 +68,8 @@ class Dialect:
 
 
 def find_dialect(sample: bytes, header: HeaderRule = "auto") -> Dialect:
-    """Guess the conventions from the first lines of a file."""
-    # Not splitlines, which cuts at characters that are no ends of lines in a table.
+    """Detect the dialect from the first lines of a file."""
+    # Not splitlines, which splits at more characters than line ends.
     lines = sample.decode("utf-8", errors="replace").replace("\r", "").split("\n")[:_SAMPLE_LINES]
     n_comments = _leading_comments(lines)
     lines = [line for line in lines[n_comments:] if line.strip()]

@@ -1,4 +1,4 @@
-"""Text files as blocks of whole lines in UTF-8, whatever their encoding and line ends."""
+"""Text files of any encoding as blocks of whole lines in UTF-8."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from soffit.io.data_error import DataError
 
 _BLOCK_BYTES = 2**23
-# The sample that decides about separators and types: so many bytes, more if lines are long.
+# Bytes of the sample from which separators and types are detected; more if lines are long.
 _SAMPLE_BYTES = 2**18
 _SAMPLE_LINES = 20
 _LARGEST_SAMPLE = 2**25
-# One line longer than this is no table: stop before it fills the memory.
+# A longer line is not part of a table: stop before it fills the memory.
 _LONGEST_LINE = 2**28
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -25,9 +25,9 @@ _MARKS = {
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text file: its encoding, how its lines end, and how many there are.
+    """A text file: its encoding, line ends and number of lines.
 
-    `n_lines` counts empty lines and breaks within quotes too; it is never too small.
+    `n_lines` also counts empty lines and line breaks in quotes: it is an upper bound.
     """
 
     path: Path
@@ -39,7 +39,7 @@ class TextFile:
 
     @classmethod
     def open(cls, path: Path) -> TextFile:
-        """Read through the file once; one that is not text is refused."""
+        """Read the file once; one that is not text is refused."""
         head = _first_bytes(path)
         mark = next((known for known in _MARKS if head.startswith(known)), b"")
         encoding = _MARKS[mark] if mark else _guess_encoding(head)
@@ -66,8 +66,9 @@ class TextFile:
             yield from self._blocks(size)
         except UnicodeDecodeError as error:
             raise DataError(
-                f"{self.path}: it starts like {self.encoding.upper()} text, but parts of it are "
-                f"not ({error.reason}). Save it again as UTF-8."
+                f"{self.path}: it starts as {self.encoding.upper()} text, but parts of it are not "
+                f"valid ({error.reason}).",
+                "Save it again as UTF-8.",
             ) from error
 
     def _blocks(self, size: int) -> Iterator[bytes]:
@@ -94,8 +95,8 @@ class TextFile:
     def _check_length(self, line: bytes) -> None:
         if len(line) > _LONGEST_LINE:
             raise DataError(
-                f"{self.path}: a line has more than {_LONGEST_LINE:,} bytes. Save the table with "
-                "one line an object."
+                f"{self.path}: a line has more than {_LONGEST_LINE:,} bytes.",
+                "Save the table with one line per object.",
             )
 
 
@@ -111,9 +112,8 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def _survey_bytes(path: Path, wide: bool = False) -> tuple[int, bool]:
-    """How many lines there are, and whether all bytes are UTF-8."""
-    # In UTF-16 a byte equal to a newline's may be half of another character: the count is then
-    # too high, which only makes an estimate generous.
+    """The number of lines, and whether all bytes are UTF-8."""
+    # In UTF-16 a newline's byte may be half of another character: the count is an upper bound.
     decoder = codecs.getincrementaldecoder("utf-8")()
     n_lines, sound, last = 0, True, b""
     with path.open("rb") as file:
@@ -121,8 +121,8 @@ def _survey_bytes(path: Path, wide: bool = False) -> tuple[int, bool]:
             if b"\0" in block and not wide:
                 line = n_lines + block[: block.index(b"\0")].count(b"\n") + 1
                 raise DataError(
-                    f"{path}: line {line:,} holds a NUL byte, so the content is binary or "
-                    "damaged, not text. Check that it is the right file, or export it again."
+                    f"{path}: line {line:,} has a NUL byte, so the content is binary or damaged.",
+                    "Check that it is the right file, or export it again.",
                 )
             sound = sound and _is_utf8(decoder, block)
             n_lines += block.count(b"\n")
@@ -148,12 +148,12 @@ def _decoded(head: bytes, encoding: str) -> bytes:
 
 
 def _on_error(encoding: str, otherwise: str = "strict") -> str:
-    """Windows leaves five bytes undefined; a file may hold them all the same."""
+    """Windows-1252 leaves five bytes undefined, but files may contain them."""
     return "replace" if encoding == "cp1252" else otherwise
 
 
 def _guess_encoding(head: bytes) -> str:
-    # Latin letters in UTF-16 have a zero in every other byte, always on the same side.
+    # In UTF-16, every other byte of a Latin letter is zero, always on the same side.
     half = max(len(head) // 2, 1)
     zeros_first, zeros_second = head[0::2].count(0), head[1::2].count(0)
     if zeros_second > 0.7 * half and zeros_first < 0.05 * half:
@@ -169,10 +169,10 @@ def _guess_encoding(head: bytes) -> str:
 
 def _check_is_text(path: Path, start: bytes) -> None:
     if not start.strip():
-        raise DataError(f"{path}: the file holds nothing but blanks.")
+        raise DataError(f"{path}: the file contains only blanks.")
     control = sum(start.count(byte) for byte in range(32) if byte not in b"\t\n\r\f\x0b\x1a")
     if b"\0" in start or control > 0.01 * len(start):
         raise DataError(
-            f"{path}: it ends in {path.suffix} but its content is binary, not text. Check that it "
-            "is the right file, or export it again."
+            f"{path}: it ends in {path.suffix} but its content is binary, not text.",
+            "Check that it is the right file, or export it again.",
         )

@@ -1,4 +1,4 @@
-"""GraphML and GML files, read by networkx after a look at what they try to make it do."""
+"""GraphML and GML files, read by networkx after a check for hostile content."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from soffit.inputs import read_input
 from soffit.io.data_error import DataError, check_names, need
 from soffit.io.limits import check_bytes
 from soffit.io.source import Source, text_array
-from soffit.io.table import check_unique
+from soffit.io.tables.table import check_unique
 
-# A parsed graph takes many times the space of its text.
+# A parsed graph takes many times the memory of its text.
 _GROWTH = 10.0
 
 
 def read_graphml(path: Path, label: str | None = None) -> Source:
-    """A GraphML file without a document type; its edges' "weight" counts."""
+    """A GraphML file without a document type; weights are the edge attribute "weight"."""
     networkx = need("networkx", "graphs", "Reading GraphML files")
     _check_prologue(path)
     return _read(path, networkx.read_graphml, "GraphML", label)
@@ -53,7 +53,7 @@ def graph_source(path: Path, graph: Any, label: str | None = None) -> Source:
     truth = None
     if label is not None:
         known = {key for _, attributes in graph.nodes(data=True) for key in attributes}
-        check_names(path, [label], sorted(map(str, known)), "--label")
+        check_names(path, [label], sorted(map(str, known)), "label")
         truth = text_array([attributes.get(label) for _, attributes in graph.nodes(data=True)])
     return Source(
         "graph",
@@ -73,26 +73,27 @@ def _read(path: Path, parse: Any, title: str, label: str | None) -> Source:
         with path.open("rb") as file:
             graph = parse(file)
     except Exception as error:
-        # Parsers of others raise whatever they stumble over; for the user it is one thing.
+        # The parsers raise exceptions of many kinds; for the user they all mean the same.
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise DataError(
-            f"{path}: it is not sound {title} ({reason}). Correct it there, or export it again."
+            f"{path}: not valid {title} ({reason}).", "Fix it or export it again."
         ) from error
     return graph_source(path, graph, label)
 
 
 class _PrologueEndsError(Exception):
-    """The first element: nothing before it asked for anything."""
+    """The first element was reached without a declaration."""
 
 
 def _check_prologue(path: Path) -> None:
-    """Refuse a document type before the real parser starts: it could make entities explode."""
+    """Refuse a document type before the parser starts: its entities could fill the memory."""
     parser = expat.ParserCreate()
 
     def refuse(*_: Any) -> None:
         raise DataError(
             f"{path}: it declares a document type (<!DOCTYPE ...>), which graph files do not need "
-            "and which can be used to exhaust the memory. Remove the declaration."
+            "and which can be used to exhaust the memory.",
+            "Remove the declaration.",
         )
 
     def stop(*_: Any) -> None:
@@ -110,5 +111,5 @@ def _check_prologue(path: Path) -> None:
         if isinstance(error, DataError):
             raise
         raise DataError(
-            f"{path}: it is not sound XML ({error}). Correct it there, or export it again."
+            f"{path}: not valid XML ({error}).", "Fix it or export it again."
         ) from error

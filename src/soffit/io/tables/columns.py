@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray
+from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError, counted, listed, shown
 from soffit.io.limits import check_bytes
-from soffit.io.tabular import Category
+from soffit.io.tables.tabular import Category
 
 Impute = Literal["median", "mean", "drop"]
 
@@ -42,20 +43,20 @@ def constant_columns(X: FloatArray) -> NDArray[np.bool_]:
 def fill_gaps(
     path: Path, X: FloatArray, names: Sequence[str], impute: Impute | None
 ) -> tuple[FloatArray, NDArray[np.intp] | None, list[str]]:
-    """A table without gaps, the rows kept if some were dropped, and what to say about it.
+    """A table without gaps, the rows kept if some were dropped, and notes.
 
-    Columns that come from one column of the file have its name. X itself is filled where values are
-    missing: it was made for this table.
+    Encoded columns have the name of the column that they come from. X is changed in place: it was
+    made for this table.
     """
     missing, infinite = _counts(X)
     if not (missing.any() or infinite.any()):
         return X, None, []
     if impute is None:
-        raise DataError(_refusal(path, len(X), names, missing, infinite))
+        raise _refusal(path, len(X), names, missing, infinite)
     _blank_infinities(X)
     notes = []
     if infinite.any():
-        notes.append(f"Infinite values count as missing, in {_by_column(names, infinite)}.")
+        notes.append(f"Infinite values count as missing in {_by_column(names, infinite)}.")
     gaps = missing + infinite
     if impute == "drop":
         kept = np.concatenate(
@@ -63,11 +64,14 @@ def fill_gaps(
         )
         if not len(kept):
             raise DataError(
-                f"{path}: every row has a missing value. Fill the gaps (--impute median), or leave "
-                f"out the columns that cause them: {_by_column(names, gaps)}."
+                f"{path}: every row has a missing value.",
+                Message(
+                    *("Fill in the missing values (", Parameter("impute", "median"), "), or "),
+                    f"leave out the columns that have them: {_by_column(names, gaps)}.",
+                ),
             )
         dropped = counted(len(X) - len(kept), "row")
-        notes.append(f"Left out {dropped} with missing values, in {_by_column(names, gaps)}.")
+        notes.append(f"Dropped {dropped} with missing values in {_by_column(names, gaps)}.")
         return X[kept], kept, notes
     middle = np.nanmedian if impute == "median" else np.nanmean
     for position in np.flatnonzero(gaps):
@@ -102,17 +106,20 @@ def _refusal(
     names: Sequence[str],
     missing: NDArray[np.intp],
     infinite: NDArray[np.intp],
-) -> str:
+) -> DataError:
     parts = []
     if missing.any():
         parts.append(f"values are missing in {_by_column(names, missing)}")
     if infinite.any():
         parts.append(f"values are infinite in {_by_column(names, infinite)}")
     worst = names[int(np.argmax(missing + infinite))]
-    return (
-        f"{path}: {' and '.join(parts)}, of {counted(n_rows, 'row')}. Fill the gaps with --impute "
-        f"median (or mean), leave out these rows with --impute drop, or the column with --drop "
-        f"{worst!r}."
+    return DataError(
+        f"{path}: {' and '.join(parts)}, of {counted(n_rows, 'row')}.",
+        Message(
+            *("Fill them in with ", Parameter("impute", "median"), " (or mean), drop these rows "),
+            *("with ", Parameter("impute", "drop"), ", or leave out the column with "),
+            *(Parameter("drop", [worst]), "."),
+        ),
     )
 
 
@@ -122,7 +129,7 @@ def _by_column(names: Sequence[str], counts: NDArray[np.intp]) -> str:
 
 
 TextRule = Literal["auto", "onehot", "drop"]
-# More distinct values than this are names or sentences, not categories.
+# Columns with more distinct values than this hold names or sentences, not categories.
 _FEW = 20
 _MOST = 1000
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
@@ -130,7 +137,7 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}([.,' ]\d{3})+([.,]\d+)?")
 
 
 def most_values(text: TextRule) -> int:
-    """Distinct values up to which a column is worth following."""
+    """The number of distinct values up to which a column is encoded."""
     return _MOST if text == "onehot" else _FEW
 
 
@@ -142,7 +149,7 @@ def split_categories(
     *,
     named: bool = True,
 ) -> tuple[dict[str, Category], list[str]]:
-    """Columns to encode, and why the others are left out; `named` if the objects have names."""
+    """Columns to encode, and notes on the others; `named` if the objects have identifiers."""
     chosen: dict[str, Category] = {}
     many: list[str] = []
     notes: list[str] = []
@@ -151,14 +158,15 @@ def split_categories(
         if text == "onehot" and category.parts is None:
             raise DataError(
                 f"{path}: column {shown(name)} has more than {_MOST:,} distinct values, too many "
-                f"to give each a column of its own. Leave it out with --drop {name!r}."
+                "for one column per value.",
+                Message("Leave it out with ", Parameter("drop", [name]), "."),
             )
         if text == "auto" and values and all(map(_DATE.fullmatch, values[:_FEW])):
-            notes.append(f"Left out {shown(name)}: it holds dates. Use numbers instead of them.")
+            notes.append(f"Left out {shown(name)}: it holds dates. Convert them to numbers.")
         elif text == "auto" and values and all(map(_THOUSANDS.fullmatch, values[:_FEW])):
             notes.append(
-                f"Left out {shown(name)}: it looks like numbers with a separator of thousands "
-                f"({shown(values[0])}), which is not guessed. Remove the separator to use them."
+                f"Left out {shown(name)}: its numbers seem to have thousands separators "
+                f"({shown(values[0])}). Remove the separators to use them."
             )
         elif not values:
             notes.append(f"Left out {shown(name)}: it has no values.")
@@ -169,11 +177,11 @@ def split_categories(
         else:
             many.append(name)
     if many:
-        which = "it names" if len(many) == 1 else "one of them names"
-        notes.append(
-            f"Left out {listed(map(shown, many))}: text with too many distinct values to be "
-            "categories." + ("" if named else f" If {which} the objects, pass --id {many[0]!r}.")
-        )
+        which = "it identifies" if len(many) == 1 else "one of them identifies"
+        note = Message(f"Left out {listed(map(shown, many))}: text with too many distinct values.")
+        if not named:
+            note = Message(note, f" If {which} the objects, pass ", Parameter("id", many[0]), ".")
+        notes.append(note)
     return chosen, notes
 
 
@@ -184,13 +192,13 @@ def sources(names: Sequence[str], chosen: Mapping[str, Category]) -> list[str]:
 
 
 def encode_note(chosen: Mapping[str, Category]) -> list[str]:
-    """What to say about the columns that were encoded."""
+    """A note on the columns that were encoded."""
     if not chosen:
         return []
     some = listed(
         f"{shown(name)} ({counted(len(item.values), 'value')})" for name, item in chosen.items()
     )
-    return [f"Text became one column of 0 and 1 for each value: {some}."]
+    return [f"Text was one-hot encoded, one column per value: {some}."]
 
 
 def assemble(
@@ -207,7 +215,8 @@ def assemble(
         return numbers, list(number_names)
     n_columns = len(number_names) + sum(len(item.values) for item in chosen.values())
     needed = float(len(numbers)) * n_columns * numbers.dtype.itemsize
-    check_bytes(path, needed, "its table with text as columns of 0 and 1", "Pass --text drop.")
+    remedy = Message("Pass ", Parameter("text", "drop"), ".")
+    check_bytes(path, needed, "its table with one-hot encoded text", remedy)
     table = np.empty((len(numbers), n_columns), dtype=numbers.dtype)
     place = {name: position for position, name in enumerate(number_names)}
     names: list[str] = []
@@ -223,10 +232,10 @@ def assemble(
 
 
 def _one_hot(category: Category, *, fill: bool) -> Iterable[tuple[str, NDArray[np.float64]]]:
-    """A column for each value, in alphabetical order; unknown values are gaps in all of them.
+    """One column per value, in alphabetical order; a missing value is missing in all of them.
 
-    Or they are filled with the shares of the values: whoever got the most common value instead
-    would lie far from the others of its kind, and might pass for a cluster.
+    `fill` replaces it by the frequencies of the values. The most common value would move the
+    object far from others like it, and could create a cluster of its own.
     """
     codes = category.codes
     if codes is None:
@@ -238,7 +247,7 @@ def _one_hot(category: Category, *, fill: bool) -> Iterable[tuple[str, NDArray[n
 
 
 def gaps_note(chosen: Mapping[str, Category], impute: str | None) -> list[str]:
-    """What to say about missing text; see `_one_hot` for what is done about it."""
+    """A note on missing text; `_one_hot` fills it in."""
     filled = [
         f"{shown(name)} ({int((item.codes < 0).sum()):,})"
         for name, item in chosen.items()
@@ -246,11 +255,9 @@ def gaps_note(chosen: Mapping[str, Category], impute: str | None) -> list[str]:
     ]
     if not filled or not is_filled(impute):
         return []
-    return [
-        f"Missing text counts as a bit of every value, as common as it is, in {listed(filled)}."
-    ]
+    return [f"Missing text was replaced by the frequencies of the values in {listed(filled)}."]
 
 
 def is_filled(impute: str | None) -> bool:
-    """Whether gaps get values, rather than being refused or left out."""
+    """Whether missing values are filled in, rather than refused or dropped."""
     return impute in ("median", "mean")

@@ -1,4 +1,4 @@
-"""AnnData files: the neighbour graph if there is one, else principal components or counts."""
+"""AnnData files: the neighbour graph if there is one, else principal components or X."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from soffit._wording import Message, Parameter
 from soffit.inputs import read_input
 from soffit.io.data_error import DataError, check_names, need
 from soffit.io.limits import check_bytes
 from soffit.io.source import Source, text_array
-from soffit.io.table import check_unique
+from soffit.io.tables.table import check_unique
 
 
 def read_annotated(path: Path, kind: str = "auto", label: str | None = None) -> Source:
-    """An .h5ad file; `kind` "table" passes by its neighbour graph."""
+    """An .h5ad file; `kind` "table" ignores its neighbour graph."""
     anndata = need("anndata", "anndata", "Reading .h5ad files")
     _check_size(path)
     with warnings.catch_warnings(record=True) as caught:
@@ -26,16 +27,19 @@ def read_annotated(path: Path, kind: str = "auto", label: str | None = None) -> 
             annotated = anndata.read_h5ad(path)
             given = read_input(_without_graph(annotated) if kind == "table" else annotated)
         except Exception as error:
-            # h5py and anndata raise exceptions of many kinds for files that are not sound.
+            # h5py and anndata raise exceptions of many kinds for damaged files.
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise DataError(
-                f"{path}: it cannot be read as AnnData ({reason}). Save it again with anndata."
+                f"{path}: not a valid AnnData file ({reason}).", "Save it again with anndata."
             ) from error
     notes = [_plain(warning) for warning in caught if _concerns_data(warning)]
     if kind == "graph" and given.kind != "graph":
         raise DataError(
-            f'{path}: it has no neighbour graph in obsp["connectivities"]. Compute one (for '
-            "instance with scanpy.pp.neighbors), or pass --kind table."
+            f'{path}: it has no neighbour graph in obsp["connectivities"].',
+            Message(
+                "Compute one (for example with scanpy.pp.neighbors), or pass ",
+                *(Parameter("kind", "table"), "."),
+            ),
         )
     data = given.data
     names: tuple[str, ...] = ()
@@ -79,7 +83,7 @@ def _table(path: Path, annotated: Any, data: Any) -> tuple[Any, tuple[str, ...]]
         raise DataError(f"{path}: its table is empty.")
     values = data.data if sp.issparse(data) else data
     if not np.isfinite(values).all():
-        raise DataError(f"{path}: its table has missing or infinite values. Fill them first.")
+        raise DataError(f"{path}: its table has missing or infinite values.", "Fill them in.")
     if "X_pca" in annotated.obsm:
         return data, tuple(f"PC{number}" for number in range(1, data.shape[1] + 1))
     return data, tuple(str(name) for name in annotated.var_names)
@@ -88,14 +92,14 @@ def _table(path: Path, annotated: Any, data: Any) -> tuple[Any, tuple[str, ...]]
 def _truth(path: Path, annotated: Any, label: str | None) -> Any:
     if label is None:
         return None
-    check_names(path, [label], [str(name) for name in annotated.obs.columns], "--label")
+    check_names(path, [label], [str(name) for name in annotated.obs.columns], "label")
     column = annotated.obs[label]
     known = column.notna().to_numpy()
     return text_array([value if fine else None for value, fine in zip(column, known, strict=True)])
 
 
 def _check_size(path: Path) -> None:
-    """Compressed arrays may unpack to far more than the file: add up what they declare."""
+    """Add up the sizes that compressed arrays declare: they may exceed that of the file."""
     h5py = need("h5py", "anndata", "Reading .h5ad files")
     sizes = [0.0]
 
@@ -108,7 +112,7 @@ def _check_size(path: Path) -> None:
             file.visititems(add)
     except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
         raise DataError(
-            f"{path}: it is damaged or was cut short ({error}). Copy or save the file again."
+            f"{path}: it is damaged or truncated ({error}).", "Copy or save the file again."
         ) from error
     check_bytes(path, sum(sizes), "reading it", "Keep only the parts that are needed.")
 

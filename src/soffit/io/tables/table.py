@@ -12,8 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from soffit._typing import FloatArray
-from soffit.io.columns import (
+from soffit._threads import row_blocks
+from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit._wording import Message, Parameter
+from soffit.io.data_error import DataError, check_names, counted, listed, shown
+from soffit.io.source import Source, text_array
+from soffit.io.tables.columns import (
     Impute,
     TextRule,
     assemble,
@@ -27,17 +31,20 @@ from soffit.io.columns import (
     sources,
     split_categories,
 )
-from soffit.io.data_error import DataError, check_names, counted, listed, shown
-from soffit.io.source import Source, text_array
-from soffit.io.square_matrix import ask_if_square
-from soffit.io.tabular import Category, Collected, Rows, collect
+from soffit.io.tables.tabular import Category, Collected, Rows, collect
 
 _LIKE_AN_IDENTIFIER = re.compile(
     r"|unnamed: 0|(.*[ _.\-])?(ids?|names?|index|key|identifier|uuid)|row.?names?", re.IGNORECASE
 )
-# As in customerId; the capital tells it from words like acid.
+# As in customerId; the capital letter excludes words such as acid.
 _CAMEL_CASE = re.compile(r".*[a-z]I[dD]")
 _WHOLE_NUMBER = re.compile(r"[-+]?\d+")
+# What to pass for a square matrix.
+SAY_WHICH = Message(
+    *("Pass ", Parameter("kind", "distances"), ", ", Parameter("kind", "similarities"), " or "),
+    *(Parameter("kind", "graph"), " for pairs of objects, or ", Parameter("kind", "table")),
+    " if its columns are features.",
+)
 
 
 def looks_like_identifier(name: str) -> bool:
@@ -47,48 +54,51 @@ def looks_like_identifier(name: str) -> bool:
 
 
 def candidate(rows: Rows, taken: Sequence[str]) -> str | None:
-    """The first column, if its name and kind are an identifier's and it has no other role."""
+    """The first column, if it looks like an identifier and has no other role."""
     first = rows.names[0]
     fits = rows.kinds[first] in ("text", "number") and rows.has_header
     return first if fits and first not in taken and looks_like_identifier(first) else None
 
 
 def is_identifier(kind: str, values: Sequence[str | None]) -> bool:
-    """Whether the values tell the objects apart; fractions never do."""
+    """Whether the values are unique and not fractions."""
     if any(not value for value in values) or len(set(values)) < len(values):
         return False
     return kind == "text" or all(_WHOLE_NUMBER.fullmatch(value or "") for value in values)
 
 
 def checked_ids(path: Path, name: str, values: Sequence[str | None], rows: Rows) -> NDArray[Any]:
-    """Identifiers that the user has asked for; gaps and repetitions are refused."""
+    """Identifiers from a column that the user named; gaps and duplicates are refused."""
     gaps = [position for position, value in enumerate(values) if not value]
     if gaps:
         places = listed(rows.place(position) for position in gaps)
         raise DataError(
             f"{path}: the id column {shown(name)} has "
-            f"{counted(len(gaps), 'empty entry', 'empty entries')} ({places}). Give "
-            "every object an identifier, or leave out --id."
+            f"{counted(len(gaps), 'empty entry', 'empty entries')} ({places}).",
+            Message("Give every object an identifier, or leave out ", Parameter("id"), "."),
         )
     return check_unique(path, name, [str(value) for value in values])
 
 
 def check_unique(path: Path, name: str, values: Sequence[str]) -> NDArray[Any]:
-    """Refuse identifiers that come up more than once."""
+    """Refuse duplicate identifiers."""
     if len(set(values)) < len(values):
         repeated = [(value, count) for value, count in Counter(values).items() if count > 1]
         some = listed(f"{shown(value)} ({count} times)" for value, count in repeated)
         raise DataError(
             f"{path}: {shown(name)} has {counted(len(repeated), 'identifier')} that "
-            f"{'comes' if len(repeated) == 1 else 'come'} up more than once: {some}. Every object "
-            "needs an identifier of its own: correct the file, or choose another column with --id."
+            f"{'occurs' if len(repeated) == 1 else 'occur'} more than once: {some}.",
+            Message(
+                "Identifiers must be unique: correct the file, or choose another column with ",
+                *(Parameter("id"), "."),
+            ),
         )
     return text_array(values)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the user says about the columns of a table."""
+    """What the user chose about the columns of a table."""
 
     columns: Sequence[str] | None = None
     drop: Sequence[str] | None = None
@@ -100,7 +110,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class _Roles:
-    """Which column is used for what; `maybe_id` may turn out to be the identifier."""
+    """What each column is used for; `maybe_id` may turn out to be the identifier."""
 
     features: list[str]
     numbers: list[str]
@@ -112,14 +122,14 @@ class _Roles:
 
 def check_choice(rows: Rows, choice: Choice) -> None:
     """Refuse names of columns that do not exist."""
-    for option, given in (("--columns", choice.columns), ("--drop", choice.drop)):
-        check_names(rows.path, list(given or ()), rows.names, option)
-    for option, name in (("--id", choice.id), ("--label", choice.label)):
-        check_names(rows.path, [] if name is None else [name], rows.names, option)
+    for parameter, given in (("columns", choice.columns), ("drop", choice.drop)):
+        check_names(rows.path, list(given or ()), rows.names, parameter)
+    for parameter, name in (("id", choice.id), ("label", choice.label)):
+        check_names(rows.path, [] if name is None else [name], rows.names, parameter)
 
 
 def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
-    """One row an object, one column a feature; `ask` refuses what may be a square matrix."""
+    """One row per object, one column per feature; `ask` refuses what may be a square matrix."""
     check_choice(rows, choice)
     notes = list(rows.notes)
     roles = _assign_roles(rows, choice, notes)
@@ -146,7 +156,7 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
         truth = None if truth is None else truth[selected]
         if ids is None:
             ids, id_name = text_array(range(found.n_rows)), "row"
-            notes.append("Objects are named by their row in the file, counted from 0.")
+            notes.append("Objects are identified by their row in the file, counted from 0.")
         ids = ids[selected]
     notes += _constant_note(X, names)
     return Source(
@@ -188,7 +198,7 @@ def _assign_roles(rows: Rows, choice: Choice, notes: list[str]) -> _Roles:
 def _identify(
     rows: Rows, roles: _Roles, found: Collected, notes: list[str]
 ) -> tuple[NDArray[Any] | None, _Roles, Collected]:
-    """Identifiers if there are any; else the column that might have held them is a feature."""
+    """Identifiers if there are any; otherwise the candidate column is a feature."""
     if roles.id is not None:
         return checked_ids(rows.path, roles.id, found.texts[roles.id], rows), roles, found
     name = roles.maybe_id
@@ -196,13 +206,16 @@ def _identify(
         return None, roles, found
     values = found.texts[name]
     if is_identifier(rows.kinds[name], values):
-        title = shown(name) if name else "without a name"
-        notes.append(f"The first column, {title}, identifies the objects.")
+        title = f", {shown(name)}," if name else ""
+        notes.append(f"The first column{title} identifies the objects.")
         as_id = _Roles(roles.features, roles.numbers, roles.words, name or "id", None, roles.label)
         return text_array(values), as_id, found
     notes.append(
-        f"The first column, {shown(name)}, is named like an identifier, but its values do not tell "
-        "the objects apart, so it is used as a feature. Leave it out with --drop if it is none."
+        Message(
+            f"The first column, {shown(name)}, is named like an identifier, but its values are "
+            "not unique, so it is used as a feature. Leave it out with ",
+            *(Parameter("drop", [name]), " if it is not one."),
+        )
     )
     return None, *_as_feature(rows, roles, found, name)
 
@@ -226,13 +239,37 @@ def _as_feature(rows: Rows, roles: _Roles, found: Collected, name: str) -> tuple
     return new_roles, changed
 
 
+def ask_if_square(path: Path, X: Matrix, names: Sequence[str], ids: NDArray[Any] | None) -> None:
+    """Refuse a table that may well be a matrix over pairs of objects."""
+    n, width = X.shape
+    if n != width or n < 3:
+        return
+    labelled = ids is not None and list(ids) == list(names)
+    if labelled or _is_symmetric(X):
+        how = "with equal names of rows and columns" if labelled else "symmetric"
+        raise DataError(
+            f"{path}: it is a square table, {n} x {n}, {how}. It could hold distances, "
+            "similarities, a graph or features.",
+            SAY_WHICH,
+        )
+
+
+def _is_symmetric(X: Matrix) -> bool:
+    if is_sparse(X):
+        return abs(X - X.T).nnz == 0
+    # Block by block: the first one settles it for an ordinary table.
+    return all(
+        np.array_equal(X[rows], X[:, rows].T, equal_nan=True) for rows in row_blocks(X.shape)
+    )
+
+
 def _without_empty(
     rows: Rows, X: FloatArray, names: list[str], notes: list[str]
 ) -> tuple[FloatArray, list[str]]:
     empty = empty_columns(X)
     if empty.any():
         left = [name for name, nothing in zip(names, empty, strict=True) if nothing]
-        notes.append(f"Left out {listed(map(shown, left))}: no values at all.")
+        notes.append(f"Left out {listed(map(shown, left))}: no values.")
         X = X[:, ~empty]
         names = [name for name, nothing in zip(names, empty, strict=True) if not nothing]
     if not names:
@@ -241,10 +278,9 @@ def _without_empty(
 
 
 def _nothing_left(rows: Rows, notes: Sequence[str]) -> DataError:
-    said = " ".join(("", *notes))
     return DataError(
-        f"{rows.path}: no column of numbers is left to cluster by.{said} Add numeric columns, or "
-        "pass --text onehot to use text."
+        Message.joined(" ", [f"{rows.path}: no numeric column is left.", *notes]),
+        Message("Add numeric columns, or pass ", Parameter("text", "onehot"), " to use text."),
     )
 
 
@@ -253,4 +289,4 @@ def _constant_note(X: FloatArray, names: Sequence[str]) -> list[str]:
     if len(X) < 2 or not constant.any():
         return []
     same = [name for name, alike in zip(names, constant, strict=True) if alike]
-    return [f"The same value in every row, so of no effect: {listed(map(shown, same))}."]
+    return [f"Constant, so without effect: {listed(map(shown, same))}."]

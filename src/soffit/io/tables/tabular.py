@@ -1,4 +1,4 @@
-"""Rows of a table as they are read, and its columns."""
+"""The rows of a tabular file, read block by block, and what its columns hold."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray
+from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError, shown
 from soffit.io.limits import table_dtype
 from soffit.io.text.dialect import MISSING, TRUTH_VALUES, ColumnKind
 
 
 class Rows(Protocol):
-    """A table that is read block by block, so that it need not fit into memory as text.
+    """A table that is read block by block: as text it may be larger than the memory.
 
     Attributes
     ----------
@@ -26,13 +27,13 @@ class Rows(Protocol):
     kinds : mapping of str to str
         "number", "boolean", "text", "date" or "other" for each column.
     n_rows : int
-        How many rows there are; for text files an upper bound.
+        The number of rows; an upper bound for text files.
     has_header : bool
         Whether the names come from the file.
     single : bool
         Whether all numbers are stored in single precision.
     notes : list of str
-        What a person should know about how the file was understood.
+        How the file was interpreted, as sentences.
     """
 
     path: Path
@@ -48,12 +49,12 @@ class Rows(Protocol):
         ...
 
     def place(self, row: int) -> str:
-        """Where a row, counted from 0, is found in the file."""
+        """Where to find a row, counted from 0, in the file."""
         ...
 
 
 def unique_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Names that are neither empty nor repeated, and notes about those that had to change."""
+    """Unique names, and a note about those that had to change."""
     taken = set(given)
     names: list[str] = []
     repeated: list[str] = []
@@ -72,7 +73,7 @@ def unique_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
     if not repeated:
         return names, []
     shown = ", ".join(repr(name) for name in dict.fromkeys(repeated[:5]))
-    note = f"Column names come up more than once ({shown}); the position is added to later ones."
+    note = f"Some column names occur more than once ({shown}); their position is appended."
     return names, [note]
 
 
@@ -83,7 +84,7 @@ NO_VALUE = ["", *MISSING]
 class Category:
     """A column of text: its distinct values and which one each row has (-1: none).
 
-    Columns with more than `limit` distinct values are given up: `codes` is then None.
+    A column with more than `limit` distinct values is not followed further: `codes` is then None.
     """
 
     limit: int
@@ -128,6 +129,14 @@ class Collected:
     notes: list[str]
 
 
+def correct_or_drop(name: str) -> Message:
+    """The remedy for an entry that does not belong into its column."""
+    return Message(
+        "Correct the entry, leave it empty if the value is unknown, or pass ",
+        *(Parameter("drop", [name]), "."),
+    )
+
+
 def collect(
     rows: Rows, numbers: Sequence[str], texts: Sequence[str], categories: Sequence[str], limit: int
 ) -> Collected:
@@ -150,7 +159,7 @@ def collect(
             found[name].add(block[name])
         row = stop
     if row == 0:
-        raise DataError(f"{rows.path}: it has no rows. Add one row for each object.")
+        raise DataError(f"{rows.path}: it has no rows.", "Add one row per object.")
     return Collected(row, values[:row], words, found, notes)
 
 
@@ -174,7 +183,7 @@ def _as_numbers(rows: Rows, block: Any, row: int) -> FloatArray:
             at = int(wrong[0])
             raise DataError(
                 f"{rows.path}: column {shown(name)} holds true and false, but "
-                f"{rows.place(row + at)} has {shown(left[at])} there. Correct the entry, leave it "
-                f"empty if the value is not known, or pass --drop {name!r}."
+                f"{rows.place(row + at)} has {shown(left[at])}.",
+                correct_or_drop(name),
             )
     return mapped.to_numpy()

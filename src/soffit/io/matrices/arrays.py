@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
-from soffit.io.columns import fill_gaps
+from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError, check_names, listed, shown
 from soffit.io.limits import check_archive, check_bytes, table_dtype
+from soffit.io.matrices.square_matrix import checked_square
 from soffit.io.source import Source, text_array
-from soffit.io.square_matrix import ask_if_square, checked_square
-from soffit.io.table import Choice, check_unique
+from soffit.io.tables.columns import fill_gaps
+from soffit.io.tables.table import Choice, ask_if_square, check_unique
 
-# All that NumPy and zipfile raise for files that are cut short, damaged or pickled.
+# What NumPy and zipfile raise for truncated, damaged or pickled files.
 _READ_ERRORS = (
     OSError,
     EOFError,
@@ -40,7 +41,7 @@ _READ_ERRORS = (
     zlib.error,
     NotImplementedError,
 )
-# Version 3 is only written for records with names that are not ASCII, which are no tables.
+# Version 3 is only written for records with non-ASCII names, which are not tables.
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
@@ -65,7 +66,7 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
                 with archive.open(name) as member:
                     _check_header(path, member, archive.getinfo(name).file_size, name)
         if not names:
-            raise DataError(f"{path}: it holds no arrays. Save it with numpy.savez.")
+            raise DataError(f"{path}: it holds no arrays.", "Save it with numpy.savez.")
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return {key: arrays[key] for key in arrays.files if f"{key}.npy" in names}
     except _READ_ERRORS as error:
@@ -77,15 +78,15 @@ def as_table(path: Path, array: NDArray[Any], name: str = "") -> tuple[FloatArra
     title = f"the array {shown(name)}" if name else "the array"
     if array.dtype.kind not in "biuf":
         raise DataError(
-            f"{path}: {title} holds {_dtype_words(array.dtype)}, not real numbers. Save it as an "
-            "array of floats."
+            f"{path}: {title} holds {_dtype_words(array.dtype)}, not real numbers.",
+            "Save it as an array of floats.",
         )
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or 0 in array.shape:
         raise DataError(
-            f"{path}: {title} has the shape {array.shape}. It must have rows (objects) and columns "
-            "(features), and not be empty."
+            f"{path}: {title} has shape {array.shape}.",
+            "It must have two dimensions, objects and features, and must not be empty.",
         )
     if array.dtype == np.float32 and not isinstance(array, np.memmap):
         return array, []
@@ -102,7 +103,7 @@ def sparse_table(path: Path, arrays: Mapping[str, NDArray[Any]]) -> sp.csr_array
     """A matrix saved by scipy.sparse.save_npz; its indices are checked."""
     try:
         shape = tuple(int(side) for side in arrays["shape"])
-        # A damaged shape must not make the conversion allocate row pointers without end.
+        # A damaged shape must not allocate row pointers beyond the memory.
         check_bytes(path, 8.0 * max(shape, default=0), "its sparse matrix", "Check its shape.")
         name = arrays["format"].item() if "format" in arrays else "csr"
         kind = name.decode() if isinstance(name, bytes) else str(name)
@@ -115,40 +116,44 @@ def sparse_table(path: Path, arrays: Mapping[str, NDArray[Any]]) -> sp.csr_array
             matrix = make(parts, shape=shape)
             matrix.check_format(full_check=True)
         else:
-            raise DataError(f"{path}: sparse format {shown(kind)} is not known. Save it as CSR.")
+            raise DataError(f"{path}: unknown sparse format {shown(kind)}.", "Save it as CSR.")
     except _READ_ERRORS as error:
         raise _unsound(path, error) from error
     if matrix.dtype.kind not in "biuf" or len(shape) != 2 or 0 in shape:
-        raise DataError(f"{path}: the sparse matrix must hold real numbers, in rows and columns.")
+        raise DataError(f"{path}: the sparse matrix must hold real numbers and must not be empty.")
     table = sp.csr_array(matrix)
     table.sum_duplicates()
     if table.dtype != np.float32:
         table = table.astype(np.float64)
     if not np.isfinite(table.data).all():
-        raise DataError(f"{path}: the sparse matrix has missing or infinite values. Remove them.")
+        raise DataError(
+            f"{path}: the sparse matrix has missing or infinite values.", "Remove them."
+        )
     return table
 
 
 def _check_header(path: Path, file: Any, size: int, name: str = "") -> None:
-    """What an array declares must be plain numbers or text, and no more than the file holds."""
+    """An array must declare numbers or text, and no more of them than the file holds."""
     version = npy.read_magic(file)
     if version not in _HEADERS:
         raise DataError(
-            f"{path}: it holds records, or uses version {version[0]} of the .npy format. Save it "
-            "as an array of floats."
+            f"{path}: it holds records, or uses version {version[0]} of the .npy format.",
+            "Save it as an array of floats.",
         )
     shape, _, dtype = _HEADERS[version](file)
     title = f"the array {shown(name.removesuffix('.npy'))}" if name else "the array"
     if dtype.hasobject:
         raise DataError(
-            f"{path}: {title} holds Python objects, which can run code when they are loaded and "
-            "are never read. Save it as numbers: array.astype(float)."
+            f"{path}: {title} holds Python objects, which can run code when loaded and are never "
+            "read.",
+            "Save it as numbers: array.astype(float).",
         )
     declared = math.prod(shape) * max(dtype.itemsize, 1)
     if declared > size:
         raise DataError(
             f"{path}: {title} declares {declared:,} bytes of data, but there are only {size:,}: "
-            "it is damaged or was cut short. Save the file again."
+            "it is damaged or truncated.",
+            "Save the file again.",
         )
 
 
@@ -162,7 +167,7 @@ def _unsound(path: Path, error: BaseException) -> DataError:
         return error
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     return DataError(
-        f"{path}: it is damaged or was cut short ({reason}). Copy or save the file again."
+        f"{path}: it is damaged or truncated ({reason}).", "Copy or save the file again."
     )
 
 
@@ -180,8 +185,8 @@ def text_vector(
         return None
     if arrays[name].shape != (n,):
         raise DataError(
-            f"{path}: the array {shown(name)} has the shape {arrays[name].shape}; it must have one "
-            f"entry for each of {n:,}."
+            f"{path}: the array {shown(name)} has shape {arrays[name].shape}, but must have shape "
+            f"({n},)."
         )
     return [v.decode() if isinstance(v, bytes) else str(v) for v in arrays[name].tolist()]
 
@@ -195,8 +200,11 @@ def source_from_npy(path: Path, kind: str, choice: Choice) -> Source:
     """A single array."""
     if choice.id is not None or choice.label is not None:
         raise DataError(
-            f"{path}: an .npy file holds one array of numbers, so --id and --label have nothing to "
-            "name. Save an .npz file with the arrays X, ids and the labels."
+            Message(
+                f"{path}: an .npy file holds one array of numbers, so there are no columns for ",
+                *(Parameter("id"), " and ", Parameter("label"), "."),
+            ),
+            "Save an .npz file with the arrays X, ids and labels.",
         )
     array, notes = read_npy(path)
     names = [f"column {number}" for number in range(1, array.shape[1] + 1)]
@@ -220,10 +228,10 @@ def source_from_npz(path: Path, kind: str, choice: Choice) -> Source:
     names = given or [f"column {number}" for number in range(1, width + 1)]
     ids = text_vector(path, arrays, _ID_NAMES if choice.id is None else (choice.id,), n)
     if choice.id is not None:
-        check_names(path, [choice.id], list(arrays), "--id")
+        check_names(path, [choice.id], list(arrays), "id")
     truth = None
     if choice.label is not None:
-        check_names(path, [choice.label], list(arrays), "--label")
+        check_names(path, [choice.label], list(arrays), "label")
         truth = text_vector(path, arrays, (choice.label,), n)
     return matrix_source(path, data, kind, choice, names, ids=ids, truth=truth, notes=notes)
 
@@ -239,7 +247,7 @@ def matrix_source(
     truth: list[str] | None = None,
     notes: list[str] | None = None,
 ) -> Source:
-    """A matrix of numbers as the kind that it is said to be."""
+    """A matrix of numbers, checked as the given kind."""
     known = None if ids is None else check_unique(path, "ids", ids)
     source = Source(
         "table",
@@ -259,12 +267,14 @@ def matrix_source(
 
 
 def _table(path: Path, source: Source, data: Matrix, choice: Choice, names: list[str]) -> Source:
-    check_names(path, list(choice.columns or ()), names, "--columns")
-    check_names(path, list(choice.drop or ()), names, "--drop")
+    check_names(path, list(choice.columns or ()), names, "columns")
+    check_names(path, list(choice.drop or ()), names, "drop")
     dropped = set(choice.drop or ())
     wanted = [name for name in choice.columns or names if name not in dropped]
     if not wanted:
-        raise DataError(f"{path}: --drop leaves no column. Keep at least one.")
+        raise DataError(
+            Message(f"{path}: ", Parameter("drop"), " leaves no column."), "Keep at least one."
+        )
     if wanted != names:
         place = {name: position for position, name in enumerate(names)}
         data = data[:, [place[name] for name in wanted]]
@@ -281,7 +291,7 @@ def _table(path: Path, source: Source, data: Matrix, choice: Choice, names: list
 
 
 def _find_table(path: Path, arrays: Mapping[str, NDArray[Any]], kind: str) -> tuple[str, str]:
-    """Which array is meant; a name that says what it holds settles the kind."""
+    """The array to use, and the kind; an array called distances or similarities implies it."""
     if kind == "auto":
         for name in ("distances", "similarities"):
             if name in arrays and not any(other in arrays for other in _TABLE_NAMES):
@@ -295,8 +305,8 @@ def _find_table(path: Path, arrays: Mapping[str, NDArray[Any]], kind: str) -> tu
     if len(tables) != 1:
         what = "no table" if not tables else f"several tables ({listed(map(shown, tables))})"
         raise DataError(
-            f"{path}: it holds {what}; its arrays are {shapes(arrays)}. Save the table under the "
-            "name X."
+            f"{path}: it holds {what}; its arrays are {shapes(arrays)}.",
+            "Save the table under the name X.",
         )
     return tables[0], kind
 
@@ -306,18 +316,20 @@ def _edge_source(path: Path, arrays: Mapping[str, NDArray[Any]], choice: Choice)
     edges = arrays["edges"]
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu" or not len(edges):
         raise DataError(
-            f"{path}: edges must be pairs of whole numbers, but have the shape {edges.shape} and "
-            f"the type {edges.dtype}."
+            f"{path}: edges must be pairs of integers, but have shape {edges.shape} and type "
+            f"{edges.dtype}."
         )
     weights = _edge_weights(path, arrays, len(edges))
     highest = int(edges.max())
     n = int(arrays["n"]) if arrays.get("n", np.zeros(2)).ndim == 0 else highest + 1
     if int(edges.min()) < 0 or highest >= n:
-        raise DataError(f"{path}: edges name nodes outside 0 ... {n - 1}. Number them from 0.")
+        raise DataError(
+            f"{path}: edges name nodes outside 0 ... {n - 1}.", "Number the nodes from 0."
+        )
     names = _ID_NAMES if choice.id is None else (choice.id,)
     ids = text_vector(path, arrays, names, n)
     truth = None if choice.label is None else text_vector(path, arrays, (choice.label,), n)
-    # Node numbers may be large although there are few: that many row pointers must fit.
+    # A few nodes may have large numbers, and there is one row pointer per number.
     check_bytes(path, 16.0 * n, f"a graph of {n:,} nodes", "Number the nodes from 0 without gaps.")
     one_way = sp.csr_array((weights, (edges[:, 0], edges[:, 1])), shape=(n, n))
     loops = sp.diags_array(one_way.diagonal(), format="csr")
@@ -329,7 +341,7 @@ def _edge_weights(path: Path, arrays: Mapping[str, NDArray[Any]], n_edges: int) 
     weights = arrays.get("weights", np.ones(n_edges))
     if weights.shape != (n_edges,) or weights.dtype.kind not in "biuf":
         raise DataError(
-            f"{path}: weights must be one number for each of {n_edges:,} edges, but have the shape "
-            f"{weights.shape} and the type {weights.dtype}."
+            f"{path}: weights must have one number per edge, {n_edges:,} in all, but have shape "
+            f"{weights.shape} and type {weights.dtype}."
         )
     return weights.astype(np.float64)

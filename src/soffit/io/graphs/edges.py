@@ -1,4 +1,4 @@
-"""Edge lists: two columns of nodes and perhaps a third of weights become a graph."""
+"""Edge lists: two columns of nodes, and perhaps a third of weights."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray
+from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError, counted, shown
 from soffit.io.source import Source, text_array
-from soffit.io.tabular import Rows, collect
+from soffit.io.tables.tabular import Rows, collect
 from soffit.io.text.dialect import EDGE_ENDS
 
 _WEIGHTS = ("weight", "value", "w", "similarity", "count")
@@ -48,7 +49,7 @@ def could_be_edges(rows: Rows) -> bool:
 
 
 def read_edges(rows: Rows) -> Source:
-    """Undirected weights between the named nodes; edges listed more than once add up."""
+    """Undirected weights between nodes; the weights of repeated edges add up."""
     chosen = _find_columns(rows)
     weights = [] if chosen.weight is None else [chosen.weight]
     found = collect(rows, weights, [chosen.source, chosen.target], [], 0)
@@ -75,8 +76,11 @@ def _find_columns(rows: Rows) -> _EdgeColumns:
     if ends is None and len(names) not in (2, 3):
         raise DataError(
             f"{rows.path}: an edge list has two columns of nodes and perhaps one of weights, but "
-            f"this file has {counted(len(names), 'column')}. Name the columns source, target and "
-            "weight, or pass --kind table."
+            f"this file has {counted(len(names), 'column')}.",
+            Message(
+                "Name the columns source, target and weight, or pass ",
+                *(Parameter("kind", "table"), "."),
+            ),
         )
     if ends is None:
         weight = names[2] if len(names) == 3 else None
@@ -90,8 +94,9 @@ def _find_columns(rows: Rows) -> _EdgeColumns:
     if chosen.weight is not None and rows.kinds[chosen.weight] != "number":
         entry = next(iter(rows.blocks([chosen.weight], [chosen.weight])))[chosen.weight][0]
         raise DataError(
-            f"{rows.path}: weights of edges must be numbers, but column {shown(chosen.weight)} "
-            f"has {shown(entry)}. Correct the column, or leave it out of the file."
+            f"{rows.path}: edge weights must be numbers, but column {shown(chosen.weight)} has "
+            f"{shown(entry)}.",
+            "Correct the column, or remove it from the file.",
         )
     return chosen
 
@@ -100,7 +105,7 @@ def _check_ends(rows: Rows, tails: Sequence[str | None], heads: Sequence[str | N
     for row, (tail, head) in enumerate(zip(tails, heads, strict=True)):
         if not tail or not head:
             raise DataError(
-                f"{rows.path}: {rows.place(row)} names only one node. Every edge needs two."
+                f"{rows.path}: {rows.place(row)} names only one node.", "Every edge needs two."
             )
 
 
@@ -114,15 +119,15 @@ def _check_weights(
         value = "missing" if np.isnan(values[row]) else f"{values[row]:g}"
         raise DataError(
             f"{rows.path}: {rows.place(row)}: the weight of the edge ({shown(tails[row])}, "
-            f"{shown(heads[row])}) is {value} ({counted(int(wrong.size), 'such edge')}). Weights "
-            "must be finite and not negative: correct them or remove these edges."
+            f"{shown(heads[row])}) is {value} ({counted(int(wrong.size), 'such edge')}).",
+            "Weights must be finite and nonnegative: correct them or remove these edges.",
         )
 
 
 def _number_nodes(
     tails: Sequence[str | None], heads: Sequence[str | None]
 ) -> tuple[list[str], NDArray[np.intp]]:
-    """Names of the nodes, whole numbers in order, others as they first appear; and the pairs."""
+    """Names of the nodes (integers sorted, others in order of appearance), and the pairs."""
     in_order = chain.from_iterable(zip(tails, heads, strict=True))
     names = [str(name) for name in dict.fromkeys(in_order)]
     if all(re.fullmatch(r"\d{1,18}", name) for name in names):
@@ -164,7 +169,6 @@ def _adjacency(rows: Rows, pairs: NDArray[Any], weights: FloatArray, n: int) -> 
     A.eliminate_zeros()
     if A.nnz == 0:
         raise DataError(
-            f"{rows.path}: no edge has a positive weight, so nothing tells the nodes apart. Add "
-            "edges with weights above 0."
+            f"{rows.path}: no edge has a positive weight.", "Add edges with weights above 0."
         )
     return A

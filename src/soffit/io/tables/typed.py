@@ -1,4 +1,4 @@
-"""Parquet, Arrow, JSON lines and Excel: files whose columns already have types."""
+"""Parquet, Arrow, JSON lines and Excel: tables whose columns have types."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 
 from soffit.io.data_error import DataError, need, shown
 from soffit.io.limits import check_archive, check_bytes
-from soffit.io.tabular import unique_names
+from soffit.io.tables.tabular import unique_names
 from soffit.io.text.dialect import ColumnKind, is_number
 
 # Entries of one block: 64 MB in double precision.
 _BLOCK_ENTRIES = 2**23
 _DEEPEST_NESTING = 200
+_ONE_PER_LINE = 'Write one flat object per line, such as {"x": 1.5, "y": 2}.'
 
 
 @dataclass
@@ -43,7 +44,7 @@ class FrameRows:
         if not len(schema):
             raise DataError(f"{path}: it has no columns.")
         if n_rows == 0:
-            raise DataError(f"{path}: it has no rows. Add one row for each object.")
+            raise DataError(f"{path}: it has no rows.", "Add one row per object.")
         kinds = {name: _kind(dtype) for name, dtype in schema.items()}
         widths = {str(dtype) for name, dtype in schema.items() if kinds[name] == "number"}
         return cls(
@@ -88,7 +89,7 @@ def _kind(dtype: Any) -> ColumnKind:
         return "boolean"
     if dtype in (pl.String, pl.Categorical, pl.Enum):
         return "text"
-    # A column without any value has no type of its own.
+    # A column without values has no type.
     if dtype == pl.Null:
         return "number"
     return "date" if dtype.is_temporal() else "other"
@@ -106,8 +107,8 @@ def readable(path: Path) -> Iterator[None]:
             raise
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise DataError(
-            f"{path}: it cannot be read; perhaps it is damaged or was cut short ({reason}). Copy "
-            "or save the file again."
+            f"{path}: it cannot be read; it may be damaged or truncated ({reason}).",
+            "Copy or save the file again.",
         ) from error
 
 
@@ -123,24 +124,24 @@ def open_arrow(path: Path) -> FrameRows:
     import polars as pl
 
     with readable(path), path.open("rb") as file:
-        # A file that was cut short has no end mark; the scan would look for it at odd places.
+        # A truncated file has no end mark; the scan would look for it at odd places.
         file.seek(-6, 2)
         if file.read() != b"ARROW1":
             raise DataError(
-                f"{path}: it lacks its end, so it was cut short. Copy or save the file again."
+                f"{path}: it is truncated: its end mark is missing.", "Copy or save it again."
             )
     return FrameRows.of(path, pl.scan_ipc(path, glob=False))
 
 
 def open_json_lines(path: Path) -> FrameRows:
-    """Read JSON lines: one object a line."""
+    """Read JSON lines: one object per line."""
     import polars as pl
 
     check_bytes(path, 3.0 * path.stat().st_size, "reading it", "Convert it to Parquet first.")
     _check_nesting(path)
     try:
         with readable(path):
-            # Bytes, because polars would take brackets in the name for a pattern.
+            # Bytes, because polars takes brackets in a name for a pattern.
             frame = pl.read_ndjson(path.read_bytes(), infer_schema_length=None)
     except DataError as error:
         raise _json_line_error(path) or error from error
@@ -148,13 +149,12 @@ def open_json_lines(path: Path) -> FrameRows:
 
 
 def _check_nesting(path: Path) -> None:
-    """Deep nesting overruns the parser's stack, which no exception can catch."""
+    """Deep nesting overflows the parser's stack, which no exception can catch."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if line.count(b"[") + line.count(b"{") > _DEEPEST_NESTING:
                 raise DataError(
-                    f"{path}: line {number:,} holds too many lists and objects. Write one flat "
-                    'object a line, such as {"x": 1.5, "y": 2}.'
+                    f"{path}: line {number:,} has too many lists and objects.", _ONE_PER_LINE
                 )
 
 
@@ -171,8 +171,8 @@ def _json_line_error(path: Path) -> DataError | None:
             if not isinstance(value, dict):
                 start = line[:60].decode("utf-8", errors="replace").strip()
                 return DataError(
-                    f"{path}: line {number:,} is not a JSON object but {shown(start)}. Write one "
-                    'object a line, such as {"x": 1.5, "y": 2}.'
+                    f"{path}: line {number:,} is not a JSON object: {shown(start)}.",
+                    _ONE_PER_LINE,
                 )
     return None
 
@@ -190,11 +190,11 @@ def open_excel(path: Path) -> FrameRows:
         if all(is_number(str(name), False) for name in frame.columns):
             frame = pl.read_excel(content, sheet_id=1, has_header=False, infer_schema_length=None)
     except (Exception, pl.exceptions.PanicException) as error:
-        # The libraries below raise exceptions of many kinds for workbooks that are not sound.
+        # The libraries raise exceptions of many kinds for damaged workbooks.
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise DataError(
-            f"{path}: the workbook cannot be read, or its first sheet is empty ({reason}). Put "
-            "the table on the first sheet, names in the first row, and save it again."
+            f"{path}: the workbook cannot be read, or its first sheet is empty ({reason}).",
+            "Put the table on the first sheet, with names in the first row, and save it again.",
         ) from error
     names, notes = unique_names([str(name).strip() for name in frame.columns])
     frame.columns = names

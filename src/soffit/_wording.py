@@ -1,0 +1,93 @@
+"""Messages that know where they name parameters, so that the command can name options instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+# A singleton that survives pickling.
+_NOT_GIVEN: Any = ...
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that a message names, perhaps with the value to pass.
+
+    Its text is what a user of Python would write.
+
+    Examples
+    --------
+    >>> from soffit._wording import Parameter
+    >>> str(Parameter("kind")), str(Parameter("kind", "graph")), str(Parameter("drop", ["a"]))
+    ('kind', 'kind="graph"', 'drop=["a"]')
+    """
+
+    name: str
+    value: Any = _NOT_GIVEN
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the message names a value, too."""
+        return self.value is not _NOT_GIVEN
+
+    def __str__(self) -> str:
+        return f"{self.name}={_literal(self.value)}" if self.has_value else self.name
+
+
+class Message(str):
+    """Text in the words of Python that remembers which of its parts are parameters.
+
+    File names, columns and values are ordinary text: nothing that rewords a message touches them.
+
+    Parameters
+    ----------
+    *parts : str, Message or Parameter
+        The text, piece by piece.
+
+    Examples
+    --------
+    >>> from soffit._wording import Message, Parameter
+    >>> message = Message("kind.csv is a square table. Pass ", Parameter("kind", "graph"), ".")
+    >>> print(message)
+    kind.csv is a square table. Pass kind="graph".
+    >>> message.reworded(lambda parameter: f"--{parameter.name} {parameter.value}")
+    'kind.csv is a square table. Pass --kind graph.'
+    """
+
+    parts: tuple[str | Parameter, ...]
+
+    def __new__(cls, *parts: str | Parameter) -> Message:
+        """Join the parts."""
+        message = super().__new__(cls, "".join(map(str, parts)))
+        flat: list[str | Parameter] = []
+        for part in parts:
+            flat += getattr(part, "parts", (part,))
+        message.parts = tuple(flat)
+        return message
+
+    @classmethod
+    def joined(cls, separator: str, messages: Iterable[str | Parameter]) -> Message:
+        """As `str.join`, but parameters stay parameters."""
+        parts: list[str | Parameter] = []
+        for message in messages:
+            parts += [separator, message] if parts else [message]
+        return cls(*parts)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters that the message names, in its order."""
+        return tuple(part for part in self.parts if isinstance(part, Parameter))
+
+    def reworded(self, words: Callable[[Parameter], str]) -> str:
+        """The text with other words in place of the parameters."""
+        return "".join(words(part) if isinstance(part, Parameter) else part for part in self.parts)
+
+
+def _literal(value: Any) -> str:
+    """A value as it may stand in a program."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_literal, value))}]"
+    if isinstance(value, str) and value.isprintable() and not set(value) & {'"', "\\"}:
+        return f'"{value}"'
+    return repr(value)

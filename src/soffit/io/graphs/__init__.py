@@ -1,0 +1,1 @@
+"""Graphs: edge lists, GraphML and GML."""

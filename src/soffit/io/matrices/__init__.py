@@ -1,0 +1,1 @@
+"""Matrices: square tables over pairs of objects, NumPy arrays, and Matrix Market files."""

@@ -1,0 +1,1 @@
+"""Tables: rows read block by block, columns as numbers, and the table of features."""
