@@ -170,7 +170,7 @@ def test_what_changes_nothing_returns_the_graph_itself(rng):
 
 def test_no_operation_changes_its_graph(rng):
     extra = sp.csr_array(np.eye(40))
-    for graph in both(rng, density=0.02):
+    for graph in both(rng, density=0.3):
         kept = graph.matrix.copy()
         for changed in (
             graph.plus(extra),
