@@ -5,12 +5,21 @@ import pytest
 import scipy.sparse as sp
 
 from soffit import graph as module
-from soffit.graph import Graph, Locality
+from soffit.graph import Graph, Locality, pair_components, reciprocal, set_unit_diagonal
 
 
 @pytest.fixture
 def rng():
     return np.random.default_rng(6047)
+
+
+def both(rng, n=40, *, density=0.1, dtype=np.float64, diagonal=True):
+    """The same symmetric weights as an array and in CSR form."""
+    A = sp.random_array((n, n), density=density, rng=rng, dtype=dtype).toarray()
+    A = A + A.T
+    if not diagonal:
+        np.fill_diagonal(A, 0.0)
+    return Graph.of(A), Graph.of(sp.csr_array(A))
 
 
 def graph(rng, n, dtype):
@@ -87,3 +96,112 @@ def test_scaled_rows_are_exactly_symmetric(rng, dtype, monkeypatch):
     np.testing.assert_allclose(
         Graph.of(A).scaled(x, y).array(), x[:, None] * A.toarray() * y, rtol=1e-6
     )
+
+
+# --- both storages --------------------------------------------------------------------------------
+
+
+def test_a_graph_of_a_graph_is_itself_and_copies_nothing(rng):
+    for graph in both(rng):
+        assert Graph.of(graph) is graph
+        assert Graph.of(graph.matrix).matrix is graph.matrix
+        assert np.shares_memory(graph.values, graph.matrix.data)
+
+
+def test_any_sparse_format_becomes_csr(rng):
+    A = sp.coo_matrix(both(rng)[0].matrix)
+    assert isinstance(Graph.of(A).matrix, sp.csr_array)
+
+
+def test_an_array_has_no_edges_to_loop_over(rng):
+    dense, sparse = both(rng)
+    assert sparse.csr is sparse.matrix
+    with pytest.raises(TypeError, match="is_sparse"):
+        _ = dense.csr
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "number",
+    [
+        lambda g: g.degrees(),
+        lambda g: g.diagonal(),
+        lambda g: g.array(),
+        lambda g: g.array(slice(3, 9)),
+        lambda g: g.at(np.array([0, 5, 5]), np.array([7, 5, 1])),
+        lambda g: g.tied(),
+        lambda g: g.row_max(),
+        lambda g: g.components(),
+        lambda g: g.squared_norm(),
+        lambda g: g.squared_norm(diagonal=False),
+        lambda g: g.range_of_pairs(),
+        lambda g: g.column_forms(np.arange(80.0).reshape(40, 2)),
+        lambda g: g.column_forms(np.arange(80.0).reshape(40, 2), diagonal=False),
+        lambda g: g.product(np.arange(80.0).reshape(40, 2)),
+        lambda g: g.between(np.arange(40) % 3, 3),
+        lambda g: g.inside(np.arange(40) % 3),
+        lambda g: max(
+            g.over_pairs(lambda a, x: (a * x).max(initial=0), np.arange(40.0), np.ones(40))
+        ),
+        lambda g: g.scaled(np.arange(40.0), np.ones(40)).array(),
+        lambda g: g.subgraph(np.array([3, 1, 8, 20])).array(),
+        lambda g: g.permuted(np.arange(40)[::-1]).array(),
+        lambda g: g.plus(sp.csr_array(np.eye(40)[::-1])).array(),
+        lambda g: g.at_least(sp.csr_array(0.5 * np.eye(40))).array(),
+        lambda g: g.plus(sp.csr_array(-np.eye(40))).without_negative().array(),
+        lambda g: g.without_diagonal().array(),
+        lambda g: g.with_positive_diagonal().array(),
+        lambda g: set_unit_diagonal(g.without_diagonal().matrix.copy()).sum(),
+    ],
+)
+def test_both_storages_say_the_same(rng, number, dtype):
+    for density in (0.02, 0.3):
+        dense, sparse = both(rng, density=density, dtype=dtype)
+        np.testing.assert_allclose(number(dense), number(sparse), rtol=1e-6, atol=1e-6)
+
+
+def test_what_changes_nothing_returns_the_graph_itself(rng):
+    for graph in both(rng, density=0.5, diagonal=False):
+        assert graph.without_diagonal() is graph
+        assert graph.without_negative() is graph
+        assert graph.without_strays(2) is graph
+        assert graph.subgraph(np.arange(graph.n)) is graph
+
+
+def test_no_operation_changes_its_graph(rng):
+    extra = sp.csr_array(np.eye(40))
+    for graph in both(rng, density=0.3):
+        kept = graph.matrix.copy()
+        for changed in (
+            graph.plus(extra),
+            graph.at_least(extra),
+            graph.without_diagonal(),
+            graph.with_positive_diagonal(),
+            graph.scaled(np.full(40, 2.0), np.full(40, 2.0)),
+        ):
+            assert not changed.same_as(graph)
+        assert graph.same_as(Graph(kept))
+
+
+def test_graphs_of_other_storage_shape_or_entries_differ(rng):
+    dense, sparse = both(rng)
+    assert not dense.same_as(sparse)
+    assert not dense.same_as(Graph(dense.array().astype(np.float32)))
+    assert not sparse.same_as(sparse.subgraph(np.arange(30)))
+    assert sparse.same_as(Graph(sparse.matrix.copy()))
+
+
+def test_degrees_of_single_precision_are_summed_in_double():
+    A = np.full((5000, 5000), 0.1, dtype=np.float32)
+    assert Graph.of(A).degrees()[0] == 5000 * float(np.float32(0.1))
+
+
+def test_components_of_pairs_are_numbered_by_their_first_objects():
+    found = pair_components(np.array([4, 2]), np.array([1, 3]), 6)
+    assert found.tolist() == [0, 1, 2, 2, 1, 3]
+
+
+def test_reciprocals_of_what_is_not_positive_are_zero():
+    values = np.array([2.0, 0.0, 4.0], dtype=np.float32)
+    assert reciprocal(values).tolist() == [0.5, 0.0, 0.25]
+    assert reciprocal(values, 0.5).dtype == np.float32

@@ -35,6 +35,13 @@ def test_tiny_components_lose_their_ties() -> None:
     assert A[300:].nnz == 2
 
 
+def test_tiny_components_of_an_array_lose_their_ties_alike() -> None:
+    A = _cliques(150, 150, 2)
+    np.testing.assert_array_equal(without_strays(A.toarray(), 2), without_strays(A, 2).toarray())
+    for kept in (_cliques(150, 150, 4).toarray(), _cliques(20).toarray()):
+        assert without_strays(kept, 2) is kept
+
+
 def test_large_components_and_connected_graphs_are_left_alone() -> None:
     for A in (_cliques(150, 150, 4), _cliques(20), _cliques(*[2] * 200)):
         assert without_strays(A, 2) is A

@@ -216,7 +216,7 @@ class Graph:
         values = self.values.ravel()
         total = float(np.dot(values, values)) if values.dtype == np.float64 else _dot64(values)
         if not diagonal:
-            own = self.diagonal().astype(np.float64)
+            own = np.asarray(self.diagonal(), dtype=np.float64)
             total -= float(np.dot(own, own))
         return total
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from soffit._threads import each
-from soffit.partition.kmeans import kmeans
+from soffit.partition.kmeans import improved_labels, kmeans
 
 
 def groups(n, k, d, seed, spread=4.0):
@@ -36,6 +36,30 @@ def test_finds_what_scikit_learn_finds(n, k, d, n_init, seed):
     if n_init == 1:
         assert np.array_equal(found, expected.labels_)
     assert inertia(Y, found) <= expected.inertia_ * (1 + 1e-9) + 1e-9
+
+
+@given(n=st.integers(20, 300), k=st.integers(1, 8), seed=st.integers(0, 10_000))
+def test_weights_count_as_in_scikit_learn(n, k, seed):
+    Y, _ = groups(n, k, 3, seed)
+    weights = np.random.default_rng(seed).uniform(0.1, 5.0, n)
+    expected = KMeans(k, n_init=1, random_state=seed).fit(Y, sample_weight=weights)
+    assert np.array_equal(kmeans(Y, k, random_state=seed, weights=weights), expected.labels_)
+
+
+def test_of_one_clustering_the_first_run_is_kept():
+    Y, _ = groups(400, 4, 3, 8, spread=30.0)
+    expected = KMeans(4, n_init=8, random_state=5).fit(Y)
+    assert np.array_equal(kmeans(Y, 4, random_state=5, n_init=8), expected.labels_)
+
+
+@given(n=st.integers(20, 300), k=st.integers(1, 8), seed=st.integers(0, 10_000))
+def test_labels_are_improved_by_steps_of_k_means(n, k, seed):
+    Y, start = groups(n, k, 3, seed, spread=1.0)
+    used = np.unique(start)
+    centers = np.array([Y[start == c].mean(axis=0) for c in used])
+    nearest = ((Y[:, None, :] - centers) ** 2).sum(axis=2).argmin(axis=1)
+    assert np.array_equal(improved_labels(Y, start, n_steps=1), used[nearest])
+    assert inertia(Y, improved_labels(Y, start, n_steps=10)) <= inertia(Y, start) + 1e-9
 
 
 @pytest.mark.parametrize("n", [255, 256, 257, 513])
@@ -75,7 +99,7 @@ def test_an_empty_cluster_gets_the_row_farthest_out():
 
     Y = np.array([[0.0], [0.1], [0.2], [9.0]])
     lengths = (Y**2).sum(axis=1)
-    labels, left = lloyd(Y.T.copy(), lengths, np.array([[0.0], [0.0]]), 0.0, 100)
+    labels, left = lloyd(Y.T.copy(), lengths, np.ones(4), np.array([[0.0], [0.0]]), 0.0, 100)
     assert labels.tolist() == [0, 0, 0, 1]
     assert left == pytest.approx(0.02)
 

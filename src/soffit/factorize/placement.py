@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from soffit._typing import FloatArray, Matrix
-from soffit.factorize.divergence.placement import ColumnRows
-from soffit.factorize.nonnegative.placement import NonnegativeRows
 from soffit.factorize.problem import Factorization, Problem
-from soffit.factorize.simplex.placement import FittedRows
+from soffit.factorize.solvers import FAMILIES
 
 
 class Extension(Protocol):
@@ -28,12 +26,5 @@ class Extension(Protocol):
 
 
 def extension(problem: Problem, found: Factorization) -> Extension:
-    """The extension that belongs to the problem's loss and constraint."""
-    return _EXTENSIONS[problem.family].of(problem, found)
-
-
-_EXTENSIONS: dict[tuple[str, str], type[FittedRows] | type[NonnegativeRows] | type[ColumnRows]] = {
-    ("l2", "simplex"): FittedRows,
-    ("l2", "nonnegative"): NonnegativeRows,
-    ("kl", "columns"): ColumnRows,
-}
+    """The extension of the problem's family."""
+    return FAMILIES[problem.family].rows.of(problem, found)

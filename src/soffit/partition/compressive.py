@@ -42,6 +42,8 @@ def many_clusters(N: sp.csr_array, n_clusters: int, *, random_state: int) -> tup
     seeds, _ = kmeans_plusplus(
         smooth[sample].astype(np.float64), n_clusters, random_state=random_state
     )
+    # Hundreds of centres in many dimensions: scikit-learn's products by BLAS are several times as
+    # quick as our own short runs.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = KMeans(n_clusters, init=seeds, n_init=1, max_iter=_MOST_ITERATIONS)

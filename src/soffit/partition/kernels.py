@@ -103,10 +103,10 @@ _FAST = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def squares_with(columns, candidate, closest, squares):
+def squares_with(columns, weights, candidate, closest, squares):
     """Squared distance of each row to the nearest centre, if the candidate were one.
 
-    `closest` are these distances without it. Returns their sum.
+    `closest` are these distances without it. Returns their weighted sum.
     """
     d, n = columns.shape
     total = 0.0
@@ -121,12 +121,12 @@ def squares_with(columns, candidate, closest, squares):
                 part[b] += step * step
         for b in range(last - first):
             part[b] = min(part[b], before[b])
-            total += part[b]
+            total += weights[first + b] * part[b]
     return total
 
 
 @njit(cache=True, nogil=True)
-def lloyd(columns, lengths, centers, least_shift, most_steps):
+def lloyd(columns, lengths, weights, centers, least_shift, most_steps):
     """Labels after rows and centres have been fitted to one another in turn, and the inertia.
 
     `lengths` are the squared lengths of the rows. Ends when no label changes, or when all centres
@@ -138,14 +138,14 @@ def lloyd(columns, lengths, centers, least_shift, most_steps):
     for _ in range(most_steps):
         n_changed = _nearest(columns, centers, labels, ranks)
         if n_changed == 0:
-            return labels, np.sum(lengths) + 2.0 * np.sum(ranks)
-        moved = _means(columns, lengths, centers, labels, ranks)
+            return labels, np.sum(weights * lengths) + 2.0 * np.sum(weights * ranks)
+        moved = _means(columns, lengths, weights, centers, labels, ranks)
         shift = np.sum((moved - centers) ** 2)
         centers = moved
         if shift <= least_shift:
             break
     _nearest(columns, centers, labels, ranks)
-    return labels, np.sum(lengths) + 2.0 * np.sum(ranks)
+    return labels, np.sum(weights * lengths) + 2.0 * np.sum(weights * ranks)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
@@ -185,30 +185,30 @@ def _nearest(columns, centers, labels, ranks):
 
 
 @njit(cache=True, nogil=True)
-def _means(columns, lengths, centers, labels, ranks):
-    """Means of the rows of each centre; one without any gets the row farthest from its own."""
+def _means(columns, lengths, weights, centers, labels, ranks):
+    """Weighted means of the rows of each centre; an empty one gets the farthest row."""
     k, d = centers.shape
     sums = np.zeros((k, d))
-    counts = np.zeros(k, dtype=np.int64)
+    totals = np.zeros(k)
     for i in range(len(labels)):
-        counts[labels[i]] += 1
+        totals[labels[i]] += weights[i]
     for q in range(d):
         row = columns[q]
         for i in range(len(labels)):
-            sums[labels[i], q] += row[i]
-    empty = np.flatnonzero(counts == 0)
+            sums[labels[i], q] += weights[i] * row[i]
+    empty = np.flatnonzero(totals == 0)
     if len(empty) > 0:
         squares = lengths + 2 * ranks
         for c in empty:
             far = squares.argmax()
             squares[far] = -np.inf
-            counts[labels[far]] -= 1
-            sums[labels[far]] -= columns[:, far]
-            counts[c] = 1
-            sums[c] = columns[:, far]
+            totals[labels[far]] -= weights[far]
+            sums[labels[far]] -= weights[far] * columns[:, far]
+            totals[c] = weights[far]
+            sums[c] = weights[far] * columns[:, far]
     moved = centers.copy()
-    for filled in np.flatnonzero(counts > 0):
-        moved[filled] = sums[filled] / counts[filled]
+    for filled in np.flatnonzero(totals > 0):
+        moved[filled] = sums[filled] / totals[filled]
     return moved
 
 

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph
+from soffit.partition.kmeans import kmeans
 
 
 def round_by_kmeans(
     Y: FloatArray, *, weights: FloatArray | None, random_state: int, n_init: int
 ) -> IntArray:
     """As many clusters as columns, by k-means on the rows; rows may have weights."""
-    from sklearn.cluster import KMeans
-
-    with warnings.catch_warnings():
-        # Fewer distinct rows than clusters: the empty ones are filled by the caller.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = KMeans(Y.shape[1], n_init=n_init, random_state=random_state)
-        return np.asarray(model.fit_predict(Y, sample_weight=weights))
+    return kmeans(Y, Y.shape[1], random_state=random_state, n_init=n_init, weights=weights)
 
 
 def fill_empty_clusters(labels: IntArray, Y: FloatArray) -> IntArray:

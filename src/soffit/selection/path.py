@@ -18,6 +18,7 @@ from soffit.partition.candidates import (
     size_aware_cut_between,
     unit_rows,
 )
+from soffit.partition.kmeans import improved_labels
 
 # Below this share of an even one a cluster is a splinter, and its partition only a last resort.
 _SPLINTER_SHARE = 0.05
@@ -97,12 +98,12 @@ class PartitionPath:
         self.fine = np.unique(cluster_qr(V), return_inverse=True)[1]
         self._merge(self.fine)
         n_groups = min(ceil(_FINER * most), V.shape[1])
-        finer = _kmeans(V[:, :n_groups], cluster_qr(V[:, :n_groups]))
+        finer = _improved(V[:, :n_groups], cluster_qr(V[:, :n_groups]))
         self._merge(np.unique(finer, return_inverse=True)[1])
         for k in range(2, most + 1):
             rounded = cluster_qr(V[:, :k])
             self._offer(rounded, k)
-            self._offer(_kmeans(V[:, :k], rounded), k)
+            self._offer(_improved(V[:, :k], rounded), k)
         self._best[1] = ((False, 0.0), np.zeros(len(V), dtype=np.int64))
 
     def labels(self, n_clusters: int) -> IntArray:
@@ -137,22 +138,6 @@ class PartitionPath:
             self._best[k] = (rank, found.labels())
 
 
-def _kmeans(V: FloatArray, labels: IntArray) -> IntArray:
-    """Labels made better by a few steps of k-means on the rows, made unit length."""
-    points = unit_rows(V)
-    k = V.shape[1]
-    ones = np.ones(len(labels), dtype=V.dtype)
-    for _ in range(_KMEANS_STEPS):
-        sizes = np.bincount(labels, minlength=k)
-        members = np.argsort(labels.astype(np.min_scalar_type(k)), kind="stable")
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        indicator = sp.csr_array((ones, members, ends), shape=(k, len(labels)))
-        centers = (indicator @ points) / np.maximum(sizes, 1)[:, None]
-        # The squared length of a point is the same for all centers.
-        distance = np.sum(centers**2, axis=1) - 2.0 * points @ centers.T
-        distance[:, sizes == 0] = np.inf
-        moved = distance.argmin(axis=1)
-        if np.array_equal(moved, labels):
-            break
-        labels = moved
-    return labels
+def _improved(V: FloatArray, labels: IntArray) -> IntArray:
+    """Labels after a few steps of k-means on the rows, made unit length."""
+    return improved_labels(unit_rows(V), labels, n_steps=_KMEANS_STEPS)

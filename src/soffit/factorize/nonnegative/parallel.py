@@ -121,7 +121,7 @@ def _terms_of(problem: Problem) -> tuple[Callable[[FloatArray], _Terms], float]:
         return lambda G: _weighted_terms(pairs, G), weighted_norm(pairs)
     graph = problem.graph
     norm = graph.squared_norm(diagonal=False)
-    diagonal = graph.diagonal().astype(np.float64)[:, None]
+    diagonal = np.asarray(graph.diagonal(), dtype=np.float64)[:, None]
     return lambda G: _full_terms(graph, diagonal, norm, G), norm
 
 
