@@ -57,8 +57,8 @@ ResamplesOption = Annotated[
         metavar="N",
         callback=at_least(0),
         rich_help_panel=MODEL,
-        help="Fit N times again to parts of the objects, which gives better probabilities and "
-        "shows where the clusters themselves are in doubt. 10 is plenty.",
+        help="Refit the model on N subsamples, which gives better-calibrated probabilities and "
+        "shows where the clusters are unstable. 10 is enough.",
     ),
 ]
 
