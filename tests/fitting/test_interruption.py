@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,7 @@ def test_ctrl_c_before_the_first_iteration_is_raised(
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SoF, "_prepare", interrupt)
+    monkeypatch.setattr("soffit.fitting.run.given_or_chosen", interrupt)
     with pytest.raises(KeyboardInterrupt):
         SoF(3).fit(touching.X)
 
@@ -285,26 +286,29 @@ def test_resamples_end_with_the_time_but_not_below_two(touching: Sample) -> None
 def test_ctrl_c_between_resamples_keeps_those_that_are_done(
     touching: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from soffit.fitting import resampling as _resampling
+    from soffit.fitting import resampling
 
-    class Interrupted(SoftClustering):
-        fits = 0
+    follow = resampling.run
 
-        def fit(self, X: Any, y: Any = None, **pairs: Any) -> Any:
-            super().fit(X, y, **pairs)
-            Interrupted.fits += 1
-            if Interrupted.fits == self.at_:
-                self.stopped_ = "interrupted"
-            return self
+    def interrupted_at(number: int) -> Any:
+        fits = iter(range(1, 100))
 
-    parts = {"is_matrix": False, "n_parts": 6, "progress": lambda number: False}
-    random_state = np.random.RandomState(31)
-    Interrupted.at_ = 4
-    found = _resampling.fit_to_parts(Interrupted(3), touching.X, None, random_state, **parts)
-    assert len(found) == 3
-    Interrupted.fits, Interrupted.at_ = 0, 2
+        def run(*arguments: Any, **options: Any) -> Any:
+            fitted = follow(*arguments, **options)
+            return replace(fitted, stopped="interrupted") if next(fits) == number else fitted
+
+        return run
+
+    model = SoftClustering(3, resamples=6, random_state=31)
+    monkeypatch.setattr(resampling, "run", interrupted_at(4))
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model.fit(touching.X)
+    assert (model.stopped_, model.converged_) == ("interrupted", False)
+    assert 0.0 < model.agreement_ <= 1.0
+    monkeypatch.setattr(resampling, "run", interrupted_at(2))
     with pytest.raises(KeyboardInterrupt):
-        _resampling.fit_to_parts(Interrupted(3), touching.X, None, random_state, **parts)
+        model.fit(touching.X)
+    assert model.stopped_ == "interrupted"
 
 
 def test_the_classifier_uses_the_clusters_found_so_far(touching: Sample) -> None:

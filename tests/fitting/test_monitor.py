@@ -59,7 +59,7 @@ def open_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def make_progress(verbose: int, **settings: Any) -> Progress:
-    return Progress("Model", verbose, max_iter=100, tol=1e-5, **settings)
+    return Progress("Model", verbose, **settings)
 
 
 def iterate(progress: Progress, clock: Clock, count: int, seconds: float) -> None:

@@ -13,6 +13,7 @@ from benchmarks.datasets import load
 from soffit import SoftClustering
 from soffit.affinity import NeighborGraph
 from soffit.datasets import make_gaussians
+from soffit.exceptions import UnstableResultWarning
 from soffit.metrics import brier
 
 
@@ -80,7 +81,7 @@ def test_parameters_are_not_changed_by_fit(touching):
 
 def test_noise_is_called_unstable():
     X = np.random.default_rng(811).normal(size=(150, 6))
-    with pytest.warns(UserWarning, match=r"unstable: two fits .* agree on \d+% of them"):
+    with pytest.warns(UnstableResultWarning, match=r"Two fits on subsamples agree on \d+ % of"):
         model = SoftClustering(6, resamples=4, random_state=5).fit(X)
     assert model.instability_.mean() > 0.05
     assert model.cluster_stability_.min() < 0.6

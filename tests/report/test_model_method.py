@@ -84,5 +84,5 @@ def test_recall_of_the_neighbour_search(
 def test_models_without_neighbours_have_no_recall(model: Any, blobs: Any) -> None:
     assert not hasattr(model, "neighbor_recall_")
     model.set_params(random_state=SEED).fit(blobs[0])
-    with pytest.raises(AttributeError, match="no graph of nearest neighbours"):
+    with pytest.raises(AttributeError, match="neighbor_recall_"):
         model.neighbor_recall_  # noqa: B018

@@ -107,6 +107,7 @@ def present(
         | {
             "input": source.path,
             "kind": source.kind,
+            "n_objects": summary.n_objects,
             "columns": source.columns,
         }
         | summary.as_dict()

@@ -36,7 +36,7 @@ def k_selection(choice: Any, *, title: str | None = None) -> Any:
     Returns
     -------
     plotly.graph_objects.Figure
-        A panel a kind of evidence; the chosen number is marked by a line, the runner-up by a
+        One panel per kind of evidence; the chosen number is marked by a line, the runner-up by a
         dashed one.
 
     Examples

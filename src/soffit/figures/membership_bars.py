@@ -22,7 +22,7 @@ _WIDE = 0.07
 def membership_bars(
     model: Any, objects: Iterable[Any], *, ids: Any = None, title: str | None = None
 ) -> Any:
-    """Show the memberships of selected objects, one bar an object.
+    """Show the memberships of selected objects, one bar per object.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def membership_bars(
     Returns
     -------
     plotly.graph_objects.Figure
-        One trace a cluster.
+        One trace per cluster.
 
     Examples
     --------

@@ -33,7 +33,7 @@ def membership_heatmap(model: Any, *, max_rows: int = _MOST_ROWS, title: str | N
     Returns
     -------
     plotly.graph_objects.Figure
-        One heat map with a row an object, or a group of objects, and a column a cluster.
+        One heat map with a row per object or group of objects, and a column per cluster.
 
     Examples
     --------

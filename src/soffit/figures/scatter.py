@@ -49,7 +49,7 @@ def scatter(
     Returns
     -------
     plotly.graph_objects.Figure
-        One trace a cluster.
+        One trace per cluster.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, Matrix
 from soffit.affinity import Affinity, SideInformation
-from soffit.affinity.objects import Objects
+from soffit.affinity.given_objects import Objects
 from soffit.affinity.standardize import Standardizer
 from soffit.factorize import Factorization, Problem
 from soffit.factorize.problem import Stop

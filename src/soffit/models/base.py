@@ -34,7 +34,7 @@ from soffit._validation import (
     check_parameters,
 )
 from soffit.affinity import Settings
-from soffit.affinity.objects import as_table, read_objects
+from soffit.affinity.given_objects import as_table, read_objects
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Fitted
 from soffit.fitting.monitor import Progress, warn_unless_converged

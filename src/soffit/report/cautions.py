@@ -27,47 +27,47 @@ _NAMED = 5
 
 
 @dataclass(frozen=True)
-class Remark:
-    """One remark: a heading, what was seen, and what can be done. Plain text, not HTML."""
+class Caution:
+    """A heading, what was seen, and what can be done. Plain text, not HTML."""
 
     heading: str
     seen: str
     remedy: str
 
 
-def remarks(summary: Summary) -> list[Remark]:
-    """All remarks, the gravest first."""
+def cautions(summary: Summary) -> list[Caution]:
+    """All cautions, the gravest first."""
     found = [check(summary) for check in _CHECKS]
-    return [remark for remark in found if remark is not None]
+    return [caution for caution in found if caution is not None]
 
 
 # --- the fit --------------------------------------------------------------------------------------
 
 
-def _not_converged(summary: Summary) -> Remark | None:
+def _not_converged(summary: Summary) -> Caution | None:
     stop = summary.stop
     if stop is None:
         return None
     seen = f"{stop.sentence('It')} {stop.outlook}"
-    return Remark("The fit did not converge", seen, stop.remedy)
+    return Caution("The fit did not converge", seen, stop.remedy)
 
 
-def _low_recall(summary: Summary) -> Remark | None:
+def _low_recall(summary: Summary) -> Caution | None:
     recall = getattr(summary.model, "neighbor_recall_", None)
     if recall is None or recall >= _LOW_RECALL:
         return None
-    return Remark(
+    return Caution(
         "The neighbour search missed many neighbours",
         f"It found {percent(float(recall))} of the true nearest neighbours in a sample of objects.",
         "Reduce the number of columns, for instance with PCA, or search with a larger n_neighbors.",
     )
 
 
-def _unstable(summary: Summary) -> Remark | None:
+def _unstable(summary: Summary) -> Caution | None:
     agreement = summary.agreement
     if agreement is None or agreement >= UNSTABLE_BELOW:
         return None
-    return Remark(
+    return Caution(
         "The clusters change when objects are left out",
         agreement_sentence(agreement),
         "Try another number of clusters or of neighbours, or pass pairs of objects that belong "
@@ -75,14 +75,14 @@ def _unstable(summary: Summary) -> Remark | None:
     )
 
 
-def _shaky_clusters(summary: Summary) -> Remark | None:
+def _shaky_clusters(summary: Summary) -> Caution | None:
     if summary.stability is None:
         return None
     shaky = np.flatnonzero(summary.stability < _LOW_STABILITY)
     if not len(shaky):
         return None
     one = len(shaky) == 1
-    return Remark(
+    return Caution(
         "One cluster is unstable" if one else f"{len(shaky)} clusters are unstable",
         f"{capitalized(_clusters(summary, shaky))} {'does' if one else 'do'} not come back when "
         "the fit is repeated on subsamples of the objects.",
@@ -90,11 +90,11 @@ def _shaky_clusters(summary: Summary) -> Remark | None:
     )
 
 
-def _doubtful_number(summary: Summary) -> Remark | None:
+def _doubtful_number(summary: Summary) -> Caution | None:
     choice = summary.choice
     if choice is None or choice.confidence >= _LOW_CONFIDENCE or choice.runner_up is None:
         return None
-    return Remark(
+    return Caution(
         "The number of clusters is not clear-cut",
         f"{choice.n_clusters} was chosen with a confidence of {choice.confidence:.2f}; "
         f"{choice.runner_up} is the next best number.",
@@ -105,7 +105,7 @@ def _doubtful_number(summary: Summary) -> Remark | None:
 # --- the graph ------------------------------------------------------------------------------------
 
 
-def _disconnected(summary: Summary) -> Remark | None:
+def _disconnected(summary: Summary) -> Caution | None:
     A = summary.affinities
     if A is None or summary.n_objects < 2:
         return None
@@ -120,7 +120,7 @@ def _disconnected(summary: Summary) -> Remark | None:
     )
     if len(linked) == summary.n_clusters:
         seen += " There are as many parts as clusters: the objects may simply be that well apart."
-    return Remark(
+    return Caution(
         "The objects are not all connected",
         seen,
         "Add links if clusters should be able to reach across these gaps."
@@ -129,7 +129,7 @@ def _disconnected(summary: Summary) -> Remark | None:
     )
 
 
-def _isolated(summary: Summary) -> Remark | None:
+def _isolated(summary: Summary) -> Caution | None:
     A = summary.affinities
     if A is None or summary.n_objects < 2:
         return None
@@ -137,7 +137,7 @@ def _isolated(summary: Summary) -> Remark | None:
     if not len(alone):
         return None
     one = len(alone) == 1
-    return Remark(
+    return Caution(
         f"{count_of(len(alone), 'object')} {'is' if one else 'are'} linked to no other",
         f"{_objects(summary, alone)} {'has' if one else 'have'} no neighbour, so there is no "
         f"evidence where {'it belongs' if one else 'they belong'}.",
@@ -165,14 +165,14 @@ def isolated(A: Matrix) -> Any:
 # --- the data and the clusters --------------------------------------------------------------------
 
 
-def _duplicates(summary: Summary) -> Remark | None:
+def _duplicates(summary: Summary) -> Caution | None:
     if summary.table is None:
         return None
     copies = repeated_rows(summary.table)
     if not copies:
         return None
     one = len(copies) == 1
-    return Remark(
+    return Caution(
         f"{count_of(len(copies), 'object')} {'is an exact copy' if one else 'are exact copies'}",
         f"{_objects(summary, copies)} {'has' if one else 'have'} the same values in all columns as "
         f"{'another object' if one else 'other objects'}.",
@@ -205,7 +205,7 @@ def _row_contents(table: Matrix) -> Iterator[Any]:
         yield tidy.indices[begin:end].tobytes(), tidy.data[begin:end].tobytes()
 
 
-def _tiny_clusters(summary: Summary) -> Remark | None:
+def _tiny_clusters(summary: Summary) -> Caution | None:
     if summary.n_clusters == 1:
         return None
     limit = max(_TINY, _TINY_SHARE * summary.n_objects / summary.n_clusters)
@@ -222,17 +222,17 @@ def _tiny_clusters(summary: Summary) -> Remark | None:
         seen = f"{'is' if one else 'are each'} the most probable {summary.noun} of only {held}"
     else:
         seen = f"{'is' if one else 'are'} empty: no object has it as its most probable one"
-    return Remark(
+    return Caution(
         f"{f'One {summary.noun} is' if one else f'{len(tiny)} {summary.plural} are'} very small",
         f"{capitalized(_clusters(summary, tiny))} {seen}.",
         "Look at the members: they may be outliers. Otherwise ask for fewer clusters.",
     )
 
 
-def _many_uncertain(summary: Summary) -> Remark | None:
+def _many_uncertain(summary: Summary) -> Caution | None:
     if summary.n_uncertain < _MANY_UNCERTAIN * summary.n_objects:
         return None
-    return Remark(
+    return Caution(
         "Many objects are uncertain",
         uncertainty(summary),
         "Clusters may overlap by nature. If you expected clear ones, try fewer clusters, or "
@@ -253,7 +253,7 @@ def _clusters(summary: Summary, which: Any) -> str:
     return f"{noun} {listed(names, most=8)}"
 
 
-_CHECKS: tuple[Callable[[Summary], Remark | None], ...] = (
+_CHECKS: tuple[Callable[[Summary], Caution | None], ...] = (
     _not_converged,
     _low_recall,
     _unstable,

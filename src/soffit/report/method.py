@@ -54,11 +54,11 @@ def account(summary: Summary) -> list[str]:
     """Paragraphs, already HTML."""
     first = [*_input(summary), *_notes(summary)]
     if summary.model is None:
-        told = [
+        sentences = [
             "The memberships were read from a result file, which does not say how they were "
             "computed."
         ]
-        return [" ".join(first), *told] if first else told
+        return [" ".join(first), *sentences] if first else sentences
     second = [_similarities(summary), _method(summary), _pairs(summary)]
     third = [choice_made(summary), choice_evidence(summary), _fit(summary), _resamples(summary)]
     return [" ".join(filter(None, part)) for part in (first, second, third) if any(part)]
@@ -138,13 +138,13 @@ def _pairs(summary: Summary) -> str:
     if side is None:
         return ""
     together, apart = len(side.must), len(side.cannot)
-    told = [
+    sentences = [
         f"{spelled(count, 'pair')} of objects {'was' if count == 1 else 'were'} known to belong "
         f"{where}"
         for count, where in ((together, "together"), (apart, "apart"))
         if count
     ]
-    return (listed(told).capitalize() + ".") if told else ""
+    return (listed(sentences).capitalize() + ".") if sentences else ""
 
 
 def _fit(summary: Summary) -> str:

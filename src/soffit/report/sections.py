@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePath
 
-from soffit.report.cautions import remarks
+from soffit.report.cautions import cautions
 from soffit.report.cluster_cards import MANY, Portrait, portraits
 from soffit.report.embed import data_block, packed_text
 from soffit.report.html import bullets, code, paragraph, table, text
@@ -73,8 +73,8 @@ def tiles(summary: Summary) -> str:
 def warnings_section(summary: Summary, pictures: list[Picture]) -> str:
     """What to know before trusting the result."""
     items = [
-        f"<h3>{text(remark.heading)}</h3><p>{text(remark.seen)} {text(remark.remedy)}</p>"
-        for remark in remarks(summary)
+        f"<h3>{text(caution.heading)}</h3><p>{text(caution.seen)} {text(caution.remedy)}</p>"
+        for caution in cautions(summary)
     ]
     items += [
         f"<h3>A figure is missing</h3><p>“{text(picture.heading)}” could not be drawn: "
@@ -163,7 +163,7 @@ def _cluster_table(summary: Summary, colours: list[str]) -> str:
 
 def _card(summary: Summary, portrait: Portrait, colours: list[str]) -> str:
     lists = [("Typical", portrait.typical), ("Least certain", portrait.uncertain)]
-    described = "".join(f"<dt>{term}</dt><dd>{told}</dd>" for term, told in lists if told)
+    described = "".join(f"<dt>{term}</dt><dd>{words}</dd>" for term, words in lists if words)
     button = (
         f'<button type="button" data-members="{portrait.cluster}">Show its members</button>'
         if summary.sizes[portrait.cluster]
@@ -239,12 +239,12 @@ def truth_section(summary: Summary, pictures: list[Picture]) -> str:
 
 def account_section(summary: Summary) -> str:
     """What was done, and with which settings."""
-    told = "".join(paragraph(part) for part in account(summary))
+    content = "".join(paragraph(part) for part in account(summary))
     if summary.model is None:
-        return told
+        return content
     found = settings(summary.model)
     changed = [setting for setting in found if setting.is_changed]
-    told += "<h3>Settings</h3>"
+    content += "<h3>Settings</h3>"
     if changed:
         verb = "differs from its default" if len(changed) == 1 else "differ from their defaults"
         rows = [
@@ -252,9 +252,9 @@ def account_section(summary: Summary) -> str:
             for setting in changed
         ]
         caption = f"{count_of(len(changed), 'setting')} {verb}."
-        told += table(caption, ("Setting", "Value", "Default"), rows)
+        content += table(caption, ("Setting", "Value", "Default"), rows)
     else:
-        told += paragraph("All settings have their default values.")
+        content += paragraph("All settings have their default values.")
     usual = [
         (_written(setting.name), _written(setting.value))
         for setting in found
@@ -263,8 +263,8 @@ def account_section(summary: Summary) -> str:
     if usual:
         label = f"Show {count_of(len(usual), 'setting')} left at the default"
         listing = table("Settings left at their defaults.", ("Setting", "Value"), usual)
-        told += f"<details><summary>{label}</summary>{listing}</details>"
-    return told
+        content += f"<details><summary>{label}</summary>{listing}</details>"
+    return content
 
 
 def _written(value: str) -> str:

@@ -410,7 +410,8 @@ def is_matrix_model(model: Any) -> bool:
 
 
 def _is_fitted_to_links(model: Any) -> bool:
-    return isinstance(getattr(model, "_affinity", None), Precomputed)
+    placer = getattr(getattr(model, "_fitted", None), "placer", None)
+    return isinstance(getattr(placer, "affinity", None), Precomputed)
 
 
 def _first(*candidates: Any) -> Any:

@@ -9,16 +9,16 @@ import pytest
 import scipy.sparse as sp
 
 from soffit import SoF, SoftClustering
-from soffit.report.cautions import component_sizes, isolated, remarks, repeated_rows
+from soffit.report.cautions import cautions, component_sizes, isolated, repeated_rows
 from soffit.results.summary import Summary
 
 
 def headings(model, X=None, **options):
-    return [remark.heading for remark in remarks(Summary.of(model, X, **options))]
+    return [caution.heading for caution in cautions(Summary.of(model, X, **options))]
 
 
 def told(model, X=None, **options):
-    found = remarks(Summary.of(model, X, **options))
+    found = cautions(Summary.of(model, X, **options))
     return " ".join(f"{r.heading}. {r.seen} {r.remedy}" for r in found)
 
 
