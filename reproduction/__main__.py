@@ -36,13 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             parser.error(f"NAME: {name!r} is not an experiment. Choose {', '.join(known)} or all.")
     if options.data is not None and not options.data.is_dir():
         parser.error(f"--data: there is no folder {options.data}.")
-    sections = run(
-        chosen,
-        options.out,
-        setup=Setup(options.runs, options.quick, options.data),
-        jobs=options.jobs,
-        listener=None if options.quiet else _Progress(),
-    )
+    setup = Setup(options.runs, options.quick, options.data)
+    listener = None if options.quiet else _Progress()
+    try:
+        sections = run(chosen, options.out, setup=setup, jobs=options.jobs, listener=listener)
+    except KeyboardInterrupt:
+        print("Stopped. The same command goes on from here.", file=sys.stderr)
+        raise SystemExit(130) from None
     rows = [[s.name, _verdicts(s), str(options.out / s.name / "table.md")] for s in sections]
     page = None
     if options.docs is not None:

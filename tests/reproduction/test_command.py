@@ -69,6 +69,30 @@ def test_mistakes_are_told(
     assert message in capsys.readouterr().err
 
 
+def test_an_interrupted_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = running._measure
+
+    def interrupted(number: int, *rest: Any) -> Any:
+        if number == 1:
+            raise KeyboardInterrupt
+        return measured(number, *rest)
+
+    options = ["zass-donut", "--runs", "1", "--out", str(tmp_path)]
+    monkeypatch.setattr(running, "_measure", interrupted)
+    with pytest.raises(SystemExit, match="130"):
+        main(options)
+    assert "goes on" in capsys.readouterr().err
+    kept = tmp_path / "zass-donut" / "units.jsonl"
+    first = kept.read_text()
+    assert first.count("\n") == 1
+    monkeypatch.setattr(running, "_measure", measured)
+    main(options)
+    assert kept.read_text().startswith(first)
+    assert kept.read_text().count("\n") == 4
+
+
 def test_results_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
     found = []
     for jobs in (1, 2):

@@ -1,11 +1,11 @@
 """The published SoF from sparse and from dense starts, beside the printed accuracy.
 
 Remark 5 of Zhao, Poupart, Zhang & Lysy (2015) proposes a sparse W(0), and leaves open which. Here a
-sparse start has one random cluster an object; a dense one has rows drawn evenly from the simplex,
-as in `soffit reproduce sof-tables`. Both solve eq. 3 to a tolerance of 1e-7, without its diagonal
-(rows) and with it (gradient), on the same raw features and similarities as there.
+sparse start has one random cluster per object; a dense one has rows drawn evenly from the simplex,
+as in `python -m reproduction sof-tables`. Both solve eq. 3 to a tolerance of 1e-7, without its
+diagonal (rows) and with it (gradient), on the same raw features and similarities as there.
 
-"table" seeds are the 20 of `soffit reproduce sof-tables`; "other" seeds played no part in any
+"table" seeds are the 20 of `python -m reproduction sof-tables`; "other" seeds played no part in any
 choice. They show what a mean is worth: whoever takes the best of several means on the same 20 seeds
 takes some luck, too. Labels are used to score only.
 """
