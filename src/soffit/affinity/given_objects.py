@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,10 +12,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from soffit._typing import IntArray
+from soffit._typing import IntArray, Matrix
 from soffit.affinity.abstract import Affinity
 from soffit.affinity.make import Settings, make_affinity
 from soffit.affinity.precomputed import Precomputed
+from soffit.affinity.side_information import SideInformation
 from soffit.affinity.standardize import Standardizer
 from soffit.inputs import read_input
 
@@ -57,9 +59,45 @@ class Objects:
         table = self.table[left]
         return table[:, kept] if self.is_matrix else table
 
-    def standardizer(self, how: Literal["auto"] | bool) -> Standardizer:
-        """The rule that brings the columns to one unit; matrices are left as they are."""
-        return Standardizer.of(self.table, False if self.is_matrix else how)
+    def affinities(self, standardize: Literal["auto"] | bool) -> Affinities:
+        """The affinities of all pairs, of standardized columns if wanted.
+
+        Matrices are left as they are. The builder is copied: it may be used several times.
+        """
+        assert self.builder is not None
+        preparation = Standardizer.of(self.table, False if self.is_matrix else standardize)
+        table = preparation.apply(self.table)
+        return Affinities(copy(self.builder).fit(table), preparation, table)
+
+
+@dataclass(frozen=True, eq=False)
+class Affinities:
+    """Affinities of all pairs of objects, and what is known about pairs besides.
+
+    Parameters
+    ----------
+    affinity : Affinity
+        Fitted.
+    preparation : Standardizer
+        What happened to the table before.
+    table : ndarray or csr_array
+        The table after that.
+    side : SideInformation, optional
+        Pairs known to belong together or apart.
+    pair_weight : ndarray or csr_array, optional
+        Weights of pairs.
+    """
+
+    affinity: Affinity
+    preparation: Standardizer
+    table: Any
+    side: SideInformation | None = None
+    pair_weight: Matrix | None = None
+
+    @property
+    def A(self) -> Matrix:
+        """The affinity matrix."""
+        return self.affinity.matrix_
 
 
 def read_objects(

@@ -9,10 +9,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from soffit._typing import FloatArray, Matrix
-from soffit.affinity import Affinity, SideInformation
+from soffit._typing import FloatArray
 from soffit.affinity.given_objects import Objects
-from soffit.affinity.standardize import Standardizer
 from soffit.factorize import Factorization, Problem
 from soffit.factorize.problem import Stop
 from soffit.fitting.data import Constraints, PartialLabels
@@ -48,22 +46,6 @@ class Data:
     def names(self) -> NDArray[Any] | None:
         """Names of the objects, if the input has any."""
         return self.objects.names
-
-
-@dataclass(frozen=True, eq=False)
-class Affinities:
-    """Affinities of all pairs of objects, and what is known about pairs besides."""
-
-    affinity: Affinity
-    preparation: Standardizer
-    table: Any
-    side: SideInformation | None = None
-    pair_weight: Matrix | None = None
-
-    @property
-    def A(self) -> Matrix:
-        """The affinity matrix."""
-        return self.affinity.matrix_
 
 
 @dataclass(frozen=True)

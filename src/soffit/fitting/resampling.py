@@ -10,10 +10,11 @@ import numpy as np
 
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import SideInformation
+from soffit.affinity.given_objects import Affinities
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Smoothing
 from soffit.fitting.monitor import Progress
-from soffit.fitting.recipe import Affinities, Count, Data, Recipe, Smoothed, Stage
+from soffit.fitting.recipe import Count, Data, Recipe, Smoothed, Stage
 from soffit.fitting.run import run
 from soffit.memberships import carried_over, combine
 

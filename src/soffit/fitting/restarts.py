@@ -10,11 +10,12 @@ from functools import partial
 
 from soffit._threads import n_threads
 from soffit._typing import FloatArray
+from soffit.affinity.given_objects import Affinities
 from soffit.factorize import SOLVERS, Factorization, Problem, random_start
 from soffit.factorize.descent import lowest
 from soffit.factorize.problem import Scale
 from soffit.fitting.monitor import Progress
-from soffit.fitting.recipe import Affinities, Solution, Stage
+from soffit.fitting.recipe import Solution, Stage
 from soffit.normalize import normalize
 
 # Seconds after which a waiting thread looks up.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -12,11 +11,11 @@ import numpy as np
 
 from soffit._typing import FloatArray
 from soffit.affinity import Affinity
+from soffit.affinity.given_objects import Affinities
 from soffit.factorize import Factorization
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import (
-    Affinities,
     Count,
     Data,
     Recipe,
@@ -116,16 +115,12 @@ def relate_pairs(
     standardize: Literal["auto"] | bool = False,
 ) -> Affinities:
     """The affinities of all objects, and what is known of pairs."""
-    objects = data.objects
-    assert objects.builder is not None
-    side = data.constraints.side_information(objects.n_objects, objects.names)
+    n = data.objects.n_objects
+    side = data.constraints.side_information(n, data.names)
     progress.phase("affinities")
-    preparation = objects.standardizer(standardize)
-    table = preparation.apply(objects.table)
-    # A copy: one recipe may be followed several times.
-    affinity = copy(objects.builder).fit(table)
-    weight = data.constraints.checked_pair_weight(objects.n_objects, affinity.matrix_.dtype)
-    return Affinities(affinity, preparation, table, side, weight)
+    found = data.objects.affinities(standardize)
+    weight = data.constraints.checked_pair_weight(n, found.A.dtype)
+    return replace(found, side=side, pair_weight=weight)
 
 
 def given_or_chosen(stage: Stage[Affinities]) -> Count:

@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any, Literal
 
 from soffit._validation import OneOf, WholeNumber
-from soffit.fitting.recipe import Affinities, Recipe
+from soffit.affinity.given_objects import Affinities
+from soffit.fitting.recipe import Recipe
 from soffit.fitting.restarts import factorize_from_starts
 from soffit.fitting.run import similarity_recipe
 from soffit.models.base import SimilarityClustering
@@ -50,8 +51,9 @@ class BaumEagon(SimilarityClustering):
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
-    n_jobs : int or None, default None
-        Threads for distances and neighbours; None uses all cores. Results do not depend on it.
+    n_jobs : int or None, default -1
+        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
+        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
 
     Attributes
     ----------
@@ -104,7 +106,7 @@ class BaumEagon(SimilarityClustering):
         random_state: Any = None,
         verbose: int | bool = 0,
         callback: Any = None,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
         self.affinity = affinity

@@ -11,6 +11,7 @@ import numpy as np
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import Number, OneOf, WholeNumber
+from soffit.affinity.given_objects import Affinities
 from soffit.affinity.side_information import with_known_pairs, with_side, without_negative
 from soffit.factorize import (
     SOLVERS,
@@ -25,7 +26,7 @@ from soffit.factorize.nonnegative.sweeps import fit_size
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Part
 from soffit.fitting.monitor import Progress
-from soffit.fitting.recipe import Affinities, Recipe, Solution, Stage
+from soffit.fitting.recipe import Recipe, Solution, Stage
 from soffit.fitting.run import similarity_recipe
 from soffit.graph import without_diagonal
 from soffit.models.base import SimilarityClustering
@@ -96,8 +97,9 @@ class CompletelyPositive(SimilarityClustering):
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
-    n_jobs : int or None, default None
-        Threads for distances and neighbours; None uses all cores. Results do not depend on it.
+    n_jobs : int or None, default -1
+        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
+        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
 
     Attributes
     ----------
@@ -172,7 +174,7 @@ class CompletelyPositive(SimilarityClustering):
         random_state: Any = None,
         verbose: int | bool = 0,
         callback: Any = None,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
         self.affinity = affinity

@@ -91,8 +91,9 @@ class HigherOrder(SimilarityClustering):
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
-    n_jobs : int or None, default None
-        Threads; None uses all cores. Results do not depend on it.
+    n_jobs : int or None, default -1
+        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
+        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
 
     Attributes
     ----------
@@ -170,7 +171,7 @@ class HigherOrder(SimilarityClustering):
         random_state: Any = None,
         verbose: int | bool = 0,
         callback: Any = None,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
         self.order = order

@@ -25,10 +25,11 @@ from soffit._validation import (
     WholeNumber,
     check_parameters,
 )
+from soffit.affinity.given_objects import Affinities
 from soffit.factorize.problem import Stop
 from soffit.fitting.data import Constraints, PartialLabels
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
-from soffit.fitting.recipe import Affinities, Data, Recipe, Stage
+from soffit.fitting.recipe import Data, Recipe, Stage
 from soffit.fitting.run import affinity_attributes, relate_pairs
 from soffit.models.base import SimilarityEstimator, blas_on_one_thread
 from soffit.models.relation_factorization import RelationFactorization
@@ -150,8 +151,9 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration of the factorization; if it returns True,
         that ends.
-    n_jobs : int or None, default None
-        Threads for distances and neighbours; None uses all cores. Results do not depend on it.
+    n_jobs : int or None, default -1
+        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
+        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
 
     Attributes
     ----------
@@ -228,7 +230,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         random_state: Any = None,
         verbose: int | bool = 0,
         callback: Any = None,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.steps = steps
         self.on = on

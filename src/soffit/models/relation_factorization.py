@@ -11,12 +11,13 @@ import numpy as np
 from soffit._memory import check_allocation
 from soffit._typing import FloatArray, Matrix
 from soffit._validation import OrNone, ShareBelowOne, WholeNumber
+from soffit.affinity.given_objects import Affinities
 from soffit.factorize import Factorization, Problem
 from soffit.factorize.divergence.em import bipartite_rows, log_likelihood, solve_em, warm_rows
 from soffit.factorize.divergence.em_starts import solve_em_from_starts, usual_number_of_draws
 from soffit.fitting.fitted import Part
 from soffit.fitting.monitor import Progress
-from soffit.fitting.recipe import Affinities, Count, Recipe, Solution, Stage
+from soffit.fitting.recipe import Count, Recipe, Solution, Stage
 from soffit.fitting.run import similarity_recipe
 from soffit.graph import without_diagonal
 from soffit.models.base import SimilarityClustering
@@ -101,8 +102,9 @@ class RelationFactorization(RelationModel):
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
-    n_jobs : int or None, default None
-        Threads for the neighbour search; None uses all cores. Results do not depend on it.
+    n_jobs : int or None, default -1
+        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
+        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
 
     Attributes
     ----------
@@ -191,7 +193,7 @@ class RelationFactorization(RelationModel):
         random_state: Any = None,
         verbose: int | bool = 0,
         callback: Any = None,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
         self.affinity = affinity

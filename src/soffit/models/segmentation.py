@@ -11,9 +11,10 @@ from sklearn.utils import check_random_state
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import WholeNumber, check_parameters
 from soffit.affinity import SideInformation
+from soffit.affinity.given_objects import Affinities
 from soffit.affinity.pixels import image_affinity
 from soffit.factorize import Correction, best_partition, n_fine_vectors
-from soffit.fitting.recipe import Affinities, Recipe
+from soffit.fitting.recipe import Recipe
 from soffit.memberships import walk_length
 from soffit.models.soft_clustering import SoftClustering, Start, find_start
 from soffit.partition.multilevel import multilevel_eigenvectors

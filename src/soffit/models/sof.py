@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from soffit._validation import Number, OneOf, WholeNumber
 from soffit.affinity import Settings
-from soffit.fitting.recipe import Affinities, Recipe
+from soffit.affinity.given_objects import Affinities
+from soffit.fitting.recipe import Recipe
 from soffit.fitting.restarts import factorize_from_starts
 from soffit.fitting.run import similarity_recipe
 from soffit.models.base import SimilarityClustering
@@ -60,8 +61,9 @@ class SoF(SimilarityClustering):
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
-    n_jobs : int or None, default None
-        Threads for distances and neighbours; None uses all cores. Results do not depend on it.
+    n_jobs : int or None, default -1
+        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
+        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
 
     Attributes
     ----------
@@ -120,7 +122,7 @@ class SoF(SimilarityClustering):
         random_state: Any = None,
         verbose: int | bool = 0,
         callback: Any = None,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
         self.affinity = affinity

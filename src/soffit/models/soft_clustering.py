@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import NoneOrMany, Number, OneOf
 from soffit.affinity import SideInformation
+from soffit.affinity.given_objects import Affinities
 from soffit.exceptions import UnstableResultWarning
 from soffit.factorize import (
     Correction,
@@ -25,7 +26,7 @@ from soffit.factorize import (
 )
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Part
-from soffit.fitting.recipe import Affinities, Recipe, Smoothed, Solution, Stage
+from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
 from soffit.fitting.resampling import over_subsamples
 from soffit.fitting.run import Smooth, similarity_recipe
 from soffit.graph import Locality, same_entries
@@ -108,8 +109,9 @@ class SoftClustering(SimilarityClustering):
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
-    n_jobs : int or None, default None
-        Threads for the neighbour search; None uses all cores. Results do not depend on it.
+    n_jobs : int or None, default -1
+        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
+        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
 
     Attributes
     ----------
@@ -183,7 +185,7 @@ class SoftClustering(SimilarityClustering):
         random_state: Any = None,
         verbose: int | bool = 0,
         callback: Any = None,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
         self.affinity = affinity

@@ -14,13 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from soffit._typing import FloatArray, Matrix
 from soffit._validation import OneOf, OrNone, WholeNumber
+from soffit.affinity.given_objects import Affinities
 from soffit.affinity.walks import FactoredAffinity
 from soffit.factorize import Factorization
 from soffit.factorize.divergence.em import bipartite_rows, solve_em
 from soffit.factorize.divergence.em_starts import solve_em_from_starts
 from soffit.factorize.divergence.placement import ColumnRows
 from soffit.fitting.fitted import Part
-from soffit.fitting.recipe import Affinities, Count, Recipe, Smoothed, Solution, Stage
+from soffit.fitting.recipe import Count, Recipe, Smoothed, Solution, Stage
 from soffit.fitting.run import leave_rows, similarity_recipe
 from soffit.graph import without_diagonal
 from soffit.memberships.tree import ClusterTree, Level
@@ -129,8 +130,9 @@ class SoftHierarchy(RelationModel):
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
-    n_jobs : int or None, default None
-        Threads for the neighbour search; None uses all cores. Results do not depend on it.
+    n_jobs : int or None, default -1
+        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
+        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
 
     Attributes
     ----------
@@ -206,7 +208,7 @@ class SoftHierarchy(RelationModel):
         random_state: Any = None,
         verbose: int | bool = 0,
         callback: Any = None,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
         self.levels = levels

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit._validation import OneOf, WholeNumber
+from soffit.affinity.given_objects import Affinities
 from soffit.factorize import Problem, labels_start, leading_eigenvectors, solve_rows
 from soffit.fitting.fitted import Part
-from soffit.fitting.recipe import Affinities, Recipe, Smoothed, Solution, Stage
+from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
 from soffit.fitting.run import leave_rows, similarity_recipe
 from soffit.graph import without_diagonal
 from soffit.models.base import SimilarityClustering
@@ -83,8 +84,9 @@ class SpectralClustering(SimilarityClustering):
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
-    n_jobs : int or None, default None
-        Threads for distances and neighbours; None uses all cores. Results do not depend on it.
+    n_jobs : int or None, default -1
+        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
+        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
 
     Attributes
     ----------
@@ -162,7 +164,7 @@ class SpectralClustering(SimilarityClustering):
         random_state: Any = None,
         verbose: int | bool = 0,
         callback: Any = None,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
         self.affinity = affinity

@@ -10,15 +10,13 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from soffit._threads import thread_limit
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit.affinity import Precomputed, Settings, make_affinity
-from soffit.affinity.precomputed import takes_matrix
-from soffit.affinity.standardize import Standardizer
-from soffit.inputs import read_input
+from soffit.affinity import Settings
+from soffit.affinity.given_objects import read_objects
 from soffit.selection.evidence import AHEAD, DEEP, Evidence, gather_evidence
 
 
@@ -163,7 +161,7 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     n_neighbors: int = 15,
     resamples: int = _RESAMPLES,
     random_state: Any = 0,
-    n_jobs: int | None = None,
+    n_jobs: int | None = -1,
     verbose: int | bool = 0,
 ) -> KChoice:
     r"""Choose the number of clusters, and show what speaks for every other one.
@@ -204,8 +202,8 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
         Graphs with a fifth of the links left out.
     random_state : int, RandomState or None, default 0
         Seed of the resamples and of k-means.
-    n_jobs : int or None, default None
-        Threads for the neighbour search; None uses all cores. Results do not depend on it.
+    n_jobs : int or None, default -1
+        Threads, counted as in scikit-learn. Results do not depend on it.
     verbose : int, default 0
         1 shows phases on standard error.
 
@@ -227,19 +225,17 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     The pruning column follows K. Yu, S. Yu & V. Tresp (2005), the bound M. I. Jordan's lecture
     (2004), the likelihood B. Karrer & M. E. J. Newman (2011), Phys. Rev. E 83, 016107.
     """
-    given = read_input(X)
     settings = Settings(
         metric=metric, n_neighbors=n_neighbors, relative_neighbor=n_neighbors, n_jobs=n_jobs
     )
-    builder = Precomputed() if given.kind == "graph" else make_affinity(affinity, settings)
-    table = check_array(given.data, accept_sparse="csr", dtype=[np.float64, np.float32])
-    table = sp.csr_array(table) if sp.issparse(table) else table
-    _checked_numbers(ks, table.shape[0])
-    is_matrix = takes_matrix(builder, metric)
+    objects = read_objects(X, affinity=affinity, settings=settings)
+    _checked_numbers(ks, objects.n_objects)
     _say(verbose, "affinities")
-    with threadpool_limits(limits=1):
-        A = builder.fit(Standardizer.of(table, False if is_matrix else "auto").apply(table)).matrix_
-    return choose_k_of_graph(A, ks, resamples=resamples, random_state=random_state, verbose=verbose)
+    with threadpool_limits(limits=1), thread_limit(n_jobs):
+        A = objects.affinities("auto").affinity.matrix_
+        return choose_k_of_graph(
+            A, ks, resamples=resamples, random_state=random_state, verbose=verbose
+        )
 
 
 def choose_k_of_graph(
