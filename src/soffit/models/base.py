@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import (
     BaseEstimator,
@@ -201,7 +202,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
                 UserWarning,
                 stacklevel=4,
             )
-        return Data(objects, constraints, columns=read_columns(scratch))
+        return Data(objects, constraints, columns=read_columns(scratch, objects.columns))
 
     # --- new objects ---------------------------------------------------------------------------
 
@@ -212,7 +213,13 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             return self._fitted.place(table)
 
     def _new_table(self, X: Any) -> Any:
-        return as_table(read_input(X).data, partial(_validated, self, reset=False))
+        given = read_input(X)
+        check_columns(self, given.columns)
+        with warnings.catch_warnings():
+            if given.columns is not None:
+                # They have just been compared.
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+            return as_table(given.data, partial(_validated, self, reset=False))
 
     # --- scikit-learn --------------------------------------------------------------------------
 
@@ -431,10 +438,26 @@ class SimilarityClustering(
         return tags
 
 
-def read_columns(checked: Any) -> dict[str, Any]:
-    """What scikit-learn's check has written down about the columns."""
+def read_columns(checked: Any, columns: NDArray[Any] | None) -> dict[str, Any]:
+    """What scikit-learn's check has written down about the columns, or their names as given."""
     names = ("n_features_in_", "feature_names_in_")
-    return {name: getattr(checked, name) for name in names if name in vars(checked)}
+    found = {name: getattr(checked, name) for name in names if name in vars(checked)}
+    if columns is not None and "feature_names_in_" not in found:
+        found["feature_names_in_"] = np.asarray(columns, dtype=object)
+    return found
+
+
+def check_columns(model: Any, columns: NDArray[Any] | None) -> None:
+    """Refuse new objects whose columns are not those of the fit, in the same order."""
+    fitted = vars(model).get("feature_names_in_")
+    if columns is None or fitted is None or list(columns) == list(fitted):
+        return
+    missing = [name for name in fitted if name not in set(columns)]
+    what = f"{missing[0]!r} is missing" if missing else "their order or number differs"
+    raise ValueError(
+        f"The columns of X are not those that {type(model).__name__} was fitted to: {what}. Pass "
+        f"the columns {list(fitted)} in this order."
+    )
 
 
 @cache

@@ -271,7 +271,7 @@ class HigherOrder(SimilarityClustering):
                 f"n_samples={len(table)}. Use a lower order or more points."
             )
         objects = Objects(table, False, None, given.names)
-        return Data(objects, constraints, columns=read_columns(scratch))
+        return Data(objects, constraints, columns=read_columns(scratch, given.columns))
 
     # --- results -------------------------------------------------------------------------------
 
