@@ -12,11 +12,7 @@ from soffit.factorize.simplex.placement import FittedRows
 
 
 class Extension(Protocol):
-    """Turns a factor into memberships, for the fitted objects and for new ones."""
-
-    def fitted(self) -> FloatArray:
-        """Rows on the simplex; an object tied to no other gets the mean of the rest."""
-        ...
+    """Gives new objects their rows; it keeps the factor, not the memberships of fitted objects."""
 
     def profiles(self) -> FloatArray:
         """How similar the fitted objects are to each cluster, one column per cluster."""
@@ -30,6 +26,11 @@ class Extension(Protocol):
 def extension(problem: Problem, found: Factorization) -> Extension:
     """The extension that belongs to the problem's loss and constraint."""
     return _EXTENSIONS[problem.family].of(problem, found)
+
+
+def fitted_rows(problem: Problem, found: Factorization) -> FloatArray:
+    """The factor's rows on the simplex; an object tied to no other gets the mean of the rest."""
+    return _EXTENSIONS[problem.family].fitted(problem, found)
 
 
 _EXTENSIONS: dict[tuple[str, str], type[FittedRows] | type[NonnegativeRows] | type[ColumnRows]] = {
