@@ -135,6 +135,12 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     verbose: int | bool
     n_jobs: int | None
     _fitted: Fitted
+    # Kinds and shapes of what a fit publishes; see `soffit.persistence.schema` for the words.
+    _arrays: ClassVar[dict[str, str]] = {
+        "n_features_in_": "size p",
+        "feature_names_in_": "any? p",
+        "object_names_": "any? n",
+    }
 
     def _recipe(self) -> Recipe[Any]:
         raise TypeError("a model must define _recipe")
@@ -253,6 +259,24 @@ class SimilarityClustering(
         "verbose": Number(0.0),
         "callback": OrNone(Function()),
         "n_jobs": OrNone(WholeNumber(-(2**15))),
+    }
+    _arrays = SimilarityEstimator._arrays | {
+        "memberships_": "finite n k",
+        "n_clusters_": "size k",
+        "labels_": "int n <k",
+        "entropy_": "finite n",
+        "factor_": "finite n k",
+        "scale_": "finite k",
+        "affinity_matrix_": "matrix n n",
+        "neighbor_recall_": "float?",
+        "side_information_": "part? n",
+        "objective_": "float",
+        "objective_history_": "float *",
+        "n_iter_": "int",
+        "converged_": "bool",
+        "stopped_": "text?",
+        "k_choice_": "part?",
+        "_fitted": "part place() n p? k",
     }
     # Parameters, declared here for the type checker; every model's __init__ assigns them.
     n_clusters: Any
