@@ -16,7 +16,7 @@ import typer
 
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing, in_words_of_the_command, usage_error
-from soffit.cli.methods import MethodName, Settings, make_model
+from soffit.cli.methods import Settings, make_model
 from soffit.cli.options import OptionGroup, OutputOption, Pairs, Reading, ReportOption, SaveOption
 
 # Libraries that some endings need, and the extras that install them.
@@ -79,7 +79,7 @@ class Fit:
 
 def fit_model(
     talk: Talk,
-    name: MethodName,
+    name: str,
     settings: Settings,
     source: Any,
     pairs: dict[str, Any] | None = None,

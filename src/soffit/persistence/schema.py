@@ -42,6 +42,7 @@ from soffit.affinity import (
 )
 from soffit.affinity.standardize import Standardizer
 from soffit.affinity.tuples import DEVIATIONS, TupleMeasure
+from soffit.catalogue import MODELS as CATALOGUE
 from soffit.factorize.tuples.placement import TupleRows
 from soffit.fitting.fitted import Fitted, Part, SimilarityPlacer, Unchanged
 from soffit.fitting.resampling import Corrected
@@ -55,22 +56,6 @@ from soffit.memberships import (
     Walk,
 )
 from soffit.memberships.mixture import Projection
-from soffit.models import (
-    BaumEagon,
-    CompletelyPositive,
-    HigherOrder,
-    RandomWalkClassifier,
-    RelationFactorization,
-    SoF,
-    SoftClustering,
-    SoftHierarchy,
-    SpectralClustering,
-)
-from soffit.models.higher_order import TuplePlacer
-from soffit.models.random_walk_classifier import ClassArrival, ClusterWalk, PointWalk
-from soffit.models.segmentation import PixelClustering
-from soffit.models.soft_clustering import WalkAndMixture
-from soffit.models.soft_hierarchy import Upward
 from soffit.neighbors.approximate import NeighborIndex
 from soffit.neighbors.search import ApproximateSearch, ExactSearch, SparseSearch
 from soffit.normalize import Normalized
@@ -83,21 +68,7 @@ from soffit.selection import KChoice
 # --- the registry ---------------------------------------------------------------------------------
 
 # Names in files are the keys. A class that is renamed keeps its key: write it as an entry here.
-MODELS: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (
-        BaumEagon,
-        CompletelyPositive,
-        HigherOrder,
-        PixelClustering,  # the model of a segmented image
-        RandomWalkClassifier,
-        RelationFactorization,
-        SoF,
-        SoftClustering,
-        SoftHierarchy,
-        SpectralClustering,
-    )
-}
+MODELS: dict[str, type] = {name: entry.load() for name, entry in CATALOGUE.items()}
 PARTS: dict[str, type] = {
     cls.__name__: cls
     for cls in (
@@ -124,29 +95,25 @@ PARTS: dict[str, type] = {
         Normalized,
         SinkhornNormalized,
         # rows of new objects
-        ClassArrival,
         ColumnRows,
         FittedRows,
         NonnegativeRows,
         TupleRows,
         # memberships
         ClusterTree,
-        ClusterWalk,
         Corrected,
         Level,
-        PointWalk,
         Projection,
         SeededMixture,
         Unchanged,
-        Upward,
         Walk,
-        WalkAndMixture,
         # the fitted value
         Fitted,
         KChoice,
         Part,
         SimilarityPlacer,
-        TuplePlacer,
+        # parts of single models
+        *(part for entry in CATALOGUE.values() for part in entry.load_parts()),
     )
 }
 NAMES: dict[type, str] = {cls: name for name, cls in (PARTS | MODELS).items()}
