@@ -142,14 +142,16 @@ PARTS: dict[str, type] = {
         Walk,
         WalkAndMixture,
         # the fitted value
-        Fitted,
         KChoice,
         Part,
         SimilarityPlacer,
         TuplePlacer,
     )
 }
-NAMES: dict[type, str] = {cls: name for name, cls in (PARTS | MODELS).items()}
+NAMES: dict[type, str] = {
+    Fitted: "Fitted",
+    **{cls: name for name, cls in (PARTS | MODELS).items()},
+}
 
 # Functions of the library that models keep.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
