@@ -81,6 +81,7 @@ class CallableAffinity(Affinity):
     """
 
     function: Callable[[Any, Any], Any]
+    _arrays: ClassVar[dict[str, str]] = {"matrix_": "matrix? n n"}
 
     def fit(self, X: Any) -> Self:
         """Call `function(X, X)`, check the result and keep X."""

@@ -32,20 +32,16 @@ def decode_model(document: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -
         decoder.add_object(encoded)
     model = cls(**_parameters(cls, decoder.decode_fields(document["parameters"])))
     check_parameters(name, model.get_params(deep=False), model._rules)
-    fitted = decoder.decode(document["fitted"])
-    if type(fitted) is not Fitted:
-        raise ModelFileError(f"what was fitted is a {type(fitted).__name__}.")
-    check_attributes(model, fitted.attributes)
-    model._publish(fitted)
+    attributes = decoder.decode_fields(document["attributes"])
+    check_attributes(model, attributes)
+    model._publish(Fitted(attributes, **decoder.decode_fields(document["fitted"])))
     _set_output(model, document.get("output"))
     check_shapes(model)
     return model
 
 
-def check_attributes(model: Any, attributes: Any) -> None:
+def check_attributes(model: Any, attributes: dict[str, Any]) -> None:
     """Refuse what a model does not publish: parameters, methods, private attributes."""
-    if type(attributes) is not dict:
-        raise ModelFileError(f"the attributes are a {type(attributes).__name__}.")
     for name in attributes:
         if name in model.get_params(deep=False):
             raise ModelFileError(f"{name} is both a parameter and an attribute.")

@@ -53,18 +53,21 @@ def _to_version_2(document: Document, arrays: Arrays) -> tuple[Document, Arrays]
     """
     files = _Version1(document, arrays)
     state = document["state"]
-    fitted = files.add(
-        "Fitted",
-        attributes={"dict": {name: value for name, value in state.items() if _is_public(name)}},
-        preparation=state.get("_standardizer")
-        or files.add("Standardizer", center=None, spread=None),
-        placer=files.placer(),
-        stopped=state.get("stopped_", "converged"),
-        n_iter=state.get("n_iter_", 0),
-    )
+    attributes = {name: value for name, value in state.items() if _is_public(name)}
+    as_it_is = files.add("Standardizer", center=None, spread=None)
+    fitted = {
+        "preparation": state.get("_standardizer") or as_it_is,
+        "placer": files.placer(),
+        "stopped": state.get("stopped_", "converged"),
+        "n_iter": state.get("n_iter_", 0),
+    }
     output = state.get("_sklearn_output_config", {"dict": {}})["dict"].get("transform")
     kept = {name: document[name] for name in ("class", "parameters")}
-    return {**kept, "fitted": fitted, "output": output, "objects": files.objects}, files.arrays
+    return (
+        {**kept, "attributes": attributes, "fitted": fitted, "output": output}
+        | {"objects": files.objects},
+        files.arrays,
+    )
 
 
 def _is_public(name: str) -> bool:

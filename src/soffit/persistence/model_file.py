@@ -69,8 +69,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     check_is_fitted(
         model, msg="This %(name)s is not fitted, so there is nothing to save. Call fit first."
     )
-    fitted = model._fitted
-    check_attributes(model, fitted.attributes)
+    rest = dict(vars(model._fitted))
+    attributes = rest.pop("attributes")
+    check_attributes(model, attributes)
     check_shapes(model)
     encoder = Encoder()
     document = {
@@ -79,7 +80,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "soffit": __version__,
         "class": name,
         "parameters": encoder.encode_fields(model.get_params(deep=False)),
-        "fitted": encoder.encode(fitted, ""),
+        "attributes": encoder.encode_fields(attributes),
+        "fitted": encoder.encode_fields(rest),
         "output": getattr(model, "_sklearn_output_config", {}).get("transform"),
         "objects": encoder.objects,
         "arrays": [array_header(array) for array in encoder.arrays],

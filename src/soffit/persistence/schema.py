@@ -108,7 +108,6 @@ PARTS: dict[str, type] = {
         Unchanged,
         Walk,
         # the fitted value
-        Fitted,
         KChoice,
         Part,
         SimilarityPlacer,
@@ -116,7 +115,10 @@ PARTS: dict[str, type] = {
         *(part for entry in CATALOGUE.values() for part in entry.load_parts()),
     )
 }
-NAMES: dict[type, str] = {cls: name for name, cls in (PARTS | MODELS).items()}
+NAMES: dict[type, str] = {
+    Fitted: "Fitted",
+    **{cls: name for name, cls in (PARTS | MODELS).items()},
+}
 
 # Functions of the library that models keep.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
