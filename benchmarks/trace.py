@@ -36,13 +36,14 @@ class Trace:
         self.package = package
         self.codes: set[CodeType] = set()
 
-    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+    def note(self, frame: FrameType, event: str, argument: Any) -> None:
+        """What `sys.setprofile` is to call."""
         if event == "call":
             self.codes.add(frame.f_code)
 
     def __enter__(self) -> Trace:
-        threading.setprofile(self)
-        sys.setprofile(self)
+        threading.setprofile(self.note)
+        sys.setprofile(self.note)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -80,7 +81,7 @@ def run_command(*arguments: str) -> None:
             main()
     except SystemExit as end:
         if end.code not in (None, 0):
-            raise RuntimeError(f"soffit {' '.join(arguments)} failed:\n{output.getvalue()}") from end
+            raise RuntimeError(f"soffit {arguments} failed:\n{output.getvalue()}") from end
     finally:
         sys.argv = before
 
@@ -110,12 +111,11 @@ def count_files() -> dict[str, Counter[str]]:
 
     X = load_iris().data
     model = SoftClustering(3, random_state=0).fit(X)
-    arguments = "fit p.csv -k 2 --report r.html".split()
     with example_file():
         runs = (
             traced(lambda: SoftClustering(3, random_state=0).fit(X)),
             traced(lambda: model.predict_proba(X)),
-            traced(lambda: run_command(*arguments)),
+            traced(lambda: run_command("fit", "p.csv", "-k", "2", "--report", "r.html")),
         )
     return dict(zip(TARGETS, runs, strict=True))
 
