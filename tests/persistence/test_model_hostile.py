@@ -225,7 +225,10 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, Any], handmade.Members], None], s
     "parameter twice": (_set_path("attributes", "n_clusters", to=9), "both a parameter"),
     "unknown parameter": (_set_path("parameters", "shell", to=True), "no parameter 'shell'"),
     "wrong parameter": (_set_path("parameters", "n_clusters", to=-3), "n_clusters must be"),
-    "text for array": (_set_path("attributes", "labels_", to="0"), "labels_ of SoftClustering must be"),
+    "text for array": (
+        _set_path("attributes", "labels_", to="0"),
+        "labels_ of SoftClustering must be",
+    ),
     "no memberships": (_set_path("attributes", "memberships_", to=None), "has no memberships_"),
     "flag for number": (_set_path("attributes", "n_iter_", to=True), "n_iter_ .* single int"),
     "wrong length": (
