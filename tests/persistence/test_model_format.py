@@ -207,10 +207,17 @@ def test_version_1_of_points_loads(tmp_path: Path) -> None:
 
 def version_2_document() -> tuple[dict[str, Any], handmade.Members]:
     """SoF fitted to given similarities, as a fitted value."""
-    prior = W.mean(axis=0)
     document, members = handmade.document(
-        [A, W, np.ones(2), np.array([3.0, 2.0]), np.array([0, 0, 1, 1]), np.full(4, 0.3), prior]
-        + [np.empty((0, 0))],
+        [
+            A,
+            W,
+            np.ones(2),
+            np.array([3.0, 2.0]),
+            np.array([0, 0, 1, 1]),
+            np.full(4, 0.3),
+            W.mean(axis=0),
+            np.empty((0, 0)),
+        ],
         **{
             "class": "SoF",
             "parameters": {"n_clusters": 2, "affinity": "precomputed", "random_state": 7},

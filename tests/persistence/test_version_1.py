@@ -1,4 +1,4 @@
-"""Files that a release with format version 1 wrote: they load, and say the same to the last byte."""
+"""Files that a release with format version 1 wrote load, and predict the same bytes."""
 
 from __future__ import annotations
 
