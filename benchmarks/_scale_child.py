@@ -30,7 +30,7 @@ SHORT, REPEATS = 10.0, 5
 
 
 class Report:
-    """A file of one JSON object a line; the parent reads it while the task runs or has ended."""
+    """A file of one JSON object per line; the parent reads it while the task runs or has ended."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)

@@ -111,7 +111,7 @@ RECALL_NOTE = (
 
 
 def check_recall(plan: Plan, data: str, n: int, k: int) -> dict[str, Outcome]:
-    """Neighbour lists of the library ("") and of a peer against true ones, a process each."""
+    """Neighbour lists of the library ("") and of a peer against true ones, in one process each."""
     limit = plan.long if n > 1_000_000 else plan.limit
     found = {"": plan.runner.run(Task("recall", "", data, n, k, plan.threads), limit)}
     for peer in plan.peers(HNSW):

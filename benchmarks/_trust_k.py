@@ -1,7 +1,7 @@
 """The number of clusters: ours beside BIC, silhouette and HDBSCAN (see trust.py).
 
-Labels are used for evaluation only. On a set with several label vectors, any of their numbers counts
-as correct.
+Labels are used for evaluation only. On a set with several label vectors, any of their numbers
+counts as correct.
 """
 
 from __future__ import annotations

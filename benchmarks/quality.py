@@ -6,8 +6,8 @@ each of their numbers of clusters, and the vector with the best adjusted Rand in
 Accuracy is that of the same vector after the best one-to-one matching.
 
 All fits run on one thread. The scores on random 80 % subsamples show how much a score depends on
-the sample. The models on dense matrices are slow on large sets; they are run on subsamples only with
---full.
+the sample. The models on dense matrices are slow on large sets; they are run on subsamples only
+with --full.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ factor at or below the goal. A second goal is 1.001 times the lowest common loss
 ends with.
 
 - Rows and gradient minimise the common loss; their recorded histories are used as they are.
-- Growth is memoryless: it is run in pieces of 50 iterations, and its factor is evaluated after each.
+- Growth is memoryless: it is run in pieces of 50 iterations, with its factor evaluated after each.
 - The penalty method has a factor after each round. In its favour, the first round is also run with
   1, 2, 4, ... steps, and the shortest run that reaches the goal counts. As published it returns
   nothing before its last round; the column "run" has that time.

@@ -278,7 +278,9 @@ def posterior() -> None:
             and np.mean([row[3][method] for row in right if row[0] == name])
             > np.mean([row[3]["GaussianMixture"] for row in right if row[0] == name])
         ]
-        print(f"  {method}: above the mixture on non-Gaussian families: {', '.join(worse) or 'none'}")
+        print(
+            f"  {method}: above the mixture on non-Gaussian families: {', '.join(worse) or 'none'}"
+        )
 
 
 def main() -> None:
