@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from _table import print_table
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 import soffit
+from benchmarks._table import print_table
 
 SEED = 7
 SUBSET = 2000
@@ -36,7 +36,7 @@ class Size(NamedTuple):
 
 def points(name: str) -> NDArray[np.float64]:
     """The table of a real data set."""
-    from soffit.datasets import load
+    from benchmarks.datasets import load
 
     return np.asarray(load(name).X)
 
