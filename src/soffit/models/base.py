@@ -35,7 +35,7 @@ from soffit._validation import (
     check_parameters,
 )
 from soffit.affinity import Settings
-from soffit.affinity.given_objects import as_table, read_objects
+from soffit.affinity.given_objects import Objects, as_table, read_objects
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Fitted
 from soffit.fitting.monitor import Progress, warn_unless_converged
@@ -155,11 +155,25 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         # One thread for BLAS: the same bytes on any machine. Own loops use `n_jobs` threads.
         with progress, threadpool_limits(limits=1), thread_limit(self.n_jobs):
             data = self._read(X, constraints or Constraints(), y)
+            self._warn_of_matrix(data.objects)
             seeds = check_random_state(self.random_state)
             fitted = run(self._recipe(), data, seeds, progress, warm=warm)
         self._publish(fitted)
         warn_unless_converged(self, fitted.stopped, fitted.n_iter, depth=3)
         return self
+
+    def _warn_of_matrix(self, objects: Objects) -> None:
+        """Point out a symmetric matrix that is read as a table."""
+        if objects.builder is None or objects.is_matrix or not _is_symmetric(objects.table):
+            return
+        n = objects.n_objects
+        warnings.warn(
+            f"X is a symmetric {n} x {n} matrix, but affinity={self.affinity!r} reads its rows as "
+            "features. Pass affinity='precomputed' if it holds similarities, metric='precomputed' "
+            "if it holds distances.",
+            UserWarning,
+            stacklevel=4,
+        )
 
     def _publish(self, fitted: Fitted) -> None:
         """Replace everything that an earlier fit has left."""
@@ -199,15 +213,6 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             settings=self._settings(),
             check=partial(_validated, scratch, reset=True),
         )
-        if not objects.is_matrix and _is_symmetric(objects.table):
-            n = objects.n_objects
-            warnings.warn(
-                f"X is a symmetric {n} x {n} matrix, but affinity={self.affinity!r} reads its "
-                "rows as features. Pass affinity='precomputed' if it holds similarities, "
-                "metric='precomputed' if it holds distances.",
-                UserWarning,
-                stacklevel=4,
-            )
         return Data(objects, constraints, columns=read_columns(scratch, objects.columns))
 
     # --- new objects ---------------------------------------------------------------------------
