@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.persistence import handmade
-from tests.persistence.fitted import assert_same, fitted
+from tests.persistence.fitted import answers, assert_same, fitted
 
 from soffit.persistence import archive as _model_archive
 from soffit.persistence.model_file import load, save
@@ -153,27 +153,53 @@ def _set_path(*path: Any, to: Any) -> Callable[[dict[str, Any], handmade.Members
     return change
 
 
-def _replace_array(attribute: str, by: Callable[[Any], Any]) -> Any:
-    """Change an array of the model, and what the document says about it."""
+Change = Callable[[dict[str, Any], handmade.Members], None]
 
+
+def _rewrite(
+    document: dict[str, Any], members: handmade.Members, reference: Any, by: Callable[[Any], Any]
+) -> None:
+    """Change an array, and what the document says about it."""
+    number = reference["array"]
+    name = f"arrays/{number}.npy"
+    array = np.asarray(by(np.load(io.BytesIO(members[name]))))
+    members[name] = handmade.npy(array)
+    document["arrays"][number] = {"dtype": array.dtype.str, "shape": list(array.shape)}
+
+
+def _replace_array(attribute: str, by: Callable[[Any], Any]) -> Change:
+    """Change an array that the model publishes."""
+    return lambda document, members: _rewrite(
+        document, members, document["attributes"][attribute], by
+    )
+
+
+def _sparse_part(part: str, by: Callable[[Any], Any]) -> Change:
     def change(document: dict[str, Any], members: handmade.Members) -> None:
-        number = document["attributes"][attribute]["array"]
-        name = f"arrays/{number}.npy"
-        array = np.asarray(by(np.load(io.BytesIO(members[name]))))
-        members[name] = handmade.npy(array)
-        document["arrays"][number] = {"dtype": array.dtype.str, "shape": list(array.shape)}
+        matrix = next(entry["csr"] for entry in document["objects"] if "csr" in entry)
+        _rewrite(document, members, matrix[part], by)
 
     return change
 
 
-def _sparse_part(part: str, by: Callable[[Any], Any]) -> Any:
+def _state(document: dict[str, Any], name: str) -> dict[str, Any]:
+    """What the file says about the first object of a class."""
+    found: dict[str, Any] = next(e for e in document["objects"] if e.get("class") == name)["state"]
+    return found
+
+
+def _part_array(name: str, field: str, by: Callable[[Any], Any], item: int | None = None) -> Change:
+    """Change an array of a part of the model; a copy of its own where several share it."""
+
     def change(document: dict[str, Any], members: handmade.Members) -> None:
-        matrix = next(entry["csr"] for entry in document["objects"] if "csr" in entry)
-        number = matrix[part]["array"]
-        name = f"arrays/{number}.npy"
-        array = np.asarray(by(np.load(io.BytesIO(members[name]))))
-        members[name] = handmade.npy(array)
-        document["arrays"][number] = {"dtype": array.dtype.str, "shape": list(array.shape)}
+        state = _state(document, name)
+        place: Any = state if item is None else state[field]["tuple"]
+        key: Any = field if item is None else item
+        number, new = place[key]["array"], len(document["arrays"])
+        members[f"arrays/{new}.npy"] = members[f"arrays/{number}.npy"]
+        document["arrays"].append(dict(document["arrays"][number]))
+        place[key] = {"array": new}
+        _rewrite(document, members, place[key], by)
 
     return change
 
@@ -197,7 +223,7 @@ def _lose_array(document: dict[str, Any], members: handmade.Members) -> None:
     del members["arrays/0.npy"]
 
 
-FORGERIES: dict[str, tuple[Callable[[dict[str, Any], handmade.Members], None], str]] = {
+FORGERIES: dict[str, tuple[Change, str]] = {
     "unknown model": (_set_path("class", to="Popen"), "no model of this version"),
     "part as model": (_set_path("class", to="Walk"), "no model of this version"),
     "unknown class": (
@@ -260,6 +286,13 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, Any], handmade.Members], None], s
     "code": (lambda d, m: m.update({"__init__.py": b"raise SystemExit"}), "'__init__.py'"),
     "spare array": (lambda d, m: m.update({"arrays/9999.npy": b"x"}), "different arrays"),
     "lost array": (_lose_array, "different arrays"),
+    "private attribute": (_set_path("attributes", "_fitted", to=1), "cannot have an attribute"),
+    "no fitted attribute": (_set_path("attributes", "extra", to=1), "cannot have an attribute"),
+    "unknown output": (_set_path("output", to={"dict": {}}), "the output .* is none of"),
+    "long range": (
+        _set_path("parameters", "n_neighbors", to={"range": [10**9, 0, -1]}),
+        "longer than any parameter",
+    ),
 }
 
 
@@ -271,27 +304,16 @@ def test_forged_files_with_right_checksums(forgery: str, saved: Path, tmp_path: 
         load(tmp_path / "forged.soffit")
 
 
-def _index_array(field: str, by: Callable[[Any], Any], item: int | None = None) -> Any:
+def _index_array(field: str, by: Callable[[Any], Any], item: int | None = None) -> Change:
     """Change an array of the neighbour index, which compiled loops follow without looking."""
-
-    def change(document: dict[str, Any], members: handmade.Members) -> None:
-        state = next(e for e in document["objects"] if e.get("class") == "NeighborIndex")["state"]
-        place = state[field] if item is None else state[field]["tuple"][item]
-        number = place["array"]
-        name = f"arrays/{number}.npy"
-        array = np.asarray(by(np.load(io.BytesIO(members[name]))))
-        members[name] = handmade.npy(array)
-        document["arrays"][number] = {"dtype": array.dtype.str, "shape": list(array.shape)}
-
-    return change
+    return _part_array("NeighborIndex", field, by, item)
 
 
 def _search_dtype(document: dict[str, Any], members: handmade.Members) -> None:
-    search = next(e for e in document["objects"] if e.get("class") == "ApproximateSearch")
-    search["state"]["dtype"] = {"dtype": "object"}
+    _state(document, "ApproximateSearch")["dtype"] = {"dtype": "object"}
 
 
-INDEX_FORGERIES: dict[str, tuple[Callable[[dict[str, Any], handmade.Members], None], str]] = {
+INDEX_FORGERIES: dict[str, tuple[Change, str]] = {
     "neighbour too large": (_index_array("members", lambda a: a + 90), "from -1 to 89"),
     "neighbour too small": (_index_array("members", lambda a: a - 2), "from -1 to 89"),
     "too few lists": (_index_array("members", lambda a: a[:-1]), "has shape"),
@@ -323,6 +345,198 @@ def test_forged_neighbour_index(forgery: str, saved_index: Path, tmp_path: Path)
     handmade.forge(saved_index, tmp_path / "forged.soffit", change)
     with pytest.raises(ModelFileError, match=told):
         load(tmp_path / "forged.soffit")
+
+
+# --- parts that do not fit together ---------------------------------------------------------------
+
+
+def _set_part(name: str, field: str, to: str) -> Change:
+    """Put the first object of another class in the place of a part."""
+
+    def change(document: dict[str, Any], members: handmade.Members) -> None:
+        number = next(n for n, e in enumerate(document["objects"]) if e.get("class") == to)
+        _state(document, name)[field] = {"object": number}
+
+    return change
+
+
+def _all_of(*changes: Change) -> Change:
+    def change(document: dict[str, Any], members: handmade.Members) -> None:
+        for one in changes:
+            one(document, members)
+
+    return change
+
+
+def _set_state(name: str, field: str, to: Any) -> Change:
+    def change(document: dict[str, Any], members: handmade.Members) -> None:
+        _state(document, name)[field] = to
+
+    return change
+
+
+def _cut(a: Any) -> Any:
+    return a[:-1]
+
+
+def _narrow(a: Any) -> Any:
+    return a[..., :-1]
+
+
+def _not_a_number(a: Any) -> Any:
+    return np.full_like(a, np.nan)
+
+
+SIDES, MANY = CASE, "SoftClustering-approximate-sparse"
+# Each is sound in itself; the model as a whole is not.
+PART_FORGERIES: dict[str, tuple[str, Change, str]] = {
+    "rows cut": (SIDES, _part_array("FittedRows", "rows", _cut), "rows .* has shape"),
+    "prior cut": (SIDES, _part_array("FittedRows", "prior", _cut), "prior .* has shape"),
+    "fewer clusters": (
+        SIDES,
+        _all_of(*(_part_array("FittedRows", f, _narrow) for f in ("rows", "scale", "prior"))),
+        r"rows of FittedRows has shape \(90, 2\), which should be \(90, 3\)",
+    ),
+    "rows not finite": (SIDES, _part_array("FittedRows", "rows", _not_a_number), "finite"),
+    "scale not finite": (SIDES, _part_array("FittedRows", "scale", _not_a_number), "finite"),
+    "walk cut": (SIDES, _part_array("Walk", "seen", _cut), "has shape"),
+    "correction cut": (SIDES, _part_array("Corrected", "correction", _cut), "has shape"),
+    "owner too large": (SIDES, _part_array("SeededMixture", "owner", lambda a: a + 3), "0 to 2"),
+    "whitening cut": (SIDES, _part_array("SeededMixture", "whitening", _narrow), "has shape"),
+    "center cut": (SIDES, _part_array("Projection", "center", _cut), "has shape"),
+    "pair too large": (SIDES, _part_array("SideInformation", "must", lambda a: a + 90), "0 to 89"),
+    "pair negative": (SIDES, _part_array("SideInformation", "cannot", lambda a: a - 90), "0 to 89"),
+    "factors cut": (SIDES, _part_array("DegreeNormalized", "factors", _cut), "has shape"),
+    "lists cut": (SIDES, _part_array("NeighborGraph", "_members", _cut), "has shape"),
+    "reach cut": (SIDES, _part_array("NeighborGraph", "_radius", _cut), "has shape"),
+    "points cut": (SIDES, _part_array("ExactSearch", "X", _cut), "X .* has shape"),
+    "points narrow": (SIDES, _part_array("ExactSearch", "X", _narrow), "has shape"),
+    "all of the graph cut": (
+        "SoftClustering-distances",
+        _all_of(
+            *(_part_array("NeighborGraph", f, _cut) for f in ("_members", "_radius")),
+            _part_array("NeighborGraph", "_local_scale", _cut),
+        ),
+        r"should be \(89, 89\)",
+    ),
+    "neighbour too large": (MANY, _part_array("SparseSearch", "_found", lambda a: a + 90, 0), "89"),
+    "lists narrow": (MANY, _part_array("SparseSearch", "_found", _narrow, 0), "has shape"),
+    "columns cut": ("RelationFactorization", _part_array("ColumnRows", "factor", _cut), "shape"),
+    "columns narrow": ("RelationFactorization", _part_array("ColumnRows", "prior", _cut), "shape"),
+    "base too large": (
+        "HigherOrder",
+        _part_array("TupleRows", "bases", lambda a: a + 99),
+        "from 0",
+    ),
+    "base negative": ("HigherOrder", _part_array("TupleRows", "bases", lambda a: a - 1), "from 0"),
+    "bases cut": ("HigherOrder", _part_array("TupleRows", "bases", _cut), "has shape"),
+    "tuples too large": (
+        "HigherOrder",
+        _replace_array("tuples_", lambda a: a + 80),
+        "from 0 to 79",
+    ),
+    "chain cut": ("SoftHierarchy-coarse", _part_array("Upward", "chain", _cut), "has shape"),
+    "level cut": ("SoftHierarchy-coarse", _part_array("Level", "memberships", _cut), "has shape"),
+    "parent too large": (
+        "SoftHierarchy-coarse",
+        _part_array("ClusterTree", "parent", lambda a: a + 99),
+        "from -1",
+    ),
+    "walked cut": (
+        "RandomWalkClassifier",
+        _part_array("ClassArrival", "walked", _cut),
+        "has shape",
+    ),
+    "degrees cut": ("RandomWalkClassifier", _part_array("PointWalk", "degrees", _cut), "has shape"),
+    "means cut": (
+        "CompletelyPositive-additive",
+        _part_array("AdditiveNormalized", "means", _cut),
+        "has shape",
+    ),
+    "no affinity": (
+        SIDES,
+        _set_part("SimilarityPlacer", "affinity", "Standardizer"),
+        "is a Standardizer, which cannot do 'cross'",
+    ),
+    "no extension": (
+        SIDES,
+        _set_part("SimilarityPlacer", "extension", "SeededMixture"),
+        "cannot do 'place'",
+    ),
+    "search as affinity": (
+        SIDES,
+        _set_part("SimilarityPlacer", "affinity", "ExactSearch"),
+        "cannot do 'cross'",
+    ),
+    "unfitted affinity": (
+        SIDES,
+        _all_of(
+            *(
+                _set_state("NeighborGraph", f, None)
+                for f in ("matrix_", "_members", "_radius", "_local_scale", "_search")
+            )
+        ),
+        "does not hold its length n",
+    ),
+    "text as part": (SIDES, _set_state("SimilarityPlacer", "part", "kept"), "must be an object"),
+    "no smoothing": (SIDES, _set_state("SimilarityPlacer", "smoothing", None), "has no smoothing"),
+    "own rules": (SIDES, _set_state("FittedRows", "_arrays", {"dict": {}}), "cannot have an attr"),
+    "own method": (SIDES, _set_state("Walk", "arrive", 1), "cannot have an attribute"),
+}
+
+
+@pytest.mark.parametrize("forgery", list(PART_FORGERIES))
+def test_parts_of_a_model_agree(forgery: str, tmp_path: Path) -> None:
+    case, change, told = PART_FORGERIES[forgery]
+    save(fitted(case), tmp_path / "sound.soffit")
+    handmade.forge(tmp_path / "sound.soffit", tmp_path / "forged.soffit", change)
+    with pytest.raises(ModelFileError, match=told):
+        load(tmp_path / "forged.soffit")
+
+
+# What can be done to any array; a file that passes all the same must not harm anyone.
+ASSAULTS: dict[str, Callable[[Any], Any]] = {
+    "cut": _cut,
+    "twice": lambda a: np.concatenate([a, a]),
+    "empty": lambda a: a[:0],
+    "deeper": lambda a: a[None],
+    "large": lambda a: a + a.dtype.type(100) if a.dtype.kind in "if" else a,
+    "negative": lambda a: -a - a.dtype.type(1) if a.dtype.kind in "if" else a,
+    "nan": lambda a: _not_a_number(a) if a.dtype.kind == "f" else a,
+}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [SIDES, "SoftClustering-approximate", "RelationFactorization", "HigherOrder"],
+)
+def test_no_forged_array_reaches_beyond_the_others(case: str, tmp_path: Path) -> None:
+    """Every array, forged in every way: the file is refused, or the model answers or complains."""
+    path, forged = tmp_path / "sound.soffit", tmp_path / "forged.soffit"
+    save(fitted(case), path)
+    refused = passed = 0
+    for number in range(len(json.loads(handmade.read(path)["model.json"])["arrays"])):
+        for assault in ASSAULTS.values():
+
+            def change(
+                document: Any, members: Any, number: int = number, by: Any = assault
+            ) -> None:
+                _rewrite(document, members, {"array": number}, by)
+
+            handmade.forge(path, forged, change)
+            try:
+                model = load(forged)
+            except ModelFileError:
+                refused += 1
+                continue
+            passed += 1
+            with np.errstate(all="ignore"):
+                try:
+                    placed = answers(model, case)
+                except (ValueError, ZeroDivisionError):
+                    continue
+            assert placed.shape == answers(fitted(case), case).shape
+    assert refused > passed
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ from soffit.persistence.state import ModelFileError, is_data_name, with_state
 
 # What `set_output` can ask for.
 OUTPUTS = ("default", "pandas", "polars")
+# Checks of parameters go through all numbers of a range.
+_LONGEST_RANGE = 2**20
 _RANDOM_STATE = {"bit_generator", "state", "has_gauss", "gauss"}
 
 
@@ -177,7 +179,10 @@ def _precision(name: str) -> np.dtype[Any]:
 
 
 def _range(ends: list[int]) -> range:
-    return range(*ends)
+    numbers = range(*ends)
+    if len(numbers) > _LONGEST_RANGE:
+        raise ModelFileError(f"{numbers} is longer than any parameter of soffit.")
+    return numbers
 
 
 def _scalar(name: str, value: Any) -> Any:
