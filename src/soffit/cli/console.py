@@ -77,7 +77,7 @@ class Talk:
             self._print(self._err, Text.assemble(("Note: ", "cyan"), plain(text)))
 
     def warn(self, text: str) -> None:
-        """A reason to doubt the result."""
+        """A warning about the result."""
         if not self._silent:
             self._print(self._err, Text.assemble(("Warning: ", "yellow"), plain(text)))
 

@@ -1,4 +1,4 @@
-"""What was done: the input, the similarities, the model and how the fit went, in sentences."""
+"""The method in sentences: input, similarities, model and convergence."""
 
 from __future__ import annotations
 
@@ -16,37 +16,38 @@ from soffit.results.words import count_of, listed, number, shorten, spelled
 _NAMED_COLUMNS = 8
 
 _MODELS = {
-    "SoftClustering": "The graph of neighbours was divided into soft clusters by a factorization "
-    "with one scale for each cluster. Memberships were smoothed along the graph.",
-    "SoF": "Memberships were sought that explain how near objects are, relative to their "
-    "neighbourhoods (Zhao et al. 2015).",
-    "BaumEagon": "Memberships were sought whose products explain the similarities up to a common "
+    "SoftClustering": "It factorizes the neighbour graph into soft clusters with one scale per "
+    "cluster. Memberships are smoothed along the graph.",
+    "SoF": "Its memberships approximate similarities that are computed from relative distances "
+    "(Zhao et al. 2015).",
+    "BaumEagon": "The products of its memberships approximate the similarities up to a common "
     "factor (Rota Bulò & Pelillo 2010).",
-    "CompletelyPositive": "The normalized similarities were factorized into nonnegative parts, "
-    "one for each cluster (Zass & Shashua 2005).",
-    "RelationFactorization": "Links were read as steps of a random walk through hidden clusters "
+    "CompletelyPositive": "It factorizes the normalized similarities into nonnegative factors, "
+    "one per cluster (Zass & Shashua 2005).",
+    "RelationFactorization": "It models links as steps of a random walk through latent clusters "
     "(Yu, Yu & Tresp 2005).",
-    "SoftHierarchy": "Objects were grouped into many small clusters, these into fewer, and so on "
+    "SoftHierarchy": "It groups objects into many small clusters, these into fewer, and so on "
     "to the top (Yu, Yu & Tresp 2005). This page describes the top level.",
-    "SpectralClustering": "Clusters were read from the leading eigenvectors of the normalized "
+    "SpectralClustering": "It computes clusters from the leading eigenvectors of the normalized "
     "similarities.",
-    "HigherOrder": "Clusters were found from the similarities of small groups of objects rather "
-    "than of pairs (Zass & Shashua 2005).",
-    "RandomWalkClassifier": "The labels of a few objects were carried to all others by a random "
-    "walk along the graph (Yu, Yu & Tresp 2005).",
+    "HigherOrder": "It computes clusters from the similarities of small groups of objects instead "
+    "of pairs (Zass & Shashua 2005).",
+    "RandomWalkClassifier": "It propagates the labels of a few objects to all others by a random "
+    "walk on the graph (Yu, Yu & Tresp 2005).",
 }
 
 _AFFINITIES = {
     "nearest_neighbors": "Each object was linked to its {neighbors} by {distance}.",
-    "relative": "Similarities come from {distance}, judged by each object's own neighbourhood.",
+    "relative": "Similarities are computed from {distance}, relative to each object's "
+    "neighbourhood.",
     "rbf": "Similarities are Gaussian functions of {distance}.",
-    "laplacian": "Similarities fall off exponentially with {distance}.",
+    "laplacian": "Similarities decrease exponentially with {distance}.",
     "cosine": "Similarities are cosines of the angles between rows.",
-    "precomputed": "Similarities were taken as given.",
+    "precomputed": "Similarities were given.",
 }
 
 
-# Metrics that are named after someone or some place.
+# Metrics whose names are proper nouns.
 _PEOPLE = ("euclidean", "manhattan", "hamming", "jaccard", "minkowski", "canberra", "mahalanobis")
 
 
@@ -80,7 +81,7 @@ def _input(summary: Summary) -> list[str]:
         links = _links(summary)
         return [f"The graph{origin} has {objects}{links}."]
     if kind in ("distances", "similarities"):
-        return [f"The {kind}{origin} are those between {objects}."]
+        return [f"The input{origin} holds the {kind} of {objects}."]
     return []
 
 
@@ -107,7 +108,7 @@ def _similarities(summary: Summary) -> str:
     affinity = getattr(model, "affinity", None)
     sentence = _AFFINITIES.get(affinity) if isinstance(affinity, str) else None
     if sentence is None:
-        return f"Similarities come from <code>{text(_called(affinity))}</code>."
+        return f"Similarities are computed by <code>{text(_called(affinity))}</code>."
     count = int(getattr(model, "n_neighbors", 0))
     neighbors = f"{count:,} nearest neighbours" if count != 1 else "nearest neighbour"
     return sentence.format(neighbors=neighbors, distance=_distance(metric))
@@ -121,7 +122,7 @@ def _distance(metric: Any) -> str:
 
 
 def _called(value: Any) -> str:
-    """A short name for a parameter that may be any object."""
+    """A short name for the value of a parameter."""
     if isinstance(value, str):
         return value
     return str(getattr(value, "__name__", None) or type(value).__name__)
@@ -163,7 +164,7 @@ def _resamples(summary: Summary) -> str:
         return ""
     times = int(summary.model.resamples)
     return (
-        f"It was repeated {times} times on subsamples of 63 % of the objects. "
+        f"The fit was repeated {times} times on subsamples of 63 % of the objects. "
         f"{agreement_sentence(summary.agreement)} Memberships were averaged over the fits and "
         "softened to this agreement."
     )
