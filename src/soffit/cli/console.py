@@ -69,7 +69,7 @@ class Talk:
             # ASCII only, so that the output does not depend on the encoding of the terminal.
             sys.stdout.write(json.dumps(jsonable(answer), allow_nan=False) + "\n")
 
-    # --- beside the results --------------------------------------------------------------------
+    # --- besides the results -------------------------------------------------------------------
 
     def note(self, text: str) -> None:
         """A remark about the data."""

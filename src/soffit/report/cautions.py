@@ -119,7 +119,7 @@ def _disconnected(summary: Summary) -> Caution | None:
         f"objects; the largest holds {largest} of the objects."
     )
     if len(linked) == summary.n_clusters:
-        seen += " There are as many as clusters, so the clusters may simply be well separated."
+        seen += " There are as many components as clusters: these may simply be well separated."
     return Caution(
         "The graph is not connected",
         seen,
