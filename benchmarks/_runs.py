@@ -136,8 +136,8 @@ def run_growth(task: Task) -> Record:
     """The growth transformation by pieces, which changes nothing, as it has no memory."""
     record = Record()
     problem = task.problem(diagonal=True)
-    W, elapsed, settled = task.start, 0.0, False
-    while not settled and elapsed <= task.limit and len(record.history) < GROWTH_ITERATIONS:
+    W, elapsed, converged = task.start, 0.0, False
+    while not converged and elapsed <= task.limit and len(record.history) < GROWTH_ITERATIONS:
         began = process_time()
         found = solve_growth(problem, W, max_iter=GROWTH_PIECE, tol=0.0)
         elapsed += process_time() - began
@@ -145,7 +145,7 @@ def run_growth(task: Task) -> Record:
         record.add(elapsed, task.common_loss(W))
         record.history += found.history[bool(record.history) :].tolist()
         gain = found.history[0] - found.objective
-        settled = gain <= GROWTH_PIECE * GROWTH_TOL * found.objective
+        converged = gain <= GROWTH_PIECE * GROWTH_TOL * found.objective
     record.end = record.losses[-1]
     return record
 

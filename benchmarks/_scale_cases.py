@@ -1,4 +1,4 @@
-"""The cases of scale.py beside growth: which tasks are run, and what is asked of their figures."""
+"""The cases of scale.py besides growth: their tasks and targets."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def many_clusters(plan: Plan) -> None:
 
 
 def graph(plan: Plan) -> None:
-    """A planted partition; each of 20 ties of an object lies in its block with chance 0.7."""
+    """A planted partition; each of the 20 links per node lies in its block with probability 0.7."""
     n, k = plan.size(1_000_000), plan.clusters(50)
     fits = {method: plan.fit(method, "graph", n, k) for method in reversed(OWN)}
     title = f"Planted partition: {count(n)} nodes, {count(10 * n)} edges, {k} blocks"

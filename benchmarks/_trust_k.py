@@ -1,4 +1,4 @@
-"""The number of clusters: ours beside BIC, silhouette and HDBSCAN (see trust.py).
+"""The number of clusters: ours against BIC, silhouette and HDBSCAN (see trust.py).
 
 Labels are used for evaluation only. On a set with several label vectors, any of their numbers
 counts as correct.

@@ -105,7 +105,7 @@ def main() -> None:
 
 
 def measure(plan: Plan, options: argparse.Namespace) -> None:
-    """Run the cases in order, print their tables, and write them where that is asked for."""
+    """Run the cases in order, print their tables, and write them with --docs."""
     before = _load()
     head = _setting(options)
     print("\n".join(head))

@@ -67,8 +67,8 @@ _ENTRIES = (
         name="SoftClustering",
         module="soffit.models.soft_clustering",
         method="soft",
-        words="The graph of neighbours was divided into soft clusters by a factorization with one "
-        "scale for each cluster. Memberships were smoothed along the graph.",
+        words="It factorizes the neighbour graph into soft clusters with one scale per cluster. "
+        "Memberships are smoothed along the graph.",
         takes_pairs=True,
         resamples=True,
         parts=("WalkAndMixture",),
@@ -77,52 +77,52 @@ _ENTRIES = (
         name="SoF",
         module="soffit.models.sof",
         method="sof",
-        words="Memberships were sought that explain how near objects are, relative to their "
-        "neighbourhoods (Zhao et al. 2015).",
+        words="Its memberships approximate similarities that are computed from relative distances "
+        "(Zhao et al. 2015).",
         neighbors=("n_neighbors", "relative_neighbor"),
     ),
     ModelEntry(
         name="BaumEagon",
         module="soffit.models.baum_eagon",
         method="baum-eagon",
-        words="Memberships were sought whose products explain the similarities up to a common "
-        "factor (Rota Bulò & Pelillo 2010).",
+        words="The products of its memberships approximate the similarities up to a common factor "
+        "(Rota Bulò & Pelillo 2010).",
     ),
     ModelEntry(
         name="CompletelyPositive",
         module="soffit.models.completely_positive",
         method="completely-positive",
-        words="The normalized similarities were factorized into nonnegative parts, one for each "
-        "cluster (Zass & Shashua 2005).",
+        words="It factorizes the normalized similarities into nonnegative factors, one per cluster "
+        "(Zass & Shashua 2005).",
         takes_pairs=True,
     ),
     ModelEntry(
         name="RelationFactorization",
         module="soffit.models.relation_factorization",
         method="relation",
-        words="Links were read as steps of a random walk through hidden clusters "
-        "(Yu, Yu & Tresp 2005).",
+        words="It models links as steps of a random walk through latent clusters (Yu, Yu & Tresp "
+        "2005).",
     ),
     ModelEntry(
         name="SoftHierarchy",
         module="soffit.models.soft_hierarchy",
         method="hierarchy",
-        words="Objects were grouped into many small clusters, these into fewer, and so on to the "
-        "top (Yu, Yu & Tresp 2005). This page describes the top level.",
+        words="It groups objects into many small clusters, these into fewer, and so on to the top "
+        "(Yu, Yu & Tresp 2005). This page describes the top level.",
         parts=("Upward",),
     ),
     ModelEntry(
         name="SpectralClustering",
         module="soffit.models.spectral_clustering",
         method="spectral",
-        words="Clusters were read from the leading eigenvectors of the normalized similarities.",
+        words="It computes clusters from the leading eigenvectors of the normalized similarities.",
     ),
     ModelEntry(
         name="HigherOrder",
         module="soffit.models.higher_order",
         method="higher-order",
-        words="Clusters were found from the similarities of small groups of objects rather than "
-        "of pairs (Zass & Shashua 2005).",
+        words="It computes clusters from the similarities of small groups of objects instead of "
+        "pairs (Zass & Shashua 2005).",
         neighbors=(),
         tables_only=True,
         parts=("TuplePlacer",),
@@ -130,15 +130,15 @@ _ENTRIES = (
     ModelEntry(
         name="RandomWalkClassifier",
         module="soffit.models.random_walk_classifier",
-        words="The labels of a few objects were carried to all others by a random walk along the "
+        words="It propagates the labels of a few objects to all others by a random walk on the "
         "graph (Yu, Yu & Tresp 2005).",
         parts=("ClassArrival", "ClusterWalk", "PointWalk"),
     ),
     ModelEntry(
         name="PixelClustering",
         module="soffit.models.segmentation",
-        words="The graph of pixels was divided into soft segments by a factorization with one "
-        "scale for each segment. Memberships were smoothed along the graph.",
+        words="It factorizes the graph of pixels into soft segments with one scale per segment. "
+        "Memberships are smoothed along the graph.",
     ),
 )
 MODELS: dict[str, ModelEntry] = {entry.name: entry for entry in _ENTRIES}

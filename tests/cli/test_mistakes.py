@@ -27,7 +27,7 @@ def test_an_unknown_column_is_bad_usage(soffit, flowers):
 
 def test_more_clusters_than_objects_is_bad_data(soffit, flowers):
     text = soffit("fit", flowers, "-k", 151, "--drop", "flower,species", code=1).output
-    assert "-k 151 asks for more clusters than there are objects, 150." in text
+    assert "-k 151 is larger than the number of objects, 150." in text
 
 
 @pytest.mark.parametrize(
@@ -38,15 +38,15 @@ def test_more_clusters_than_objects_is_bad_data(soffit, flowers):
         (["--neighbors", "0"], "too small"),
         (["--seed", "-1"], "too small"),
         (["--resamples", "1"], "A single subsample"),
-        (["--resamples", "5", "--method", "sof"], "can use subsamples"),
-        (["--neighbors", "5", "--method", "higher-order"], "no neighbours"),
+        (["--resamples", "5", "--method", "sof"], "Only --method soft supports subsamples"),
+        (["--neighbors", "5", "--method", "higher-order"], "does not use neighbours"),
         (["--must-link", "pairs.csv", "--method", "sof"], "does not accept pairs"),
         (["--method", "kmeans"], "kmeans"),
         (["--impute", "zero"], "zero"),
         (["-o", "out.docx"], ".docx"),
         (["-o", "out.graphml"], "hold graphs"),
         (["-o", "nowhere/out.csv"], "does not exist"),
-        (["-o", "flowers.csv"], "would be lost"),
+        (["-o", "flowers.csv"], "would be overwritten"),
         (["--report", "out.pdf"], "must end in"),
         (["--save", "model.pkl"], ".soffit"),
         (["--no-such-option"], "--no-such-option"),
@@ -80,7 +80,7 @@ def test_control_c_has_an_exit_code_of_its_own(soffit, flowers, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("soffit.io.read", stop)
-    assert "stopped" in soffit("fit", flowers, code=130).stderr
+    assert "interrupted" in soffit("fit", flowers, code=130).stderr
 
 
 def test_too_little_memory_is_said(soffit, flowers, monkeypatch):

@@ -106,11 +106,11 @@ def test_levels_must_fall(soffit, flowers, levels, words):
 def test_levels_and_k_must_agree(soffit, flowers):
     levels = ("hierarchy", flowers, *KEEP, "--levels")
     text = soffit(*levels, "9,3", "-k", 4, code=2).stderr
-    assert "-k 4 is not the last of the levels, 3." in in_one_line(text)
+    assert "-k 4 differs from the last level, 3." in in_one_line(text)
     text = soffit(*levels, "9,3", "--each-level", code=2).stderr
-    assert "There is no file to write" in in_one_line(text)
+    assert "There is no output file" in in_one_line(text)
     text = soffit(*levels, "900,3", code=1).stderr
-    assert "--levels 900,3 starts with more clusters than there are objects, 150." in text
+    assert "--levels 900,3 starts with more clusters than objects (150)." in text
 
 
 # --- graph ----------------------------------------------------------------------------------------

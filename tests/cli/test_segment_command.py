@@ -76,12 +76,15 @@ def test_scribbles_of_another_size_or_with_too_many_colours(soffit, photo, tmp_p
 
 
 def test_what_is_no_picture(soffit, flowers, photo, tmp_path):
-    assert "flowers.csv is not a picture" in soffit("segment", flowers, "-k", 2, code=1).stderr
+    assert (
+        "flowers.csv cannot be read as an image"
+        in soffit("segment", flowers, "-k", 2, code=1).stderr
+    )
     cut = tmp_path / "cut.png"
     cut.write_bytes(photo.read_bytes()[:60])
-    assert "cut.png is damaged or not a picture" in soffit("segment", cut, "-k", 2, code=1).stderr
+    assert "cut.png is damaged or not an image" in soffit("segment", cut, "-k", 2, code=1).stderr
     many = soffit("segment", photo, "-k", 2000, code=1).stderr
-    assert "-k 2000 asks for more segments than there are pixels" in many
+    assert "-k 2000 is larger than the number of pixels" in many
     assert "Missing option" in soffit("segment", photo, code=2).stderr
 
 

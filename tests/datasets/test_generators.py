@@ -218,7 +218,7 @@ def test_cluster_sizes_add_up(weights: list[float], extra: int) -> None:
     ("call", "error", "message"),
     [
         (lambda: datasets.make_gaussians(2), ValueError, "n_samples must be at least"),
-        (lambda: datasets.make_gaussians(2.5), TypeError, "n_samples must be a whole number"),
+        (lambda: datasets.make_gaussians(2.5), TypeError, "n_samples must be an integer"),
         (lambda: datasets.make_gaussians(9, covariance="tied"), ValueError, "'tied'"),
         (lambda: datasets.make_gaussians(9, weights=[1, 2]), ValueError, "one number per cluster"),
         (lambda: datasets.make_gaussians(9, weights=[1, 0, 2]), ValueError, "above zero"),

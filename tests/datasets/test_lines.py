@@ -67,7 +67,7 @@ def test_posterior_is_calibrated():
         ({"noise": 0.0}, ValueError, "noise must be finite and above zero"),
         ({"offset": -1.0}, ValueError, "offset must be finite and zero or above"),
         ({"n_features": 1}, ValueError, "n_features must be at least 2"),
-        ({"n_lines": 2.5}, TypeError, "n_lines must be a whole number"),
+        ({"n_lines": 2.5}, TypeError, "n_lines must be an integer"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, error, message):

@@ -60,7 +60,7 @@ def test_few_points_are_drawn_as_vectors(memberships):
     figure = scatter(memberships)
     assert {trace.type for trace in figure.data} == {"scatter"}
     notes = figure.layout.title.subtitle.text
-    assert notes == "faint points are uncertain · placed by memberships"
+    assert notes == "faint points are uncertain · positions from memberships"
 
 
 def test_numbers_stand_on_the_clusters(memberships):

@@ -17,7 +17,7 @@ def headings(model, X=None, **options):
     return [caution.heading for caution in cautions(Summary.of(model, X, **options))]
 
 
-def told(model, X=None, **options):
+def text_of(model, X=None, **options):
     found = cautions(Summary.of(model, X, **options))
     return " ".join(f"{r.heading}. {r.seen} {r.remedy}" for r in found)
 
@@ -30,7 +30,7 @@ def test_a_fit_that_did_not_converge(blobs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = SoF(3, max_iter=1, random_state=23).fit(blobs[0])
-    text = told(model)
+    text = text_of(model)
     assert "The fit did not converge." in text
     assert "It stopped after 1 iteration without converging: it reached the limit of 1" in text
     assert "Increase max_iter, or tol" in text
@@ -39,19 +39,19 @@ def test_a_fit_that_did_not_converge(blobs):
 def test_duplicates_are_named(blobs):
     X = np.vstack([blobs[0], blobs[0][:2]])
     model = SoftClustering(3, random_state=23).fit(X)
-    assert "2 objects are exact copies. “90” and “91” have" in told(model, X=X)
+    assert "2 objects are duplicates. “90” and “91” have" in text_of(model, X=X)
     names = [f"n{number}" for number in range(92)]
-    assert "“n90” and “n91” have" in told(model, X=X, ids=names)
+    assert "“n90” and “n91” have" in text_of(model, X=X, ids=names)
 
 
 def test_parts_without_links_and_isolated_objects():
     graph = nx.disjoint_union(nx.complete_graph(6), nx.complete_graph(7))
     graph.add_node("alone")
     model = SoftClustering(2, random_state=23).fit(graph)
-    text = told(model)
-    assert "falls into 2 parts" in text
-    assert "as many parts as clusters" in text
-    assert "1 object is linked to no other. “alone” has no neighbour" in text
+    text = text_of(model)
+    assert "has 2 connected components" in text
+    assert "as many components as clusters" in text
+    assert "1 object is isolated. “alone” has no links to other objects" in text
     assert "add links" in text.lower()
     assert "n_neighbors" not in text
 
@@ -70,27 +70,29 @@ def test_low_recall_and_instability(fitted):
         agreement_=0.4,
         cluster_stability_=np.array([0.2, 0.9, 0.3]),
     )
-    text = told(unstable)
+    text = text_of(unstable)
     assert "found 62 % of the true nearest neighbours" in text
     assert "agree on 40 %" in text
-    assert "Clusters 0 and 2 do not come back" in text
+    assert "Clusters 0 and 2 do not recur" in text
     stable = stand_in(fitted, neighbor_recall_=0.97, resamples=2, agreement_=0.9)
     assert headings(stable) == []
 
 
 def test_an_unclear_number_of_clusters(fitted):
     choice = SimpleNamespace(n_clusters=3, confidence=0.31, runner_up=5, ks=np.arange(1, 9))
-    assert "5 is the next best number" in told(stand_in(fitted, n_clusters=None, k_choice_=choice))
+    assert "5 is the next best number" in text_of(
+        stand_in(fitted, n_clusters=None, k_choice_=choice)
+    )
 
 
 def test_tiny_and_empty_clusters():
     rows = np.zeros((200, 4))
     rows[:100, 0] = rows[100:199, 1] = rows[199, 2] = 1
-    text = told(SimpleNamespace(memberships=rows))
+    text = text_of(SimpleNamespace(memberships=rows))
     assert "2 clusters are very small" in text
     assert "Clusters 2 and 3 are each the most probable cluster of only 0 to 1 objects" in text
     rows[199] = [0, 1, 0, 0]
-    assert "are empty: no object has it" in told(SimpleNamespace(memberships=rows))
+    assert "are empty: no object has it" in text_of(SimpleNamespace(memberships=rows))
 
 
 @pytest.mark.parametrize("n_uncertain", [9, 10])

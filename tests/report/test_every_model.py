@@ -77,7 +77,7 @@ def test_resamples_and_a_chosen_number(make_page, blobs):
     check(page, figures)
     assert "chosen from the data" in page.visible()
     assert "Stability" in page.visible()
-    assert "It was repeated 2 times on subsamples of 63 % of the objects" in page.visible()
+    assert "The fit was repeated 2 times on subsamples of 63 % of the objects" in page.visible()
 
 
 def test_one_cluster(make_page, blobs):

@@ -161,7 +161,7 @@ def test_a_figure_that_fails_is_explained(make_page, fitted, monkeypatch):
 
     monkeypatch.setattr("soffit.figures.objective", fail)
     text = make_page(fitted).by_id("warnings").text
-    assert "“How the fit went” could not be drawn: no <b>room</b>" in text
+    assert "“Objective by iteration” could not be drawn: no <b>room</b>" in text
 
 
 def test_arguments_are_not_changed(tmp_path, fitted, blobs):

@@ -40,9 +40,9 @@ def test_pairs_and_labels_are_explained(blobs):
     lines = python_lines(Summary.of(model))
     assert lines.endswith("model.fit(X, must_link=must_link)")
     assert "n_jobs" not in lines
-    told = placeholders(Summary.of(model))
+    found = placeholders(Summary.of(model))
     assert (
-        told
+        found
         == "X stands for the data that were clustered, must_link for the pairs that were given."
     )
     y = np.where(np.arange(90) < 30, labels, -1)
@@ -54,7 +54,7 @@ def test_seeds(fitted, blobs):
     model = SoftClustering(3).fit(blobs[0])
     assert "No seed was set" in seed_sentence(Summary.of(model))
     model.random_state = np.random.RandomState(5)
-    assert "RandomState object, whose state is not kept" in seed_sentence(Summary.of(model))
+    assert "RandomState object, whose state is not stored" in seed_sentence(Summary.of(model))
 
 
 def test_versions_name_the_libraries():

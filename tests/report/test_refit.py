@@ -33,7 +33,7 @@ def test_a_fit_without_resamples_does_not_claim_any(make_page: Any, blobs: Any) 
     X = blobs[0]
     model = soffit.SoftClustering(3, resamples=2, random_state=23).fit(X)
     first = make_page(model, X=X).visible()
-    assert "It was repeated 2 times" in first
+    assert "The fit was repeated 2 times" in first
     assert "Two fits on subsamples agree" in first
     model.set_params(resamples=0).fit(X)
     text = make_page(model, X=X).visible()

@@ -24,15 +24,15 @@ from soffit.cli.segment_command import SEGMENT
 COMMANDS = (FIT, GRAPH, HIERARCHY, SEGMENT, COMPARE, PREDICT, REPORT, INFO, DEMO)
 
 _HELP = (
-    "Soft clusters of a table, a distance matrix, a graph or an image.\n\n"
-    "For every object soffit finds the probability of belonging to each cluster, and how certain "
-    "it is."
+    "Soft clustering of tables, distance matrices, graphs and images.\n\n"
+    "soffit estimates the probability that each object belongs to each cluster, and how certain "
+    "this is."
 )
 _EPILOG = (
     "Start here:\n\n"
     "  soffit demo\n\n"
     "  soffit fit flowers.csv -k 3 -o clusters.csv --report report.html\n\n"
-    "Help on a command: soffit fit --help"
+    "Help for a command: soffit fit --help"
 )
 
 
@@ -76,7 +76,7 @@ def _common(
         typer.Option(
             "--version",
             metavar="",
-            help="Print the version and stop.",
+            help="Print the version and exit.",
             is_eager=True,
             callback=lambda wanted: _print_version() if wanted else None,
         ),
@@ -86,7 +86,7 @@ def _common(
 
 
 def _reproduce() -> None:
-    """Say where the command has gone."""
+    """Point to the new location of the command."""
     complain("the reproductions have moved: run `python -m reproduction` in soffit's repository.")
     raise typer.Exit(2)
 

@@ -10,7 +10,7 @@ from typing import Any
 # Headings under which `soffit --help` lists the commands.
 CLUSTERING = "Find clusters"
 AFTERWARDS = "Use results"
-LEARNING = "Look around"
+LEARNING = "Get started"
 
 
 @dataclass(frozen=True)

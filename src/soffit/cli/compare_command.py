@@ -41,7 +41,7 @@ _MOST_PAIRED = 20_000
 
 @dataclass(frozen=True)
 class Contestant:
-    """A method: its name, where it comes from, and how its memberships are found."""
+    """A method: its name, its library, and the function that computes its memberships."""
 
     key: str
     name: str
@@ -54,7 +54,7 @@ class NotApplicableError(ValueError):
 
 
 def contestants(source: Any, settings: Settings) -> list[Contestant]:
-    """All methods, ours first; one that does not apply raises an error when it is run."""
+    """All methods, ours first; a method that does not apply raises an error when it runs."""
     ours = [
         Contestant(name, method.name, OURS, _our_run(name, source, settings))
         for name, method in METHODS.items()
@@ -216,7 +216,7 @@ def compare(
 
     With --label the table shows how accurate each one is (accuracy, ARI, NMI), how well its
     memberships are calibrated (Brier, ECE) and how long it took, best first. Without labels it
-    shows how far the methods agree with each other. Each has its default settings.
+    shows how well the methods agree with each other. All methods use their default settings.
     """
     wanted = _wanted(only)
     talk = verbosity.talk()
@@ -226,7 +226,7 @@ def compare(
         settings = replace(settings, clusters=_choose(talk, source, settings))
     elif clusters > source.data.shape[0]:
         raise ValueError(
-            f"-k {clusters} asks for more clusters than there are objects, {source.data.shape[0]}."
+            f"-k {clusters} is larger than the number of objects, {source.data.shape[0]}."
         )
     with talk.working("Compiling"):
         with_remarks(lambda: warm_up(source, settings, wanted))
@@ -266,8 +266,8 @@ def _choose(talk: Talk, source: Any, settings: Settings) -> int:
     with talk.working("Choosing the number of clusters"):
         choice, _ = with_remarks(lambda: choose_k(source.data, n_jobs=settings.jobs, **given))
     talk.note(
-        f"Every method looks for {choice.n_clusters} clusters, chosen with confidence "
-        f"{choice.confidence:.2f}; -k sets the number."
+        f"All methods use {choice.n_clusters} clusters, chosen with confidence "
+        f"{choice.confidence:.2f}. Set the number with -k."
     )
     return int(choice.n_clusters)
 
@@ -345,7 +345,7 @@ def _show(
     if scored:
         talk.say(
             f"The column {label!r} was used for the scores only. Accuracy, ARI and NMI are best at "
-            "1, Brier and ECE at 0. A method without probabilities counts as certain."
+            "1, Brier and ECE at 0. Methods without probabilities are scored as certain."
         )
     else:
         talk.say(

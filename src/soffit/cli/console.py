@@ -69,7 +69,7 @@ class Talk:
             # ASCII only, so that the output does not depend on the encoding of the terminal.
             sys.stdout.write(json.dumps(jsonable(answer), allow_nan=False) + "\n")
 
-    # --- beside the results --------------------------------------------------------------------
+    # --- besides the results -------------------------------------------------------------------
 
     def note(self, text: str) -> None:
         """A remark about the data."""
@@ -77,7 +77,7 @@ class Talk:
             self._print(self._err, Text.assemble(("Note: ", "cyan"), plain(text)))
 
     def warn(self, text: str) -> None:
-        """A reason to doubt the result."""
+        """A warning about the result."""
         if not self._silent:
             self._print(self._err, Text.assemble(("Warning: ", "yellow"), plain(text)))
 

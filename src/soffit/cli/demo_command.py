@@ -65,7 +65,7 @@ def demo(
     }
     present(talk, done, outputs, answer, label=label, hints=False)
     talk.say(
-        f"Open {outputs.report} in a browser. The same by hand: soffit fit {table} "
+        f"Open {outputs.report} in a browser. Equivalent command: soffit fit {table} "
         f"-k {n_clusters} --label {label} --report report.html"
     )
 

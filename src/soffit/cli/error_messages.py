@@ -60,7 +60,7 @@ def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
         except BrokenPipeError:
             _forget_output()
         except KeyboardInterrupt:
-            complain("stopped by Ctrl-C; no more files are written.")
+            complain("interrupted by Ctrl-C; no further files are written.")
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             if os.environ.get(TRACEBACK):
@@ -72,7 +72,7 @@ def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def message_of(error: Exception) -> str:
-    """What to tell the user about an error."""
+    """The message for an error."""
     if isinstance(error, MemoryError):
         return in_words_of_the_command(error) or "There is not enough memory."
     if isinstance(error, OSError):
@@ -121,7 +121,7 @@ def usage_error(text: str, option: str) -> typer.BadParameter:
 def existing(path: Path) -> Path:
     """The path, if there is a file."""
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder. Give a file inside it.")
+        raise IsADirectoryError(f"{path} is a folder. Pass a file.")
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.{_similar_name(path)}")
     return path
@@ -143,7 +143,7 @@ def _about_file(error: OSError) -> str:
 
 
 def _forget_output() -> None:
-    """The reader of a pipe has gone: discard the rest of the output."""
+    """The reader of a pipe is closed: discard the rest of the output."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

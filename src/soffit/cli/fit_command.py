@@ -33,7 +33,7 @@ MethodOption = Annotated[
         autocompletion=lambda: list(METHODS),
         metavar="NAME",
         rich_help_panel=MODEL,
-        help="The model. soft is best on most data. The others are published methods of the same "
+        help="The model. soft is best for most data. The others are published methods of the same "
         "family: sof, baum-eagon, completely-positive, relation, hierarchy, spectral, and "
         "higher-order for crossing lines.",
     ),
@@ -66,7 +66,7 @@ def fit(
     outputs: Outputs,
     verbosity: Verbosity,
 ) -> None:
-    """Cluster the objects of a file, softly.
+    """Find soft clusters of the objects in a file.
 
     Each object gets a probability for every cluster. The table shows the size of each cluster, the
     mean certainty of its members, and the columns that set it apart.
@@ -91,7 +91,7 @@ def present(
     label: str | None,
     hints: bool = True,
 ) -> None:
-    """Write the files; then print a fit's summary, as text or as JSON."""
+    """Write the files, then print the summary of a fit as text or JSON."""
     from soffit.results.summary import Summary
 
     source = done.source
@@ -135,14 +135,14 @@ def _what_was_done(done: Fit, n_clusters: int) -> str:
 
 
 def _say_next(talk: Talk, done: Fit, files: dict[str, str]) -> None:
-    """What a newcomer may want to do now."""
+    """Suggestions for the next step."""
     missing = []
     if "output" not in files:
-        missing.append("-o clusters.csv to keep the memberships")
+        missing.append("-o clusters.csv to write the memberships")
     if "report" not in files:
-        missing.append("--report report.html to look at them")
+        missing.append("--report report.html to view them")
     if "model" not in files and done.source.kind == "table":
-        missing.append("--save model.soffit to place new objects later")
+        missing.append("--save model.soffit to predict new objects later")
     if missing:
         talk.say(f"Next: add {', '.join(missing)}.", style="dim")
     elif "model" in files:

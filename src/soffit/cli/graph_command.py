@@ -25,8 +25,8 @@ EdgesFile = Annotated[
     typer.Argument(
         metavar="EDGES",
         show_default=False,
-        help="The graph: an edge list (CSV, TSV or text with two columns of nodes and perhaps a "
-        "third of weights), GraphML, GML, Matrix Market, or a square matrix of weights.",
+        help="The graph: an edge list (CSV, TSV or text with two columns of nodes and an optional "
+        "third column of weights), GraphML, GML, Matrix Market, or a square matrix of weights.",
     ),
 ]
 MethodOption = Annotated[
@@ -37,7 +37,7 @@ MethodOption = Annotated[
         autocompletion=lambda: list(METHODS),
         metavar="NAME",
         rich_help_panel=MODEL,
-        help="The model. soft suits large and small communities; relation models the edges as "
+        help="The model. soft finds communities of any size; relation models the edges as "
         "steps of a random walk, and a node may belong to several communities. Also: sof, "
         "baum-eagon, completely-positive, hierarchy, spectral.",
     ),
@@ -55,11 +55,11 @@ def graph(
     outputs: Outputs,
     verbosity: Verbosity,
 ) -> None:
-    """Find the communities of a graph, softly.
+    """Find soft communities of a graph.
 
-    Each node gets a probability for every community. Edges are undirected, and heavier edges tie
-    more strongly. An output ending in graphml or gml is the graph itself with the results as node
-    attributes.
+    Each node gets a probability for every community. Edges are undirected; larger
+    weights mean stronger links. An output file ending in .graphml or .gml contains the graph with
+    the result as node attributes.
     """
     settings = Settings(clusters, seed=running.seed, jobs=running.jobs)
     settings.check(method, pairs=bool(pairs.files))

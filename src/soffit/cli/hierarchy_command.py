@@ -30,7 +30,7 @@ from soffit.cli.options import (
 )
 from soffit.cli.steps import Fit, Outputs, fit_model, read_source
 
-# A larger tree than this fills the screen; its lower levels are then left out.
+# A larger tree does not fit on the screen; its lower levels are then left out.
 _MOST_BRANCHES = 60
 
 LevelsOption = Annotated[
@@ -41,7 +41,7 @@ LevelsOption = Annotated[
         show_default=False,
         rich_help_panel=MODEL,
         help="The number of clusters of each level, from the bottom to the top, such as 100,20,5. "
-        "By default the numbers are chosen.",
+        "By default soffit chooses them.",
     ),
 ]
 EachLevelOption = Annotated[
@@ -69,7 +69,7 @@ def hierarchy(
     each_level: EachLevelOption = False,
     verbosity: Verbosity,
 ) -> None:
-    """Find clusters of clusters: many small ones at the bottom, a few at the top.
+    """Find a hierarchy of clusters: many small ones at the bottom, a few at the top.
 
     A small cluster may belong to several larger ones; the tree shows the most probable one and its
     probability.
@@ -79,15 +79,13 @@ def hierarchy(
     numbers = None if levels is None else _checked(whole_numbers(levels, "--levels"), clusters)
     outputs.check(file)
     if each_level and outputs.output is None:
-        raise usage_error("There is no file to write: give -o as well.", "--each-level")
+        raise usage_error("There is no output file. Add -o as well.", "--each-level")
     talk = verbosity.talk()
     source = read_source(talk, file, reading)
     outputs.check_source(source)
     n = source.n_objects
     if numbers is not None and numbers[0] > n:
-        raise ValueError(
-            f"--levels {levels} starts with more clusters than there are objects, {n}."
-        )
+        raise ValueError(f"--levels {levels} starts with more clusters than objects ({n}).")
     clusters = None if numbers else clusters
     settings = Settings(clusters, neighbors, seed=running.seed, jobs=running.jobs)
     done = fit_model(talk, "hierarchy", settings, source, levels=numbers)
@@ -117,7 +115,7 @@ def _checked(numbers: list[int], clusters: int | None) -> list[int]:
         )
     if clusters is not None and clusters != numbers[-1]:
         raise usage_error(
-            f"-k {clusters} is not the last of the levels, {numbers[-1]}. Leave one out.", "-k"
+            f"-k {clusters} differs from the last level, {numbers[-1]}. Omit one of them.", "-k"
         )
     return numbers
 

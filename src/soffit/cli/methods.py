@@ -33,23 +33,25 @@ class Settings:
     max_time: float | None = None
 
     def check(self, name: str, *, pairs: bool = False) -> None:
-        """Refuse options that the method does not have."""
+        """Reject options that the method does not support."""
         method = METHODS[name]
         if self.max_time is not None and not self.max_time > 0:
             raise usage_error("The time must be more than 0 seconds.", "--max-time")
         if self.neighbors is not None and not method.neighbors:
-            raise usage_error(f"--method {name} has no neighbours.", "--neighbors")
+            raise usage_error(f"--method {name} does not use neighbours.", "--neighbors")
         if self.resamples and not method.resamples:
-            raise usage_error(f"Only {_those('resamples')} can use subsamples.", "--resamples")
+            raise usage_error(
+                f"Only --method {_those('resamples')} supports subsamples.", "--resamples"
+            )
         if self.resamples == 1:
             raise usage_error(
-                "A single subsample cannot be compared with another. Give 0, or at least 2; 10 is "
+                "A single subsample cannot be compared with others. Pass 0, or at least 2; 10 is "
                 "enough.",
                 "--resamples",
             )
         if pairs and not method.takes_pairs:
             raise usage_error(
-                f"--method {name} does not accept pairs; {_those('takes_pairs')} do.",
+                f"--method {name} does not accept pairs. Use {_those('takes_pairs')}.",
                 "--must-link, --cannot-link",
             )
 
@@ -60,7 +62,7 @@ def make_model(name: str, settings: Settings, kind: str, **extra: Any) -> Any:
     if method.tables_only and kind != "table":
         raise ValueError(
             f"--method {name} needs a table of numbers, but the file holds {a(kind)}. "
-            "Leave out --method for the default."
+            "Omit --method to use the default."
         )
     given: dict[str, Any] = dict(extra)
     given |= {"random_state": settings.seed, "n_jobs": settings.jobs}
@@ -87,4 +89,4 @@ def a(kind: str) -> str:
 
 def _those(ability: str) -> str:
     able = [name for name, method in METHODS.items() if getattr(method, ability)]
-    return " and ".join(able)
+    return " or ".join(able)

@@ -57,9 +57,9 @@ def at_least(
 
     def check(parameter: typer.CallbackParam, value: int | None) -> int | None:
         if value is not None and value < minimum:
-            raise typer.BadParameter(f"{value} is too small. Give {minimum} or more.")
+            raise typer.BadParameter(f"{value} is too small. Pass {minimum} or more.")
         if value is not None and maximum is not None and value > maximum:
-            raise typer.BadParameter(f"{value} is too large. Give {maximum} or less.")
+            raise typer.BadParameter(f"{value} is too large. Pass {maximum} or less.")
         return value
 
     return check
@@ -92,7 +92,7 @@ ColumnsOption = Annotated[
         metavar="A,B,C",
         show_default=False,
         rich_help_panel=DATA,
-        help="Use only these columns. Put a name that contains a comma into double quotes.",
+        help="Use only these columns. Enclose a name that contains a comma in double quotes.",
     ),
 ]
 DropOption = Annotated[
@@ -157,7 +157,7 @@ ClustersOption = Annotated[
         callback=at_least(1),
         show_default=False,
         rich_help_panel=MODEL,
-        help="The number of clusters. By default it is chosen, and the choice explained.",
+        help="The number of clusters. By default soffit chooses it and shows the evidence.",
     ),
 ]
 NeighborsOption = Annotated[
@@ -168,7 +168,7 @@ NeighborsOption = Annotated[
         callback=at_least(1),
         show_default=False,
         rich_help_panel=MODEL,
-        help="The number of neighbours of each object. More of them give smoother clusters.",
+        help="The number of neighbours per object. A larger number gives smoother clusters.",
     ),
 ]
 SeedOption = Annotated[
@@ -201,7 +201,7 @@ MaxTimeOption = Annotated[
         metavar="SECONDS",
         show_default=False,
         rich_help_panel=MODEL,
-        help="Stop after this many seconds, with the best result so far.",
+        help="Stop after this many seconds and keep the best result so far.",
     ),
 ]
 
@@ -258,7 +258,7 @@ SaveOption = Annotated[
         metavar="MODEL",
         show_default=False,
         rich_help_panel=RESULTS,
-        help="Write the fitted model to a file ending in .soffit, to place new objects later "
+        help="Write the fitted model to a file ending in .soffit, to assign new objects later "
         "with `soffit predict`.",
     ),
 ]
@@ -339,7 +339,7 @@ class Verbosity(OptionGroup):
     as_json: JsonOption = False
 
     def talk(self) -> Talk:
-        """The output of a command that prints as much as asked for."""
+        """The output of a command at this verbosity."""
         return Talk(quiet=self.quiet, as_json=self.as_json)
 
 

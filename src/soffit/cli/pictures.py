@@ -1,4 +1,4 @@
-"""Pictures in and out: images, scribbles, painted segments."""
+"""Reading and writing images: the input, scribbles, painted segments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Paint(str, Enum):
 
 
 def load_image(path: Path) -> Any:
-    """The picture as Pillow holds it, upright."""
+    """The image as a Pillow object, upright."""
     image_library, tools = _pillow()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -46,16 +46,16 @@ def load_image(path: Path) -> Any:
             raise
         except image_library.UnidentifiedImageError:
             raise ValueError(
-                f"{path} is not a picture that can be read. Save it as PNG or JPEG."
+                f"{path} cannot be read as an image. Save it as PNG or JPEG."
             ) from None
         except (image_library.DecompressionBombError, image_library.DecompressionBombWarning):
-            raise ValueError(f"{path} has too many pixels. Make it smaller first.") from None
+            raise ValueError(f"{path} has too many pixels. Resize it first.") from None
         except (OSError, ValueError, SyntaxError, EOFError, Warning) as error:
-            raise ValueError(f"{path} is damaged or not a picture: {error}.") from None
+            raise ValueError(f"{path} is damaged or not an image: {error}.") from None
 
 
 def shrunk(image: Any, most_pixels: int) -> Any:
-    """The picture with at most this many pixels, in the same proportions."""
+    """The image with at most this many pixels and the same aspect ratio."""
     width, height = image.size
     if width * height <= most_pixels:
         return image
@@ -81,7 +81,7 @@ def read_scribbles(path: Path, size: tuple[int, int], most: int) -> tuple[IntArr
     image = load_image(path)
     if image.size != size:
         raise ValueError(
-            f"{path} is {image.size[0]} x {image.size[1]} pixels, but the picture is {size[0]} x "
+            f"{path} is {image.size[0]} x {image.size[1]} pixels, but the image is {size[0]} x "
             f"{size[1]}. Draw on a layer of the same size."
         )
     rgba = np.asarray(image.convert("RGBA"), dtype=np.int64)
@@ -96,12 +96,12 @@ def read_scribbles(path: Path, size: tuple[int, int], most: int) -> tuple[IntArr
     remarks = []
     if len(kept) < len(colours):
         remarks.append(
-            f"{len(colours) - len(kept)} rare colours of the scribbles were ignored: soft edges of "
-            "the brush."
+            f"{len(colours) - len(kept)} rare colours of the scribbles were ignored, probably from "
+            "soft brush edges."
         )
     if len(kept) > most:
         raise ValueError(
-            f"{path} has {len(kept)} colours, but -k is {most}. Each colour is a segment: raise "
+            f"{path} has {len(kept)} colours, but -k is {most}. Each colour is a segment: increase "
             "-k, or use fewer colours and a hard brush."
         )
     marks = np.zeros(code.shape, dtype=np.int64)
@@ -111,7 +111,7 @@ def read_scribbles(path: Path, size: tuple[int, int], most: int) -> tuple[IntArr
 
 
 def shrunk_marks(marks: IntArray, shape: tuple[int, int]) -> IntArray:
-    """The marks on a smaller picture; thin strokes are kept."""
+    """The marks at a smaller size; thin strokes are kept."""
     if marks.shape == shape:
         return marks
     small = np.zeros(shape, dtype=np.int64)
@@ -122,7 +122,7 @@ def shrunk_marks(marks: IntArray, shape: tuple[int, int]) -> IntArray:
 
 
 def enlarged(memberships: FloatArray, size: tuple[int, int]) -> FloatArray:
-    """Memberships on a larger picture, interpolated; they still sum to one."""
+    """Memberships interpolated to a larger size; they still sum to one."""
     height, width, k = memberships.shape
     if (width, height) == size:
         return memberships
@@ -136,13 +136,13 @@ def enlarged(memberships: FloatArray, size: tuple[int, int]) -> FloatArray:
 
 
 def painted(image: Any, memberships: FloatArray, paint: Paint) -> Any:
-    """A picture of the segments."""
+    """An image of the segments."""
     library, _ = _pillow()
     k = memberships.shape[2]
     labels = memberships.argmax(axis=2)
     if paint is Paint.labels:
         if k > 256:
-            raise ValueError("A picture of labels holds at most 256 segments; write .npz instead.")
+            raise ValueError("An image of labels holds at most 256 segments; write .npz instead.")
         return library.fromarray(labels.astype(np.uint8))
     original = np.asarray(image.convert("RGB"), dtype=np.float64) / 255.0
     if paint is Paint.mean:
@@ -150,7 +150,7 @@ def painted(image: Any, memberships: FloatArray, paint: Paint) -> Any:
         colours = (weights.T @ flat) / np.maximum(weights.sum(axis=0), 1e-12)[:, None]
         mixed = colours[labels]
     else:
-        # Where two segments are both likely their colours mix.
+        # Colours mix where two segments are both likely.
         mixed = memberships @ palette(k)
     if paint is Paint.overlay:
         mixed = 0.5 * mixed + 0.5 * original
@@ -172,6 +172,6 @@ def _pillow() -> tuple[Any, Any]:
         from PIL import Image, ImageOps
     except ImportError:
         raise ImportError(
-            'Pictures need Pillow, which is not installed: pip install "soffit[image]"'
+            'Images need Pillow, which is not installed: pip install "soffit[image]"'
         ) from None
     return Image, ImageOps

@@ -46,7 +46,7 @@ def columns_to_read(path: Path, names: list[str]) -> list[str] | None:
         listed = ", ".join(repr(name) for name in missing[:_MAX_NAMED])
         more = f" and {len(missing) - _MAX_NAMED} more" if len(missing) > _MAX_NAMED else ""
         raise ValueError(
-            f"{path} lacks columns that the model was fitted to: {listed}{more}. Add them, or fit "
+            f"{path} lacks columns of the model: {listed}{more}. Add them, or fit "
             "a model without them (`soffit fit --drop`)."
         )
     return [column for column in present if any(_makes(column, name) for name in names)]
@@ -87,7 +87,7 @@ def predict(
     impute: ImputeOption = None,
     verbosity: Verbosity,
 ) -> None:
-    """Place new objects among the clusters of a saved model.
+    """Assign new objects to the clusters of a saved model.
 
     Each new object gets a probability for every cluster of the model; the clusters themselves do
     not change.
@@ -102,7 +102,7 @@ def predict(
         model = load(str(existing(model_file)))
     how = None if impute is None else impute.value
     source = _read(talk, model, existing(file), id=id_column, label=label, impute=how)
-    with talk.working(f"Placing {source.n_objects} objects"):
+    with talk.working(f"Predicting {source.n_objects} objects"):
         memberships, remarks = with_remarks(lambda: model.predict_proba(source))
     for remark in remarks:
         talk.warn(remark)
@@ -118,7 +118,7 @@ def predict(
     show_summary(talk, summary, label)
     show_files(talk, files)
     if output is None:
-        talk.say("Next: add -o new.csv to keep the memberships.", style="dim")
+        talk.say("Next: add -o new.csv to write the memberships.", style="dim")
     talk.emit(
         {
             "command": "predict",
@@ -152,7 +152,7 @@ def _read(talk: Talk, model: Any, path: Path, **chosen: Any) -> Any:
     n_given = source.data.shape[1]
     n_expected = getattr(model, "n_features_in_", n_given)
     if n_given != n_expected:
-        what = "columns, one for each fitted object" if takes_matrix else "columns"
+        what = "columns, one per fitted object," if takes_matrix else "columns"
         raise ValueError(f"The model needs {n_expected} {what}, but the file has {n_given}.")
     return source
 

@@ -27,7 +27,7 @@ PageOption = Annotated[
         "--output",
         metavar="HTML",
         show_default=False,
-        help="The page; by default it has the name of the result, with the ending .html.",
+        help="The report; by default it has the name of the result, with the extension .html.",
     ),
 ]
 DataOption = Annotated[
@@ -37,13 +37,13 @@ DataOption = Annotated[
         metavar="FILE",
         show_default=False,
         rich_help_panel=DATA,
-        help="The file that was clustered. With it the page shows the objects and the columns "
+        help="The file that was clustered. With it the report shows the objects and the columns "
         "that set each cluster apart.",
     ),
 ]
 TitleOption = Annotated[
     str | None,
-    typer.Option("--title", show_default=False, help="The title of the page."),
+    typer.Option("--title", show_default=False, help="The title of the report."),
 ]
 
 
@@ -57,10 +57,10 @@ def report(
     reading: Reading,
     verbosity: Verbosity,
 ) -> None:
-    """Write a page about an earlier result.
+    """Write a report on an earlier result.
 
-    The page has figures, a description of the clusters, and a table of all objects. It is one file
-    that works offline.
+    The report has figures, a description of the clusters, and a table of all objects. It is one
+    HTML file that works offline.
     """
     page = file.with_suffix(".html") if output is None else output
     check_output(page, "--output", ("html", "htm"), (file,) if data is None else (file, data))
@@ -94,7 +94,7 @@ def _check_same_objects(source: Any, result: Any, data: Path, file: Path) -> Non
     n = len(memberships_of(result))
     if source.data.shape[0] != n:
         raise ValueError(
-            f"{data} has {source.data.shape[0]} objects, but {file} has {n}. Give the file that "
+            f"{data} has {source.data.shape[0]} objects, but {file} has {n}. Pass the file that "
             "was clustered, with the same options."
         )
 

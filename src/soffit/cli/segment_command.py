@@ -1,4 +1,4 @@
-"""`soffit segment`: soft segments of a picture."""
+"""`soffit segment`: soft segments of an image."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PICTURES = ("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp")
 ImageFile = Annotated[
     Path,
     typer.Argument(
-        metavar="IMAGE", show_default=False, help="The picture: PNG, JPEG, TIFF, WebP or BMP."
+        metavar="IMAGE", show_default=False, help="The image: PNG, JPEG, TIFF, WebP or BMP."
     ),
 ]
 SegmentsOption = Annotated[
@@ -59,7 +59,7 @@ ScribblesOption = Annotated[
         metavar="PNG",
         show_default=False,
         rich_help_panel=MODEL,
-        help="A picture of the same size with a few strokes. Strokes of one colour belong to one "
+        help="An image of the same size with a few strokes. Strokes of one colour belong to one "
         "segment; black and transparent pixels are not marked.",
     ),
 ]
@@ -70,8 +70,8 @@ PixelsOption = Annotated[
         metavar="N",
         callback=at_least(16),
         rich_help_panel=MODEL,
-        help="Segment at most this many pixels: a larger picture is shrunk, and its segments are "
-        "drawn in full size. More pixels take longer.",
+        help="Segment at most this many pixels: a larger image is downscaled, and its segments are "
+        "drawn at full size. More pixels take longer.",
     ),
 ]
 OutputOption = Annotated[
@@ -82,7 +82,7 @@ OutputOption = Annotated[
         metavar="FILE",
         show_default=False,
         rich_help_panel=RESULTS,
-        help="A picture of the segments; or .npz for memberships, labels and entropies as arrays; "
+        help="An image of the segments; or .npz for memberships, labels and entropies as arrays; "
         "or .html for an interactive figure.",
     ),
 ]
@@ -92,7 +92,7 @@ PaintOption = Annotated[
         "--paint",
         metavar="HOW",
         rich_help_panel=RESULTS,
-        help="How to paint: in colours that mix where segments overlap (colours), over the picture "
+        help="How to paint: in colours that mix where segments overlap (colours), over the image "
         "(overlay), each segment in its mean colour (mean), or as label numbers (labels).",
     ),
 ]
@@ -110,7 +110,7 @@ def segment(
     paint: PaintOption = Paint.colours,
     verbosity: Verbosity,
 ) -> None:
-    """Divide a picture into soft segments.
+    """Divide an image into soft segments.
 
     Each pixel gets a probability for every segment. Scribbles mark what belongs together where
     colour alone is not enough.
@@ -151,7 +151,7 @@ def _segmented(
 
     height, width = values.shape[:2]
     if clusters > height * width:
-        raise ValueError(f"-k {clusters} asks for more segments than there are pixels.")
+        raise ValueError(f"-k {clusters} is larger than the number of pixels.")
     with talk.working(f"Dividing {width} x {height} pixels") as tell:
         found, remarks = with_remarks(
             lambda: soffit.segment(
@@ -210,7 +210,7 @@ def _show(
     for path in files.values():
         talk.say(f"Segments: {path}", style="green")
     if not files:
-        talk.say("Next: add -o segments.png to see them.", style="dim")
+        talk.say("Next: add -o segments.png to view them.", style="dim")
     segments = [
         {"segment": c, "share": float(shares[c]), "certainty": certainty[c]} for c in range(k)
     ]

@@ -1,4 +1,4 @@
-"""What commands say about a clustering: the table of clusters, doubts, choice and scores."""
+"""What commands print about a clustering: clusters, uncertainty, choice of k and scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # Columns named per cluster; more do not fit on a line.
 _MOST_COLUMNS = 2
-# More clusters than this fill a screen.
+# More clusters do not fit on a screen.
 _MOST_ROWS = 60
 
 

@@ -125,7 +125,7 @@ def _in_words(warning: warnings.WarningMessage, model: Any) -> str:
     if model is not None and issubclass(warning.category, ConvergenceWarning):
         stop = EarlyStop.of(model)
         if stop is not None:
-            remedy = " Allow more with --max-time." if stop.reason == "max_time" else ""
+            remedy = " Increase --max-time." if stop.reason == "max_time" else ""
             return f"{stop.sentence()} {stop.outlook}{remedy}"
     if model is not None and issubclass(warning.category, UnstableResultWarning):
         return (
@@ -138,7 +138,7 @@ def _in_words(warning: warnings.WarningMessage, model: Any) -> str:
 def _check_number(clusters: int | None, n: int) -> None:
     if clusters is not None and clusters > n:
         raise ValueError(
-            f"-k {clusters} asks for more clusters than there are objects, {n}. Choose at most {n}."
+            f"-k {clusters} is larger than the number of objects, {n}. Choose at most {n}."
         )
 
 
@@ -154,13 +154,13 @@ class Outputs(OptionGroup):
     save: SaveOption = None
 
     def check(self, *inputs: Path) -> None:
-        """Refuse files that could not be written, or would replace an input."""
+        """Reject files that cannot be written or would replace an input."""
         check_output(self.output, "--output", RESULT_ENDINGS, inputs)
         check_output(self.report, "--report", ("html", "htm"), inputs)
         check_output(self.save, "--save", ("soffit",), inputs)
 
     def check_source(self, source: Any) -> None:
-        """Refuse a format that cannot hold results of this kind."""
+        """Reject a format that cannot hold results of this kind."""
         ending = "" if self.output is None else self.output.suffix.lower()
         if ending in (".graphml", ".gml") and source.kind != "graph":
             raise usage_error(f"{ending} files hold graphs; {source.path} does not.", "--output")
@@ -196,7 +196,7 @@ class Outputs(OptionGroup):
 def check_output(
     path: Path | None, option: str, endings: tuple[str, ...], inputs: tuple[Path, ...] = ()
 ) -> None:
-    """Refuse an unsuitable ending, a missing folder, and the name of an input."""
+    """Reject an unsuitable extension, a missing folder, and the name of an input."""
     if path is None:
         return
     ending = path.suffix.lower().lstrip(".")
@@ -212,7 +212,9 @@ def check_output(
         what = "is a folder" if path.is_dir() else "is in a folder that does not exist"
         raise usage_error(f"{path} {what}.", option)
     if any(path.resolve() == given.resolve() for given in inputs):
-        raise usage_error(f"{path} is an input and would be lost. Choose another name.", option)
+        raise usage_error(
+            f"{path} is an input and would be overwritten. Choose another name.", option
+        )
 
 
 def this_command() -> str:

@@ -1,4 +1,4 @@
-"""Generators with the true memberships attached, and small labelled sets."""
+"""Generators with true memberships, and small labelled data sets."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def make_moons(
         Standard deviation s, above zero.
     n_features : int
         Number of coordinates, at least 2. Those after the second are noise of the same standard
-        deviation and say nothing about the cluster.
+        deviation and carry no information about the cluster.
     weights : sequence of two floats, optional
         Relative sizes, equal by default; met exactly up to rounding.
     random_state : int, RandomState or None
@@ -181,7 +181,7 @@ def make_rings(
         Standard deviation s, above zero.
     n_features : int
         Number of coordinates, at least 2. Those after the second are noise of the same standard
-        deviation and say nothing about the cluster.
+        deviation and carry no information about the cluster.
     weights : sequence of float, optional
         Relative sizes, one per ring; met exactly up to rounding.
     random_state : int, RandomState or None
@@ -331,7 +331,7 @@ def make_bridge(
 def _labels(
     n_samples: int, n_clusters: int, weights: Sequence[float] | None, random_state: Seed
 ) -> tuple[IntArray, IntArray, np.random.RandomState]:
-    """Shuffled labels, the cluster sizes and the generator for what follows."""
+    """Shuffled labels, the cluster sizes and the random number generator."""
     sizes = cluster_sizes(check_count(n_samples, "n_samples"), n_clusters, weights)
     rng = check_random_state(random_state)
     return shuffled_labels(sizes, rng), sizes, rng

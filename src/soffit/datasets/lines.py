@@ -1,4 +1,4 @@
-"""Crossing straight lines, which pairs of points cannot tell apart."""
+"""Crossing straight lines, which pairwise similarities cannot separate."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def make_lines(
 ) -> Sample:
     r"""Draw crossing straight segments with Gaussian noise and their exact posterior.
 
-    Segment j has length 2 and the direction :math:`\pi j / k`; its middle lies `offset` from the
-    origin, to its left and right in turn. Points are uniform along it. With u along a segment and
-    v across it, measured from its middle, its density is
+    Segment j has length 2 and the direction :math:`\pi j / k`; its middle is at distance `offset`
+    from the origin, alternately to its left and right. Points are uniform along it. With u along a
+    segment and v across it, measured from its middle, its density is
 
     .. math:: p(u, v) = \tfrac12 \Big[\Phi\Big(\frac{1 - u}{s}\Big) -
               \Phi\Big(\frac{-1 - u}{s}\Big)\Big] \, N(v; 0, s^2).
@@ -48,7 +48,7 @@ def make_lines(
         Distance of the segments from the origin; with 0 all cross there.
     n_features : int
         Number of coordinates, at least 2. Those after the second are noise of the same standard
-        deviation and say nothing about the cluster.
+        deviation and carry no information about the cluster.
     random_state : int, RandomState or None
         Seed.
 
@@ -83,7 +83,7 @@ def make_lines(
 
 
 def _log_uniform_with_noise(u: FloatArray, noise: float) -> FloatArray:
-    """Log of Phi((1 - u) / s) - Phi((-1 - u) / s), by symmetry from the side that keeps digits."""
+    """Log of Phi((1 - u) / s) - Phi((-1 - u) / s), by symmetry from the accurate side."""
     outer, inner = (1.0 - np.abs(u)) / noise, (-1.0 - np.abs(u)) / noise
     log_outer = log_ndtr(outer)
     return np.asarray(log_outer + np.log1p(-np.exp(log_ndtr(inner) - log_outer)))

@@ -1,4 +1,4 @@
-"""Labelled sets that come with scikit-learn, and the type that every loader returns."""
+"""Labelled data sets of scikit-learn, and the type that every loader returns."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from soffit.datasets.sample import Seed, check_count
 
 _SHIPPED = ("breast_cancer", "digits", "iris", "wine")
 _ELSEWHERE = (
-    "Benchmark sets are read by benchmarks.datasets, which is in the repository of soffit and not "
-    "in the installed package."
+    "Benchmark sets are read by benchmarks.datasets in the repository of soffit, which is not part "
+    "of the installed package."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A labelled set: points or a graph, and one or more labelings.
+    """A labelled data set: points or a graph, and one or more label vectors.
 
     Parameters
     ----------
     name : str
-        Name of the set.
+        Name of the data set.
     labels : tuple of ndarray of shape (n,), int
         One or more label vectors.
     X : ndarray or csr_array of shape (n, d), or None
@@ -34,15 +34,15 @@ class Dataset:
     graph : csr_array of shape (n, n), or None
         Symmetric weighted adjacency; None for points.
     class_names : tuple of str
-        Names of the classes 0, 1, ... where the source gives them, else empty.
+        Names of the classes 0, 1, ... if the source has them, else empty.
     noise_label : int or None
-        The label that means "in no cluster"; such objects are left out when scoring. None where
-        every object has a cluster.
+        The label of noise; such objects are excluded from evaluation. None if every object has a
+        cluster.
     communities : tuple of ndarray of int, or None
-        Members of each community where communities overlap; the only label vector is then the
-        first community of each object.
+        Members of each community if communities overlap; the only label vector is then the first
+        community of each object.
     source : str
-        Where it comes from: a library, a file, or the name and version at OpenML.
+        Its origin: a library, a file, or the name and version at OpenML.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Dataset:
 
     @property
     def n_classes(self) -> tuple[int, ...]:
-        """Number of classes of each label vector, noise not counted."""
+        """Number of classes of each label vector, without noise."""
         return tuple(
             int(np.count_nonzero(np.unique(vector) != self.noise_label)) for vector in self.labels
         )
@@ -90,7 +90,7 @@ class Dataset:
         n_samples = check_count(n_samples, "n_samples")
         if n_samples > self.n_samples:
             raise ValueError(
-                f"n_samples={n_samples} is more than the {self.n_samples} objects of "
+                f"n_samples={n_samples} is larger than the {self.n_samples} objects of "
                 f"{self.name!r}. Pass a smaller number, or None for all."
             )
         rng = check_random_state(random_state)
@@ -123,7 +123,7 @@ class Dataset:
 
 
 def list_datasets(home: object = None) -> tuple[str, ...]:
-    """Return the names of the sets that come with scikit-learn.
+    """Return the names of the data sets of scikit-learn that :func:`load` reads.
 
     Parameters
     ----------
@@ -149,16 +149,16 @@ def list_datasets(home: object = None) -> tuple[str, ...]:
 def load(
     name: str, *, n_samples: int | None = None, random_state: Seed = None, home: object = None
 ) -> Dataset:
-    """Load a labelled set that comes with scikit-learn; nothing is downloaded.
+    """Load a labelled data set of scikit-learn; nothing is downloaded.
 
     Parameters
     ----------
     name : {"breast_cancer", "digits", "iris", "wine"}
-        The set.
+        The data set.
     n_samples : int, optional
         Keep this many random objects, in their original order.
     random_state : int, RandomState or None
-        Seed of that choice.
+        Seed of the subsample.
     home : None
         No longer supported: folders of benchmark sets are read by ``benchmarks.datasets`` in the
         repository.

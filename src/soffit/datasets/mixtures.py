@@ -25,8 +25,8 @@ _LOG_VARIANCE_RANGE = 1.0
 def regular_centers(n_clusters: int, n_features: int, separation: float) -> FloatArray:
     """Centres whose nearest neighbours are `separation` apart, centred at the origin.
 
-    A regular simplex where the space has room for it; otherwise a line (one feature) or a
-    regular polygon in the first two features.
+    A regular simplex if the dimension allows it; otherwise a line (one feature) or a regular
+    polygon in the first two features.
     """
     centers = np.zeros((n_clusters, n_features))
     if n_features == 1:
@@ -94,8 +94,8 @@ def make_gaussians(
         Number of clusters and of coordinates. Taken from `centers` when those are given.
     separation : float
         Distance of neighbouring centres, in standard deviations. The centres are the corners of
-        a regular simplex; where the space has no room for one, they lie on a line (one feature)
-        or on a regular polygon in the first two features.
+        a regular simplex; if the dimension is too low for one, they lie on a line (one feature) or
+        on a regular polygon in the first two features.
     covariance : {"spherical", "full"}
         Unit covariances, or a random one of determinant 1 for each cluster.
     weights : sequence of float, optional

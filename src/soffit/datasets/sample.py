@@ -83,14 +83,14 @@ class SimilaritySample:
         yield from (self.matrix, self.labels, self.posterior)
 
 
-# What `sklearn.utils.check_random_state` takes.
+# What `sklearn.utils.check_random_state` accepts.
 Seed: TypeAlias = int | np.random.RandomState | None
 
 
 def check_count(value: object, name: str, minimum: int = 1) -> int:
-    """Return a whole number that is at least `minimum`."""
+    """Return an integer that is at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number, got {value!r}. Pass an int.")
+        raise TypeError(f"{name} must be an integer, got {value!r}. Pass an int.")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}. Pass a larger number.")
     return int(value)
@@ -112,7 +112,7 @@ def cluster_sizes(n_samples: int, n_clusters: int, weights: Sequence[float] | No
     if n_samples < n_clusters:
         raise ValueError(
             f"n_samples must be at least the number of clusters ({n_clusters}), got {n_samples}. "
-            "Ask for more points or for fewer clusters."
+            "Increase n_samples, or use fewer clusters."
         )
     shares = n_samples * _proportions(weights, n_clusters)
     sizes = np.floor(shares).astype(np.int64)
@@ -142,7 +142,7 @@ def _proportions(weights: Sequence[float] | None, n_clusters: int) -> FloatArray
     if not np.isfinite(proportions).all() or (proportions <= 0).any():
         raise ValueError(
             f"weights must be finite and above zero, got {proportions.tolist()}. "
-            "Leave out the clusters that should be empty."
+            "Omit clusters that should be empty."
         )
     proportions /= proportions.sum()
     return proportions

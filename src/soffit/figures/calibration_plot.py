@@ -1,4 +1,4 @@
-"""Memberships against the truth: do they mean what they say."""
+"""Calibration of the memberships against true classes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ def calibration(truth: Any, model: Any, *, n_bins: int = 15, title: str | None =
     """Show the accuracy of the largest membership as a function of its size.
 
     Calibrated memberships lie on the diagonal: of the objects with a certainty of 0.8, four in
-    five are right. Below the line a model is too sure, above it too modest. The bars count the
-    objects of each bin. Clusters are matched to classes as in `soffit.metrics.calibration_curve`.
+    five are correct. Below the line a model is overconfident, above it underconfident. The bars
+    count the objects per bin. Clusters are matched to classes as in
+    `soffit.metrics.calibration_curve`.
 
     Parameters
     ----------
@@ -57,12 +58,12 @@ def calibration(truth: Any, model: Any, *, n_bins: int = 15, title: str | None =
     dress(
         figure,
         title or f"Calibration error {error:.2f}",
-        [f"mean certainty {claimed:.2f}, share of right objects {accuracy:.2f}"],
+        [f"mean certainty {claimed:.2f}, accuracy {accuracy:.2f}"],
         height=600,
     )
     figure.update_xaxes(range=[0, 1.02])
     figure.update_xaxes(title_text="certainty (largest membership)", row=2, col=1)
-    figure.update_yaxes(title_text="share of right objects", range=[0, 1.04], row=1, col=1)
+    figure.update_yaxes(title_text="accuracy", range=[0, 1.04], row=1, col=1)
     figure.update_yaxes(title_text="objects", row=2, col=1)
     return figure
 
@@ -87,7 +88,7 @@ def _traces(curve: Any) -> list[Any]:
         marker={"size": _sizes(curve.count), "line": {"color": "#ffffff", "width": 1}},
         customdata=curve.count,
         hovertemplate=(
-            "certainty %{x:.2f}<br>right %{y:.2f}<br>objects %{customdata:,}<extra></extra>"
+            "certainty %{x:.2f}<br>accuracy %{y:.2f}<br>objects %{customdata:,}<extra></extra>"
         ),
     )
     return [ideal, found]

@@ -1,4 +1,4 @@
-"""How large the clusters are, and how certain their objects."""
+"""Sizes of the clusters and certainty of their objects."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def cluster_sizes(model: Any, *, title: str | None = None) -> Any:
     """Show the sizes of the clusters, split by the certainty of their objects.
 
     A bar counts the objects whose largest membership is in the cluster. The mark is the expected
-    size, the sum of all memberships: it lies above the bar where a cluster has shares in objects
-    of others.
+    size, the sum of all memberships: it is above the bar if objects of other clusters have
+    memberships in the cluster.
 
     Parameters
     ----------

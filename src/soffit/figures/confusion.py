@@ -13,15 +13,15 @@ from soffit.memberships.measures import check_same_length, encode_labels, partne
 
 # Larger tables show their largest classes and clusters.
 _MOST = 60
-# Cells of tables up to this size carry their counts.
+# Cells of tables up to this size show their counts.
 _WITH_TEXT = 25
 
 
 def confusion(truth: Any, labels: Any, *, title: str | None = None) -> Any:
     """Show how true classes and clusters share the objects.
 
-    Clusters are matched to classes so that most objects agree; matched pairs lie on the diagonal,
-    clusters without a class come last. Cells show counts; colours are shares of the class.
+    Clusters are matched to classes for maximum agreement; matched pairs lie on the diagonal,
+    unmatched clusters come last. Cells show counts; colours are shares of the class.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def _arranged(counts: IntArray, partner: IntArray) -> tuple[IntArray, IntArray]:
     if len(rows) > _MOST:
         rows = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:_MOST])
     matched = partner[rows]
-    # Classes that no cluster stands for come last, as do clusters without a class.
+    # Unmatched classes and clusters come last.
     rows = rows[np.argsort(matched < 0, kind="stable")]
     matched = partner[rows][partner[rows] >= 0]
     spare = np.setdiff1d(np.arange(counts.shape[1]), matched)
@@ -130,7 +130,7 @@ def _arranged(counts: IntArray, partner: IntArray) -> tuple[IntArray, IntArray]:
 
 def _notes(agreeing: int, n: int, full: Any, shown: Any) -> list[str]:
     notes = [
-        f"{agreeing:,} of {n:,} objects ({agreeing / n:.1%}) lie in the cluster of their class"
+        f"{agreeing:,} of {n:,} objects ({agreeing / n:.1%}) are in the cluster of their class"
     ]
     if shown != full:
         notes.append(f"{shown[0]} of {full[0]} classes, {shown[1]} of {full[1]} clusters shown")

@@ -16,7 +16,7 @@ from soffit.inputs import read_input
 from soffit.normalize import normalize
 from soffit.results.summary import Summary, is_matrix_model
 
-# Up to this many columns the covariances are computed; beyond, only products with vectors.
+# With more columns than this, only products with vectors are computed, not covariances.
 _FEW_COLUMNS = 400
 
 
@@ -31,7 +31,7 @@ def principal_components(table: Matrix) -> FloatArray:
     points = np.zeros((n, 2))
     if abs(table.max(axis=0) - table.min(axis=0)).sum() == 0:
         return points
-    # Covariances of a sparse table would have to be corrected for its means, at a loss of digits.
+    # Correcting covariances of a sparse table for its means would lose digits.
     dense = not is_sparse(table)
     covariances = dense and p <= _FEW_COLUMNS
     centred = table - table.mean(axis=0) if dense else table
@@ -40,7 +40,7 @@ def principal_components(table: Matrix) -> FloatArray:
     with threadpool_limits(limits=1):
         found = PCA(min(2, most), svd_solver=solver, tol=1e-4, random_state=0)
         points[:, : min(2, most)] = found.fit_transform(centred)
-    # What rounding leaves of a direction without any variance is no direction.
+    # A direction without variance, up to rounding, is set to zero.
     spread = np.abs(points).max(axis=0)
     points[:, spread <= 1e-9 * spread.max()] = 0.0
     return points
@@ -53,11 +53,11 @@ _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
 def membership_map(memberships: FloatArray) -> FloatArray:
-    """Points of the objects, (n, 2): means of the clusters' places, weighted by memberships.
+    """Points of the objects, (n, 2): means of the cluster positions, weighted by memberships.
 
-    Clusters that share objects are neighbours on the circle. Objects of one cluster would lie on
-    one another; they are spread over a disc, like the seeds of a sunflower, the most certain ones
-    at its centre.
+    Clusters that share objects are neighbours on the circle. Objects of one cluster would coincide;
+    they are spread over a disc, like the seeds of a sunflower, with the most certain ones at its
+    centre.
     """
     n, k = memberships.shape
     anchors, disc = cluster_places(memberships)
@@ -73,7 +73,7 @@ def membership_map(memberships: FloatArray) -> FloatArray:
 
 
 def cluster_places(memberships: FloatArray) -> tuple[FloatArray, float]:
-    """Places of the clusters on a circle of radius 1, (k, 2), and the radius of a disc for each."""
+    """Positions of the clusters on the unit circle, (k, 2), and the radius of their discs."""
     k = memberships.shape[1]
     anchors = np.zeros((k, 2))
     if k == 1:
@@ -99,24 +99,24 @@ def _round_trip(memberships: FloatArray) -> IntArray:
 # Steps of small and of large graphs, which take longer.
 _STEPS, _FEWER_STEPS, _LARGE = 200, 80, 4000
 _SEED = 20150125
-# Others that each object keeps away from in a step.
+# Number of objects that repel each object in a step.
 _OTHERS = 5
-# Radius of the circle on which the clusters begin; a link's usual length is one.
+# Radius of the circle of initial cluster positions; the usual length of a link is one.
 _RADIUS = 8.0
-# No force moves an object farther than this in a step.
+# The largest displacement of an object in a step.
 _FARTHEST = 4.0
-# Links of an object that count in a dense matrix.
+# Links per object that are used in a dense matrix.
 _MOST_LINKS = 15
-# Eigenvectors beyond the number of clusters, which describe what lies inside of them.
+# Eigenvectors beyond the number of clusters, which describe the structure within clusters.
 _INNER_VECTORS = 6
 
 
 def graph_map(A: Matrix, memberships: FloatArray) -> FloatArray:
     """Points of the objects, (n, 2), from their links.
 
-    Clusters begin on a circle, their objects where eigenvectors of the graph put them. Then each
-    object moves in small steps towards those it is linked to, and away from a few others drawn at
-    random, with forces that fade with the distance (those of L. McInnes et al., 2018, UMAP, with
+    Clusters start on a circle, and their objects at positions from eigenvectors of the graph. Then
+    each object moves in small steps towards linked objects and away from a few random ones, with
+    forces that decrease with the distance (those of L. McInnes et al., 2018, UMAP, with
     a = b = 1).
     """
     n = len(memberships)
@@ -147,7 +147,7 @@ def _push(away: FloatArray) -> FloatArray:
 
 
 def _start(ties: sp.csr_array, memberships: FloatArray) -> FloatArray:
-    """The clusters' places and, around them, their objects as the graph's eigenvectors see them."""
+    """Positions of the clusters and, around them, of their objects by graph eigenvectors."""
     n, k = memberships.shape
     with threadpool_limits(limits=1):
         wanted = min(k + _INNER_VECTORS, n - 1)
@@ -161,7 +161,7 @@ def _start(ties: sp.csr_array, memberships: FloatArray) -> FloatArray:
     for cluster in np.unique(labels):
         members = np.flatnonzero(labels == cluster)
         inside = principal_components(walk[members])
-        # Ranks keep a few outliers from pressing all others together.
+        # Ranks prevent a few outliers from compressing all others.
         for axis in range(2 if len(members) > 1 else 0):
             rank = np.argsort(np.argsort(inside[:, axis], kind="stable"), kind="stable")
             share = np.sqrt(len(members) * k / n)
@@ -170,7 +170,7 @@ def _start(ties: sp.csr_array, memberships: FloatArray) -> FloatArray:
 
 
 def _links(A: Matrix) -> sp.csr_array:
-    """Strengths of links; of a dense matrix the strongest ones of each object."""
+    """Strengths of links; for a dense matrix, the strongest ones per object."""
     ties = without_diagonal(A)
     if not sp.issparse(ties):
         ties = _strongest(ties)
@@ -180,7 +180,7 @@ def _links(A: Matrix) -> sp.csr_array:
 
 
 def _shares(ties: sp.csr_array) -> sp.csr_array:
-    """Links as shares of each object's."""
+    """Links divided by their sums per object."""
     sums = np.asarray(ties.sum(axis=1)).ravel()
     share = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
     return sp.csr_array(sp.diags_array(share) @ ties)
@@ -196,13 +196,13 @@ def _strongest(A: FloatArray) -> sp.csr_array:
     return sp.csr_array(half.maximum(half.T))
 
 
-# The links of more objects than this take too long for a picture; their memberships do not.
+# A graph layout of more objects takes too long; memberships are used instead.
 _LARGEST_GRAPH = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Points of the objects and the names of the two axes, None where they mean nothing."""
+    """Points of the objects and the names of the two axes, None if these have no meaning."""
 
     points: FloatArray
     axes: tuple[str, str] | None
@@ -212,11 +212,11 @@ class Placement:
 def embedding(model: Any, X: Any = None) -> FloatArray:
     """Place the objects on a map of two dimensions.
 
-    A table of two columns is its own map. Of a table with more columns, the two directions of
-    largest variance are taken, after the same standardization as the model's. Without a table,
-    the objects are placed by the links of the model's graph, linked ones near each other; and
-    where there is none, as for stored results, or more than 20,000 objects, by their memberships:
-    clusters on a circle, objects between the clusters they share in.
+    A table of two columns is used as it is. A table with more columns is projected onto its first
+    two principal components, after the standardization of the model. Without a table, the positions
+    are a layout of the graph of the model, in which linked objects are close to each other. Without
+    a graph, as for stored results, or with more than 20,000 objects, they follow from memberships:
+    clusters lie on a circle, and objects between the clusters they belong to.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def embedding(model: Any, X: Any = None) -> FloatArray:
 
 
 def place(model: Any, X: Any = None) -> Placement:
-    """Points, axes and how they came about."""
+    """Points, axes and a note on their origin."""
     shown = Summary.of(model)
     table, columns = _table_of(model, X)
     if table is not None:
@@ -255,8 +255,8 @@ def place(model: Any, X: Any = None) -> Placement:
         return _place_table(model, table, columns)
     A = getattr(model, "affinity_matrix_", None)
     if A is not None and A.shape[0] <= _LARGEST_GRAPH:
-        return Placement(graph_map(A, shown.memberships), None, "placed by links")
-    return Placement(membership_map(shown.memberships), None, "placed by memberships")
+        return Placement(graph_map(A, shown.memberships), None, "positions from a graph layout")
+    return Placement(membership_map(shown.memberships), None, "positions from memberships")
 
 
 def _table_of(model: Any, X: Any) -> tuple[Matrix | None, list[str] | None]:
@@ -272,11 +272,11 @@ def _table_of(model: Any, X: Any) -> tuple[Matrix | None, list[str] | None]:
     columns = getattr(X, "columns", None)
     table = given.data if is_sparse(given.data) else np.asarray(given.data)
     if table.ndim != 2:
-        raise ValueError(f"X must be a table with one row an object, got shape {table.shape}.")
+        raise ValueError(f"X must be a table with one row per object, got shape {table.shape}.")
     if not is_sparse(table):
         table = np.asarray(table, dtype=np.float64)
     if not np.isfinite(table.data if is_sparse(table) else table).all():
-        raise ValueError("X has missing or infinite values; fill them as for the fit.")
+        raise ValueError("X has missing or infinite values; impute them as for the fit.")
     return table, None if columns is None else [str(name) for name in columns]
 
 
@@ -287,7 +287,7 @@ def _place_table(model: Any, table: Matrix, columns: list[str] | None) -> Placem
         dense = table.toarray() if is_sparse(table) else table
         return Placement(np.array(dense, dtype=np.float64), (names[0], names[1]), "")
     if width == 1:
-        # Points of one line are spread out evenly across it; the second axis has no meaning.
+        # Points on a line are spread evenly across it; the second axis has no meaning.
         dense = table.toarray() if is_sparse(table) else table
         spread = (np.arange(len(dense)) * 0.6180339887498949) % 1.0
         return Placement(np.column_stack([dense[:, 0], spread]), (names[0], "spread"), "")
@@ -297,4 +297,4 @@ def _place_table(model: Any, table: Matrix, columns: list[str] | None) -> Placem
         table = fitted.preparation.apply(table)
     points = principal_components(table)
     axes = ("first principal component", "second principal component")
-    return Placement(points, axes, f"placed by {width:,} columns")
+    return Placement(points, axes, f"principal components of {width:,} columns")

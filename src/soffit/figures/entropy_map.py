@@ -29,11 +29,11 @@ def entropy_map(
     axes: tuple[str, str] | None = None,
     title: str | None = None,
 ) -> Any:
-    """Show where the uncertainty lies.
+    """Show the uncertainty of the objects on a map.
 
-    A model fitted with `resamples` knows two parts of the entropy: clusters overlap at an object,
-    or the partition itself changes there when objects are left out. Both are shown beside the
-    whole, with one colour scale.
+    A model fitted with `resamples` splits the entropy into two parts: clusters overlap at an
+    object, or the partition itself changes there between subsamples. Both are shown next to the
+    total, with one colour scale.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def entropy_map(
     ids : array of shape (n,), optional
         Names of the objects.
     max_points : int, default 20000
-        Points in all panels together. With more objects a part is shown, in which every cluster
-        keeps its share.
+        Points in all panels together. With more objects a subsample is shown, stratified by
+        cluster.
     axes : tuple of str, optional
         Titles of the two axes.
     title : str, optional

@@ -12,9 +12,9 @@ from soffit.figures.style import FAINT, INK, colour, faded, new_figure, see_thro
 from soffit.results.summary import level_sizes
 from soffit.results.words import count_of
 
-# Flows below this share of a cluster are left out; all others are drawn as they are.
+# Flows below this share of a cluster are left out.
 _LEAST = 0.02
-# Clusters are labelled as long as their labels do not cover one another.
+# With more clusters, labels would overlap.
 _LABELLED = 40
 _GAP = 0.25
 
@@ -123,7 +123,7 @@ def _nodes(drawn: Flows, n_levels: int) -> dict[str, Any]:
 
 
 def _orders(levels: list[Any]) -> list[IntArray]:
-    """An order of every level in which clusters lie beside their parents."""
+    """An order of every level in which clusters are next to their parents."""
     orders = [np.arange(levels[0].n_clusters)]
     for level in levels[1:]:
         height = np.empty(len(orders[-1]))
@@ -150,7 +150,7 @@ def _notes(levels: list[Any]) -> list[str]:
 
 
 _ROW_HEIGHT = 84
-# Levels with more clusters than this show their numbers only, or leave them to the mouse.
+# Levels with more clusters than this show only their numbers, or no text.
 _WITH_SIZES, _WITH_NUMBERS = 24, 80
 
 
@@ -205,7 +205,7 @@ def tree(model: Any, title: str) -> Any:
 def ancestors(parent: IntArray, probability: FloatArray) -> tuple[IntArray, FloatArray]:
     """The node's ancestor at the top, and the product of the probabilities on the way."""
     top, belief = np.arange(len(parent)), np.ones(len(parent))
-    # Parents have larger numbers: from the last node on, each finds its parent done.
+    # Parents have larger numbers: backwards, each parent is processed before its children.
     for node in range(len(parent) - 1, -1, -1):
         if parent[node] >= 0:
             top[node] = top[parent[node]]
@@ -214,7 +214,7 @@ def ancestors(parent: IntArray, probability: FloatArray) -> tuple[IntArray, Floa
 
 
 def own_size(parent: IntArray, size: FloatArray) -> FloatArray:
-    """Width of a node beside that of its children: its size if it has none, else nothing."""
+    """Width of a node in addition to its children: its size if it has none, else zero."""
     has_children = np.isin(np.arange(len(parent)), parent)
     return np.where(has_children, 0.0, size)
 
@@ -236,7 +236,7 @@ def _tree_notes(model: Any) -> list[str]:
     numbers = ", ".join(str(level.n_clusters) for level in reversed(model.levels_))
     return [
         f"{numbers} clusters from the top to the bottom",
-        "pale: the cluster has ties to other parents",
+        "pale: uncertain parent",
     ]
 
 
@@ -260,10 +260,10 @@ def hierarchy(
 ) -> Any:
     """Show a hierarchy of soft clusters.
 
-    The tree gives every cluster to its most probable parent, and is as wide as the expected
-    number of objects below; colours are those of the top level, paler where the parent is less
-    certain. The Sankey diagram shows the soft hierarchy itself: how many objects each cluster
-    shares with every cluster of the level above.
+    The tree shows every cluster below its most probable parent; widths are expected numbers of
+    objects, and colours those of the top level, paler if the parent is less certain. The Sankey
+    diagram shows the soft hierarchy itself: how many objects each cluster shares with every cluster
+    of the level above.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What speaks for each number of clusters."""
+"""The evidence for each number of clusters."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from soffit.figures.style import ACCENT, FAINT, GREY, PALETTE, dress
 from soffit.results.summary import choice_of
 
-# Panels: columns of the table of evidence, and what they say in a few words.
+# Panels: columns of the table of evidence, and their titles.
 _PANELS = (
     (("credibility",), "credibility"),
-    (("score",), "score: the sum that decides"),
-    (("gap",), "gap: how long k groups stay apart"),
-    (("valley",), "valley between clusters: 0 is a gap"),
+    (("score",), "score: sum of the evidence"),
+    (("gap",), "gap: persistence of k groups"),
+    (("valley",), "density between clusters: 0 is a gap"),
     (("stability",), "stability under resampling"),
-    (("lasting",), "lasting under pruning"),
+    (("lasting",), "persistence under pruning"),
     (("cut", "bound"), "normalized cut and its bound"),
-    (("likelihood",), "likelihood of left-out links"),
+    (("likelihood",), "likelihood of held-out edges"),
 )
 _WIDTH = 4
 

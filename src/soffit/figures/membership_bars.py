@@ -13,9 +13,9 @@ from soffit.figures.style import colour, new_figure, pattern, text_on
 from soffit.figures.text import cluster_names, escaped, object_names, part_shown
 from soffit.results.summary import Summary
 
-# More bars than this are no longer read one by one.
+# More bars than this are not readable.
 _MOST = 100
-# A part of a bar carries the name of its cluster if it is at least this wide.
+# A part of a bar shows the name of its cluster if it is at least this wide.
 _WIDE = 0.07
 
 
@@ -31,7 +31,7 @@ def membership_bars(
     objects : sequence of int or str
         The objects, by number, or by name where they have names. The first 100 are shown.
     ids : array of shape (n,), optional
-        Names of all objects. By default those the model or the result knows.
+        Names of all objects. By default those of the model or the result.
     title : str, optional
         Another title.
 
@@ -48,11 +48,11 @@ def membership_bars(
     [[0.6, 0.2], [0.4, 0.8]]
     """
     shown = Summary.of(model, ids=ids)
-    asked = _numbers(shown, list(objects))
-    chosen = asked[:_MOST]
+    selected = _numbers(shown, list(objects))
+    chosen = selected[:_MOST]
     figure = new_figure(
         title or "Memberships of selected objects",
-        part_shown(len(chosen), len(asked), "selected objects"),
+        part_shown(len(chosen), len(selected), "selected objects"),
         height=150 + 30 * max(len(chosen), 3),
         barmode="stack",
         bargap=0.25,
@@ -105,12 +105,12 @@ def _hover(shown: Summary, obj: int, name: str) -> str:
 
 
 def _numbers(shown: Summary, objects: list[Any]) -> IntArray:
-    """Numbers of the objects asked for, by number or by name."""
+    """Indices of the selected objects, given by number or by name."""
     if not objects:
         raise ValueError("objects is empty; name at least one object.")
     place: dict[str, int] = {}
     if shown.ids is not None and not all(isinstance(obj, Integral) for obj in objects):
-        # Of several objects with one name the first is meant.
+        # If several objects have the same name, the first is used.
         for number, name in reversed(list(enumerate(shown.ids))):
             place[name] = number
     return np.array([_number(shown, obj, place) for obj in objects], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""All memberships at a glance, sorted by cluster."""
+"""All memberships, sorted by cluster."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from soffit.figures.style import SHARE, colour_bar, new_figure, scale
 from soffit.figures.text import cluster_names
 from soffit.results.summary import Summary
 
-# A screen has no more lines to show.
+# A screen has no more lines.
 _MOST_ROWS = 1000
-# A cluster's name stands beside its rows if they fill this share of the height.
+# The name of a cluster is shown if its rows fill this share of the height.
 _NAMED = 0.022
 
 
@@ -25,8 +25,7 @@ def membership_heatmap(model: Any, *, max_rows: int = _MOST_ROWS, title: str | N
     model : fitted model, result or array of shape (n, k)
         Memberships of the objects.
     max_rows : int, default 1000
-        With more objects, neighbours in this order are averaged, never across clusters. A note
-        says so.
+        With more objects, consecutive rows of one cluster are averaged, with a note.
     title : str, optional
         Another title.
 
@@ -97,7 +96,7 @@ def _heatmap(shown: Summary, z: FloatArray, labels: IntArray, counts: IntArray) 
 
 
 def _borders(figure: Any, shown: Summary, labels: IntArray) -> None:
-    """Lines between clusters, and their names beside the rows that are high enough."""
+    """Lines between clusters, and the names of clusters with enough rows."""
     begin = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
     end = np.append(begin[1:], len(labels))
     for place in begin[1:].tolist():

@@ -1,4 +1,4 @@
-"""How the fit went."""
+"""The objective by iteration."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from soffit.results.words import count_of
 # Longer histories are thinned to this many points, evenly on the logarithm of the iteration.
 _MOST_POINTS = 2000
 _FEW_POINTS = 60
-# A history that falls by this factor is shown on a logarithmic axis.
+# A history that decreases by this factor is shown on a logarithmic axis.
 _DECADES = 100.0
 
 
 def objective(model: Any, *, title: str | None = None) -> Any:
     """Show the objective by iteration.
 
-    The axis of the objective is logarithmic where it falls by two decades or more.
+    The axis of the objective is logarithmic if it decreases by a factor of 100 or more.
 
     Parameters
     ----------

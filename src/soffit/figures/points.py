@@ -1,4 +1,4 @@
-"""Points drawn in the plane: their traces, and which ones when there are many."""
+"""Points drawn in the plane: their traces, and subsamples of many points."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def set_axes(figure: Any, axes: tuple[str, str] | None, **where: Any) -> None:
     """Titles of the axes; axes without a meaning have neither ticks nor titles."""
     if axes is None:
         hidden = {"showticklabels": False, "ticks": "", "title": None, "showgrid": False}
-        # Distances mean the same in both directions.
+        # Both axes have the same scale.
         figure.layout.yaxis.scaleanchor = "x"
         figure.update_xaxes(**hidden, **where)
         figure.update_yaxes(**hidden, **where)
@@ -39,18 +39,18 @@ def set_axes(figure: Any, axes: tuple[str, str] | None, **where: Any) -> None:
 
 
 def link_axes(figure: Any, n_panels: int) -> None:
-    """Let zooming into one of several panels in a row show the same part of all of them."""
+    """Link the axes of several panels in a row, so that zooming affects all of them."""
     for col in range(2, n_panels + 1):
         figure.update_xaxes(matches="x", col=col)
         figure.update_yaxes(matches="y", col=col)
 
 
-# One fixed order for all figures: the same objects are shown in each of them.
+# One fixed seed for all figures, so that they show the same objects.
 _SEED = 20210721
 
 
 def thinned(labels: IntArray, most: int) -> IntArray:
-    """At most `most` objects, ascending; every cluster keeps its share to within one object.
+    """At most `most` objects, ascending, stratified by cluster to within one object.
 
     Objects are shuffled in a fixed way and sorted by cluster; evenly spaced ones are taken. A
     cluster too small for that keeps one object, as far as there is room.
@@ -67,7 +67,7 @@ def thinned(labels: IntArray, most: int) -> IntArray:
     spaced = order[((np.arange(most) + 0.5) * (n / most)).astype(np.int64)]
     missing = clusters[~np.isin(labels[clusters], labels[spaced])]
     if len(missing):
-        # Room is made evenly over all others.
+        # They replace evenly spaced others.
         kept = np.linspace(0, most - 1, most - len(missing)).astype(np.int64)
         spaced = np.concatenate([spaced[kept], missing])
     return np.unique(spaced)

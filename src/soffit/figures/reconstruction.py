@@ -1,4 +1,4 @@
-"""The affinity matrix beside its reconstruction."""
+"""The affinity matrix and its reconstruction."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from soffit.figures.style import DIFFERENCE, SHARE, colour_bar, dress, scale
 from soffit.fitting.fitted import SimilarityPlacer
 from soffit.results.summary import Summary
 
-# Solvers that fit the diagonal, too; all others for squared errors leave it out.
+# Solvers that fit the diagonal as well; all others for squared errors omit it.
 _WITH_DIAGONAL = ("gradient", "growth", "penalty")
 _SEED = 20050721
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A matrix and what the model makes of it: rows diag(scale) rows'.
+    """A matrix and its factorization: rows diag(scale) rows'.
 
     Pairs (i, i) count if `diagonal`.
     """
@@ -55,7 +55,7 @@ def fitted_of(model: Any) -> Fitted:
     if not isinstance(placer, SimilarityPlacer) or "factor_" not in fitted.attributes:
         raise ValueError(
             f"{type(model).__name__} holds no factorization of pairwise affinities. Pass a fitted "
-            "model, such as SoftClustering; results and memberships alone do not say what was "
+            "model, such as SoftClustering; results and memberships alone do not contain what was "
             "factorized."
         )
     extension, normalized = placer.extension, placer.normalization
@@ -78,9 +78,9 @@ def fitted_of(model: Any) -> Fitted:
 def blocks(labels: IntArray, certainty: FloatArray, most: int) -> IntArray:
     """Block of each object: objects sorted by cluster are cut into even parts.
 
-    Single objects are sorted by certainty inside a cluster; those that share a block are not.
-    Objects of equal certainty are often neighbours, and blocks of them would show their ties as a
-    bright diagonal that no clusters explain.
+    Single objects are sorted by certainty within a cluster; objects of larger blocks are shuffled.
+    Objects of equal certainty are often neighbours, and blocks of them would show their links as a
+    bright diagonal that is not due to clusters.
     """
     n = len(labels)
     inside = -certainty if n <= most else np.random.default_rng(_SEED).permutation(n)
@@ -157,19 +157,19 @@ def _block_sums(A: Matrix, place: IntArray, p: int) -> FloatArray:
 
 
 _MOST_PIXELS = 300
-# A block of a sparse matrix should hold about this many entries, or it is mostly blank.
+# A block of a sparse matrix should hold about this many entries, so that most are not blank.
 _ENTRIES = 3.0
 _LEAST_PIXELS = 40
 
 
 def reconstruction(model: Any, *, max_pixels: int | None = None, title: str | None = None) -> Any:
-    r"""Show the affinities that were fitted, beside their reconstruction :math:`G S G^\top`.
+    r"""Show the fitted affinities and their reconstruction :math:`G S G^\top`.
 
-    Objects are sorted by cluster, then by certainty. Larger matrices are averaged over blocks of
-    objects, taken at random inside a cluster.
+    Objects are sorted by cluster, then by certainty. Larger matrices are averaged over random
+    blocks of objects of a cluster.
     Affinities and reconstruction have one colour scale; the third panel is their difference.
-    What is shown is what the model's loss compares: affinities after normalization, with the
-    degree correction, without the diagonal where that is left out (blank). A `HigherOrder` model
+    The panels show the two sides of the loss: affinities after normalization, with the degree
+    correction, and blank on the diagonal if the loss omits it. A `HigherOrder` model
     shows means over the tuples that hold both objects.
 
     Parameters
@@ -177,8 +177,8 @@ def reconstruction(model: Any, *, max_pixels: int | None = None, title: str | No
     model : fitted model
         Any model of this package that factorizes affinities.
     max_pixels : int, optional
-        Most rows of the picture: 300 by default, and fewer for a sparse matrix, so that a block
-        holds a few links.
+        Maximum number of rows in the figure: 300 by default, and fewer for a sparse matrix, so that
+        a block holds a few links.
     title : str, optional
         Another title.
 
@@ -310,6 +310,6 @@ def _limits(pixels: Pixels) -> tuple[float, float]:
 
 
 def _most(values: FloatArray) -> float:
-    """The largest value, apart from a few outliers that would leave all else blank."""
+    """The largest value, without a few outliers that would dominate the colour scale."""
     known = values[np.isfinite(values)]
     return float(np.quantile(known, 0.998)) if known.size else 0.0

@@ -37,10 +37,10 @@ def scatter(
     X : table of shape (n, p), optional
         Where the objects lie, as for `embedding`.
     ids : array of shape (n,), optional
-        Names of the objects, shown when the mouse is over them. By default those the model or
-        the result knows, else numbers.
+        Names of the objects, shown on hover. By default those of the model or the result, or
+        else numbers.
     max_points : int, default 20000
-        With more objects a part is shown, in which every cluster keeps its share. A note says so.
+        With more objects a subsample is shown, stratified by cluster, with a note.
     axes : tuple of str, optional
         Titles of the two axes.
     title : str, optional

@@ -51,12 +51,12 @@ def shrink(values: FloatArray, step: int) -> FloatArray:
     return np.asarray(sums / counts.reshape(counts.shape + (1,) * (values.ndim - 2)))
 
 
-# Longest side of the images in the figure, and of the panel that answers to the mouse. Smaller
-# images are enlarged, so that borders are thin lines.
+# Longest side of the images in the figure, and of the interactive panel. Smaller images are
+# enlarged, so that borders are thin lines.
 _MOST_PIXELS = 640
 _MOST_CELLS = 240
 _MOST_NUMBERS = 30
-# Segments are laid over the image as strongly as this.
+# Opacity of the segments over the image.
 _OVERLAY = 0.62
 _BORDER = (1.0, 0.95, 0.2)
 
@@ -64,8 +64,8 @@ _BORDER = (1.0, 0.95, 0.2)
 def segments(image: Any, segmentation: Any, *, title: str | None = None) -> Any:
     """Show the segments of an image.
 
-    The first panel is the image with the borders between segments; the second lays the colours
-    of the segments over it, fainter where a pixel is uncertain; the third shows the certainty.
+    The first panel is the image with the borders between segments; the second overlays the
+    colours of the segments, fainter where a pixel is uncertain; the third shows the certainty.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ def segments(image: Any, segmentation: Any, *, title: str | None = None) -> Any:
     Returns
     -------
     plotly.graph_objects.Figure
-        Two images and a heat map, at most 640 pixels wide and high; a note says so where the
-        image is larger.
+        Two images and a heat map, at most 640 pixels wide and high, with a note if the image is
+        larger.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def _memberships_of(segmentation: Any, shape: tuple[int, ...]) -> FloatArray:
 
 
 def _with_borders(image: FloatArray, labels: IntArray) -> NDArray[np.uint8]:
-    """The image with the borders between segments, dark beside light to be seen on any colour."""
+    """The image with borders between segments, dark next to light to be visible on any colour."""
     border = np.zeros(labels.shape, dtype=bool)
     border[:, 1:] |= labels[:, 1:] != labels[:, :-1]
     border[1:] |= labels[1:] != labels[:-1]

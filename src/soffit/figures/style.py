@@ -1,4 +1,4 @@
-"""The look of all figures: colours, symbols, fonts and the room around the data."""
+"""The common style of all figures: colours, symbols, fonts and margins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from soffit.figures.text import escaped
 
-# Ten colours that stay apart for colour-blind readers (M. Petroff, 2021, arXiv:2107.02270).
+# Ten colours that colour-blind readers can distinguish (M. Petroff, 2021, arXiv:2107.02270).
 PALETTE = (
     "#3f90da",
     "#ffa90e",
@@ -29,7 +29,7 @@ INK = "#222222"
 GREY = "#6b7280"
 FAINT = "#e5e7eb"
 ACCENT = "#bd1f01"
-# From no to most doubt: lightness falls steadily, so that it reads without any hue, too.
+# From certain to uncertain: lightness decreases steadily, so that it is readable without hue.
 DOUBT = ((0.0, "#dfe5ec"), (0.35, "#8fbbe3"), (0.65, "#6a51a3"), (1.0, "#2d0b4e"))
 SHARE = ((0.0, "#f7f9fb"), (0.5, "#7fb2e2"), (1.0, "#0b3c6f"))
 DIFFERENCE = (
@@ -43,7 +43,7 @@ _FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 
 
 def colour(cluster: int) -> str:
-    """Colour of a cluster; thirty of them differ."""
+    """Colour of a cluster; the first thirty are distinct."""
     turn, place = divmod(cluster, len(PALETTE))
     white, black = _SHADES[turn % len(_SHADES)]
     parts = [(part + white * (255 - part)) * (1 - black) for part in _parts(PALETTE[place])]
@@ -79,7 +79,7 @@ def blend(hexadecimal: str, share: float) -> str:
 
 
 def see_through(hexadecimal: str, opacity: float) -> str:
-    """A colour that lets what is below it shine through."""
+    """A transparent colour."""
     red, green, blue = _parts(hexadecimal)
     return f"rgba({red},{green},{blue},{opacity:.2f})"
 
@@ -152,7 +152,7 @@ def template() -> Any:
 
 
 def colour_bar(title: str = "") -> dict[str, Any]:
-    """A slim colour bar with a title above it."""
+    """A narrow colour bar with a title above it."""
     return {
         "title": {"text": title, "font": {"size": 12, "color": GREY}},
         "thickness": 12,
@@ -163,9 +163,9 @@ def colour_bar(title: str = "") -> dict[str, Any]:
 
 
 def new_figure(title: str, notes: list[str], *, height: int = 520, **layout: Any) -> Any:
-    """An empty figure with the title, the notes below it, and the common look.
+    """An empty figure with the title, the notes below it, and the common style.
 
-    The title is plain text: whatever looks like markup in it is shown as it is.
+    The title is plain text: markup in it is escaped.
     """
     import plotly.graph_objects as go
 
@@ -175,7 +175,7 @@ def new_figure(title: str, notes: list[str], *, height: int = 520, **layout: Any
 
 
 def dress(figure: Any, title: str, notes: list[str], *, height: int = 520, **layout: Any) -> None:
-    """Give a figure the common look."""
+    """Apply the common style to a figure."""
     heading: dict[str, Any] = {"text": escaped(title), "y": 1.0 - 18.0 / height}
     if notes:
         heading["subtitle"] = {"text": " · ".join(notes)}

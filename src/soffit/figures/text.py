@@ -1,4 +1,4 @@
-"""Words in figures: nothing that comes from a user's file is ever read as markup."""
+"""Text in figures: text from the data is never interpreted as markup."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST = 60
 
 
 def escaped(value: Any, longest: int = _LONGEST * 2) -> str:
-    """Any value as text in which neither a browser nor Plotly finds tags or formulas."""
+    """Any value as text without tags or formulas for the browser or Plotly."""
     return escape(shorten(str(value), longest)).replace("$", "&#36;")
 
 
@@ -35,5 +35,5 @@ def cluster_names(summary: Summary) -> list[str]:
 
 
 def part_shown(shown: int, total: int, what: str = "objects") -> list[str]:
-    """A note that says how many are shown, if not all are."""
+    """A note with the number shown, if not all are."""
     return [] if shown >= total else [f"{shown:,} of {total:,} {what} shown"]

@@ -1,4 +1,4 @@
-"""What a reader should know before trusting a result, each with what to do about it."""
+"""Warnings about a result, each with a remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Caution:
-    """A heading, what was seen, and what can be done. Plain text, not HTML."""
+    """A heading, the finding and the remedy. Plain text, not HTML."""
 
     heading: str
     seen: str
@@ -36,7 +36,7 @@ class Caution:
 
 
 def cautions(summary: Summary) -> list[Caution]:
-    """All cautions, the gravest first."""
+    """All cautions, the most serious first."""
     found = [check(summary) for check in _CHECKS]
     return [caution for caution in found if caution is not None]
 
@@ -59,7 +59,7 @@ def _low_recall(summary: Summary) -> Caution | None:
     return Caution(
         "The neighbour search missed many neighbours",
         f"It found {percent(float(recall))} of the true nearest neighbours in a sample of objects.",
-        "Reduce the number of columns, for instance with PCA, or search with a larger n_neighbors.",
+        "Reduce the number of columns, for instance with PCA, or increase n_neighbors.",
     )
 
 
@@ -70,7 +70,7 @@ def _unstable(summary: Summary) -> Caution | None:
     return Caution(
         "The clusters change when objects are left out",
         agreement_sentence(agreement),
-        "Try another number of clusters or of neighbours, or pass pairs of objects that belong "
+        "Try another number of clusters or neighbours, or pass pairs of objects that belong "
         "together or apart.",
     )
 
@@ -84,9 +84,9 @@ def _shaky_clusters(summary: Summary) -> Caution | None:
     one = len(shaky) == 1
     return Caution(
         "One cluster is unstable" if one else f"{len(shaky)} clusters are unstable",
-        f"{capitalized(_clusters(summary, shaky))} {'does' if one else 'do'} not come back when "
+        f"{capitalized(_clusters(summary, shaky))} {'does' if one else 'do'} not recur when "
         "the fit is repeated on subsamples of the objects.",
-        f"Read {'it' if one else 'them'} with caution, or ask for fewer clusters.",
+        f"Interpret {'it' if one else 'them'} with caution, or use fewer clusters.",
     )
 
 
@@ -95,10 +95,10 @@ def _doubtful_number(summary: Summary) -> Caution | None:
     if choice is None or choice.confidence >= _LOW_CONFIDENCE or choice.runner_up is None:
         return None
     return Caution(
-        "The number of clusters is not clear-cut",
+        "The number of clusters is uncertain",
         f"{choice.n_clusters} was chosen with a confidence of {choice.confidence:.2f}; "
         f"{choice.runner_up} is the next best number.",
-        f"Fit again with {choice.runner_up}, and keep what makes more sense to you.",
+        f"Fit again with {choice.runner_up} clusters and compare the results.",
     )
 
 
@@ -115,17 +115,17 @@ def _disconnected(summary: Summary) -> Caution | None:
         return None
     largest = percent(float(linked.max()) / summary.n_objects)
     seen = (
-        f"The graph of similarities falls into {len(linked):,} parts without any link between "
-        f"them; the largest holds {largest} of the objects."
+        f"The graph of similarities has {len(linked):,} connected components of two or more "
+        f"objects; the largest holds {largest} of the objects."
     )
     if len(linked) == summary.n_clusters:
-        seen += " There are as many parts as clusters: the objects may simply be that well apart."
+        seen += " There are as many components as clusters: these may simply be well separated."
     return Caution(
-        "The objects are not all connected",
+        "The graph is not connected",
         seen,
-        "Add links if clusters should be able to reach across these gaps."
+        "Add links if clusters should extend across components."
         if summary.has_given_links
-        else "Raise n_neighbors if clusters should be able to reach across these gaps.",
+        else "Increase n_neighbors if clusters should extend across components.",
     )
 
 
@@ -138,16 +138,16 @@ def _isolated(summary: Summary) -> Caution | None:
         return None
     one = len(alone) == 1
     return Caution(
-        f"{count_of(len(alone), 'object')} {'is' if one else 'are'} linked to no other",
-        f"{_objects(summary, alone)} {'has' if one else 'have'} no neighbour, so there is no "
-        f"evidence where {'it belongs' if one else 'they belong'}.",
+        f"{count_of(len(alone), 'object')} {'is' if one else 'are'} isolated",
+        f"{_objects(summary, alone)} {'has' if one else 'have'} no links to other objects, so "
+        f"{'its cluster' if one else 'their clusters'} cannot be determined.",
         f"Treat {'it' if one else 'them'} as {'an outlier' if one else 'outliers'}, or "
-        + ("add links." if summary.has_given_links else "raise n_neighbors."),
+        + ("add links." if summary.has_given_links else "increase n_neighbors."),
     )
 
 
 def component_sizes(A: Matrix) -> Any:
-    """Numbers of objects in the connected parts of a graph."""
+    """Numbers of objects in the connected components of a graph."""
     n = A.shape[0]
     if not is_sparse(A) and ((A > 0).sum(axis=1) >= n - 1).any():
         # One object is linked to all others; a copy in another format would only cost memory.
@@ -173,11 +173,11 @@ def _duplicates(summary: Summary) -> Caution | None:
         return None
     one = len(copies) == 1
     return Caution(
-        f"{count_of(len(copies), 'object')} {'is an exact copy' if one else 'are exact copies'}",
+        f"{count_of(len(copies), 'object')} {'is a duplicate' if one else 'are duplicates'}",
         f"{_objects(summary, copies)} {'has' if one else 'have'} the same values in all columns as "
         f"{'another object' if one else 'other objects'}.",
-        f"Leave {'it' if one else 'them'} out if {'it is' if one else 'they are'} there by "
-        "mistake: copies fill one another's neighbour lists and can pass for a cluster.",
+        f"Remove {'it' if one else 'them'} if {'it is' if one else 'they are'} there by mistake: "
+        "duplicates fill each other's neighbour lists and can look like a cluster.",
     )
 
 
@@ -209,7 +209,7 @@ def _tiny_clusters(summary: Summary) -> Caution | None:
     if summary.n_clusters == 1:
         return None
     limit = max(_TINY, _TINY_SHARE * summary.n_objects / summary.n_clusters)
-    # Where even clusters would be tiny, small ones are no surprise.
+    # If clusters of equal size would be tiny, small ones are expected.
     if summary.n_objects < 2 * _TINY * summary.n_clusters:
         limit = 1
     tiny = np.flatnonzero(summary.sizes < limit)
@@ -225,7 +225,7 @@ def _tiny_clusters(summary: Summary) -> Caution | None:
     return Caution(
         f"{f'One {summary.noun} is' if one else f'{len(tiny)} {summary.plural} are'} very small",
         f"{capitalized(_clusters(summary, tiny))} {seen}.",
-        "Look at the members: they may be outliers. Otherwise ask for fewer clusters.",
+        "Check the members: they may be outliers. Otherwise use fewer clusters.",
     )
 
 
@@ -235,7 +235,7 @@ def _many_uncertain(summary: Summary) -> Caution | None:
     return Caution(
         "Many objects are uncertain",
         uncertainty(summary),
-        "Clusters may overlap by nature. If you expected clear ones, try fewer clusters, or "
+        "The clusters may really overlap. If you expected separated ones, try fewer clusters or "
         "other columns.",
     )
 

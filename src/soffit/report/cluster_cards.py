@@ -1,4 +1,4 @@
-"""Each cluster in words: size, members, what sets it apart."""
+"""A description of each cluster: size, members, what sets it apart."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from soffit.results.words import (
     shorten,
 )
 
-# Typical members are sought among this share of a cluster's members, those with the highest
+# Typical members are chosen among this share of the members of a cluster, those with the highest
 # memberships.
 _FIRM = 0.25
 
 
 class Members:
-    """Looks for the members of clusters that are worth naming."""
+    """Finds the typical and the uncertain members of clusters."""
 
     def __init__(self, summary: Summary) -> None:
         self._summary = summary
@@ -37,7 +37,7 @@ class Members:
         )
 
     def typical(self, cluster: int, most: int = 3) -> list[int]:
-        """Of the surest members those nearest to the cluster's centre."""
+        """Of the most certain members, those nearest to the centre of the cluster."""
         members = np.flatnonzero(self._labels == cluster)
         if not len(members):
             return []
@@ -49,7 +49,7 @@ class Members:
         return [int(position) for position in firm[order[:most]]]
 
     def uncertain(self, cluster: int, most: int = 3) -> list[int]:
-        """The members that come closest to belonging elsewhere."""
+        """The members with the highest entropy."""
         members = np.flatnonzero(self._labels == cluster)
         order = np.argsort(-self._summary.entropy[members], kind="stable")[:most]
         return [int(position) for position in members[order]]
@@ -61,7 +61,7 @@ class Members:
         return int(row.argmax())
 
     def _remoteness(self, members: IntArray, cluster: int) -> FloatArray:
-        """Distance from the centre; without columns, how few ties an object has to the cluster."""
+        """Distance from the centre; without columns, minus the affinity to the cluster."""
         weights = self._summary.memberships[:, cluster]
         A = self._summary.affinities
         if self._table is not None and self._means is not None:
@@ -85,15 +85,15 @@ def _standardized(table: Matrix, means: ColumnMeans) -> Matrix:
 
 # A difference from here on, in standard deviations, is called very high or very low.
 _VERY = 1.5
-# With more clusters than this, the larger ones matter first.
+# With more clusters than this, the largest are shown first.
 MANY = 12
-# Below this share of their membership, members do not lean anywhere.
+# A smaller share of the membership does not count as overlap.
 _LEANING = 0.01
 
 
 @dataclass(frozen=True)
 class Portrait:
-    """One cluster in words; all sentences are HTML."""
+    """The description of one cluster; all sentences are HTML."""
 
     cluster: int
     title: str
@@ -166,8 +166,8 @@ def _leaning(summary: Summary, cluster: int) -> str:
         return "It is well separated from all others."
     share = short_percent(float(elsewhere[other]))
     return (
-        f"It touches {text(shorten(summary.name_of(other)))} most, "
-        f"which takes {share} of its members' membership."
+        f"It overlaps most with {text(shorten(summary.name_of(other)))}, "
+        f"which has {share} of the membership of its objects."
     )
 
 

@@ -1,4 +1,4 @@
-"""What was done: the input, the similarities, the model and how the fit went, in sentences."""
+"""The method in sentences: input, similarities, model and convergence."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ _NAMED_COLUMNS = 8
 
 _AFFINITIES = {
     "nearest_neighbors": "Each object was linked to its {neighbors} by {distance}.",
-    "relative": "Similarities come from {distance}, judged by each object's own neighbourhood.",
+    "relative": "Similarities are computed from {distance}, relative to each object's "
+    "neighbourhood.",
     "rbf": "Similarities are Gaussian functions of {distance}.",
-    "laplacian": "Similarities fall off exponentially with {distance}.",
+    "laplacian": "Similarities decrease exponentially with {distance}.",
     "cosine": "Similarities are cosines of the angles between rows.",
-    "precomputed": "Similarities were taken as given.",
+    "precomputed": "Similarities were given.",
 }
 
 
-# Metrics that are named after someone or some place.
+# Metrics whose names are proper nouns.
 _PEOPLE = ("euclidean", "manhattan", "hamming", "jaccard", "minkowski", "canberra", "mahalanobis")
 
 
@@ -60,7 +61,7 @@ def _input(summary: Summary) -> list[str]:
         links = _links(summary)
         return [f"The graph{origin} has {objects}{links}."]
     if kind in ("distances", "similarities"):
-        return [f"The {kind}{origin} are those between {objects}."]
+        return [f"The input{origin} holds the {kind} of {objects}."]
     return []
 
 
@@ -87,7 +88,7 @@ def _similarities(summary: Summary) -> str:
     affinity = getattr(model, "affinity", None)
     sentence = _AFFINITIES.get(affinity) if isinstance(affinity, str) else None
     if sentence is None:
-        return f"Similarities come from <code>{text(_called(affinity))}</code>."
+        return f"Similarities are computed by <code>{text(_called(affinity))}</code>."
     count = int(getattr(model, "n_neighbors", 0))
     neighbors = f"{count:,} nearest neighbours" if count != 1 else "nearest neighbour"
     return sentence.format(neighbors=neighbors, distance=_distance(metric))
@@ -101,7 +102,7 @@ def _distance(metric: Any) -> str:
 
 
 def _called(value: Any) -> str:
-    """A short name for a parameter that may be any object."""
+    """A short name for the value of a parameter."""
     if isinstance(value, str):
         return value
     return str(getattr(value, "__name__", None) or type(value).__name__)
@@ -144,7 +145,7 @@ def _resamples(summary: Summary) -> str:
         return ""
     times = int(summary.model.resamples)
     return (
-        f"It was repeated {times} times on subsamples of 63 % of the objects. "
+        f"The fit was repeated {times} times on subsamples of 63 % of the objects. "
         f"{agreement_sentence(summary.agreement)} Memberships were averaged over the fits and "
         "softened to this agreement."
     )

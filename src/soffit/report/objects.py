@@ -56,10 +56,10 @@ def object_columns(summary: Summary) -> list[Column]:
     ]
     if summary.overlap is not None and summary.instability is not None:
         columns += [
-            _share("Overlap", "Part of the entropy: clusters touch here", summary.overlap),
+            _share("Overlap", "Part of the entropy: the clusters overlap here", summary.overlap),
             _share(
                 "Instability",
-                "Part of the entropy: the clusters themselves change here",
+                "Part of the entropy: the clusters themselves are unstable here",
                 summary.instability,
             ),
         ]
@@ -85,7 +85,7 @@ def _id_column(summary: Summary) -> Column:
         return Column("Object", "Number of the object, from 0", "number")
     return Column(
         summary.id_name,
-        "What the object is called",
+        "Name of the object",
         "name",
         packed_text(json.dumps(summary.ids, separators=(",", ":"))),
     )
@@ -107,7 +107,7 @@ def _share(title: str, hint: str, values: FloatArray) -> Column:
 
 
 def _smallest(values: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers in the smallest type that holds them."""
+    """Integers in the smallest type that holds them."""
     largest = int(values.max(initial=0))
     for dtype in (np.uint8, np.uint16):
         if largest <= np.iinfo(dtype).max:
@@ -116,7 +116,7 @@ def _smallest(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def objects_section(summary: Summary, colours: list[str]) -> str:
-    """The whole section but its heading."""
+    """The section without its heading."""
     columns = object_columns(summary)
     spec = {
         "n": summary.n_objects,
@@ -178,8 +178,8 @@ def _frame(summary: Summary, columns: list[Column]) -> str:
     first, *others = (_heading(column) for column in columns)
     heads = f'{first}<th scope="col">Memberships</th>{"".join(others)}'
     caption = (
-        f"{count_of(summary.n_objects, 'object')}. Choose a heading to sort by it; choose it "
-        "again to reverse the order."
+        f"{count_of(summary.n_objects, 'object')}. Click a heading to sort by it; click again "
+        "to reverse the order."
     )
     return f"""
 <div class="scroll"><table class="objects"><caption>{caption}</caption>
@@ -206,5 +206,5 @@ def _pages() -> str:
         + '<span class="pages"></span>'
         + button("next", "Next")
         + button("last", "Last")
-        + '<p role="status">The table appears here when scripts are allowed.</p></nav>'
+        + '<p role="status">The table appears here if scripts are enabled.</p></nav>'
     )

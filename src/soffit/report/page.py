@@ -68,7 +68,7 @@ def _library() -> _Library:
 
 
 def _policy(script: str, library: _Library | None, uses_webgl: bool) -> str:
-    """Nothing is loaded from anywhere, and only our own two scripts run.
+    """The page loads nothing, and only its own two scripts run.
 
     Plotly compiles its drawing code for WebGL in the browser, which has to be allowed. Plotly
     also sets styles inside the page.

@@ -1,4 +1,4 @@
-"""Which figures a report shows, with the words that explain them."""
+"""The figures of a report and their captions."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from soffit.results.summary import Summary
 
 # The reconstruction has as many entries as there are pairs of objects.
 _MOST_RECONSTRUCTED = 5000
-# More points or pixels would not be seen, but they would make the file larger.
+# More points or pixels would make the file larger without being visible.
 _MOST_POINTS = 10_000
 _MOST_PIXELS = 150
-# Height of the figures that stand side by side, and of the titles that the page takes over.
+# Height of figures side by side, and of the titles that the page replaces.
 _HEIGHT = 450
 _TITLE = 50
 # More points than this are too slow as vectors.
 _MOST_VECTORS = 5000
-# Half a page has no room for more columns than this.
+# More columns do not fit into half a page.
 _MANY_COLUMNS = 15
 # A confusion matrix with more classes than this is no longer readable.
 _MOST_CLASSES = 60
@@ -55,7 +55,7 @@ class _Plan:
 def pictures(summary: Summary, model: Any) -> list[Picture]:
     """All figures that make sense for the summary; `model` is what the user gave.
 
-    A figure that cannot be drawn says why, and does not keep the others from being shown.
+    A figure that cannot be drawn holds the reason; the others are still shown.
     """
     return [_drawn(plan) for plan in _plans(summary, model)]
 
@@ -113,7 +113,7 @@ def _maps(summary: Summary, model: Any) -> Iterator[_Plan]:
     if summary.n_clusters > 1:
         yield _Plan(
             Picture(
-                "entropy", "Where the uncertainty lies", _entropy_reading(summary), is_wide=True
+                "entropy", "Uncertainty of the objects", _entropy_reading(summary), is_wide=True
             ),
             maps.entropy,
         )
@@ -160,20 +160,18 @@ class _Maps:
         points = self._placed.points
         figure = draw(self._model, points, ids=self._ids, max_points=most, axes=self._axes)
         if self._axes is None:
-            # Positions that mean nothing in themselves get no numbers along the axes.
+            # Axes without a meaning have no tick labels.
             set_axes(figure, None)
         return figure
 
 
 def _placing(summary: Summary) -> str:
     if summary.table is not None and summary.table.shape[1] > 2:
-        return "Positions are the two main directions of the columns (principal components)."
+        return "Positions are the first two principal components of the columns."
     if summary.table is None and summary.affinities is not None:
-        return (
-            "Objects that are linked lie near one another; the axes have no meaning of their own."
-        )
+        return "Linked objects are close to each other; the axes have no meaning."
     if summary.table is None:
-        return "Objects with similar memberships lie near one another."
+        return "Objects with similar memberships are close to each other."
     return ""
 
 
@@ -182,8 +180,8 @@ def _entropy_reading(summary: Summary) -> str:
     if summary.overlap is None or summary.instability is None:
         return whole
     return (
-        f"{whole} It has two parts: clusters touch at an object (overlap), or the clusters "
-        "themselves change there when objects are left out (instability)."
+        f"{whole} It has two parts: clusters overlap at an object (overlap), or the clusters "
+        "themselves change there between subsamples (instability)."
     )
 
 
@@ -194,8 +192,8 @@ def _memberships(summary: Summary, model: Any) -> Iterator[_Plan]:
         Picture(
             "sizes",
             "Sizes of the clusters",
-            "Bars count the objects by their most probable cluster and their certainty; the mark "
-            "is the expected size, the sum of memberships.",
+            "Bars count the objects by most probable cluster and certainty; the mark is the "
+            "expected size, the sum of memberships.",
             is_wide=summary.n_clusters > _MANY_COLUMNS,
         ),
         lambda: cluster_sizes(model),
@@ -205,8 +203,8 @@ def _memberships(summary: Summary, model: Any) -> Iterator[_Plan]:
             Picture(
                 "heatmap",
                 "All memberships",
-                "One row for each object, sorted by cluster. A row with one dark cell is certain; "
-                "several shaded cells show which clusters an object lies between.",
+                "One row per object, sorted by cluster. A row with one dark cell is certain; "
+                "several shaded cells show between which clusters an object lies.",
                 is_wide=summary.n_clusters > _MANY_COLUMNS,
             ),
             lambda: membership_heatmap(model),
@@ -215,8 +213,8 @@ def _memberships(summary: Summary, model: Any) -> Iterator[_Plan]:
         yield _Plan(
             Picture(
                 "hierarchy",
-                "The hierarchy",
-                "Each cluster stands below its most probable parent.",
+                "Hierarchy",
+                "Each cluster is shown below its most probable parent.",
                 is_wide=True,
             ),
             lambda: hierarchy(model),
@@ -231,8 +229,8 @@ def _fit(summary: Summary, model: Any) -> Iterator[_Plan]:
         yield _Plan(
             Picture(
                 "selection",
-                "How the number of clusters was chosen",
-                "The evidence for each number of clusters that was considered.",
+                "Choice of the number of clusters",
+                "The evidence for each candidate number of clusters.",
                 is_wide=True,
             ),
             lambda: k_selection(choice),
@@ -241,9 +239,9 @@ def _fit(summary: Summary, model: Any) -> Iterator[_Plan]:
         yield _Plan(
             Picture(
                 "reconstruction",
-                "Similarities and what the clusters explain of them",
-                "Left the similarities, in the middle what follows from the memberships alone, "
-                "right the difference. Blocks along the diagonal are the clusters.",
+                "Similarities and their reconstruction",
+                "Left: the similarities. Middle: their reconstruction by the factorization. Right: "
+                "the difference. Blocks along the diagonal are the clusters.",
                 is_wide=True,
                 height=390,
             ),
@@ -254,9 +252,8 @@ def _fit(summary: Summary, model: Any) -> Iterator[_Plan]:
         yield _Plan(
             Picture(
                 "objective",
-                "How the fit went",
-                "The objective falls with every iteration. A curve that has become flat has "
-                "converged.",
+                "Objective by iteration",
+                "The objective decreases with every iteration and is flat at convergence.",
                 is_wide=False,
             ),
             lambda: objective(model),
@@ -299,9 +296,9 @@ def _against_truth(summary: Summary) -> Iterator[_Plan]:
     yield _Plan(
         Picture(
             "calibration",
-            "Do memberships mean what they say?",
+            "Calibration of the memberships",
             "Of the objects with a membership of 0.8, eight in ten should have the label that "
-            "matches their cluster. Memberships that mean what they say lie on the diagonal.",
+            "matches their cluster. Calibrated memberships lie on the diagonal.",
             is_wide=False,
             is_about_truth=True,
         ),

@@ -12,7 +12,7 @@ from soffit._version import __version__
 from soffit.results.parameters import settings, written
 from soffit.results.summary import Summary
 
-# Settings that change what is seen during the fit, or its speed, and nothing else.
+# Settings that change the output or the speed of a fit, but not its result.
 _WITHOUT_EFFECT = ("verbose", "callback", "n_jobs")
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "polars", "plotly")
 
@@ -42,7 +42,7 @@ def python_lines(summary: Summary) -> str:
 
 
 def _reading(source: Any) -> str:
-    """The call that reads the source, with the options that the source remembers."""
+    """The call that reads the source, with the options stored in it."""
     options = [f"kind={source.kind!r}"] if source.kind != "table" else []
     if source.options is not None:
         options = [f"{key}={value!r}" for key, value in source.options.items()]
@@ -52,7 +52,7 @@ def _reading(source: Any) -> str:
 
 
 def placeholders(summary: Summary) -> str:
-    """What the names in the Python lines stand for that the lines do not define."""
+    """The meaning of names that the Python lines do not define."""
     known = _known(summary)
     meanings = []
     if summary.source is None:
@@ -71,7 +71,7 @@ def placeholders(summary: Summary) -> str:
 
 
 def _known(summary: Summary) -> list[str]:
-    """Arguments of `fit` beside the data."""
+    """Arguments of `fit` besides the data."""
     if hasattr(summary.model, "label_distributions_"):
         return ["y"]
     side = getattr(summary.model, "side_information_", None)
@@ -82,20 +82,20 @@ def _known(summary: Summary) -> list[str]:
 
 
 def seed_sentence(summary: Summary) -> str:
-    """What is known about the seed."""
+    """A sentence about the seed."""
     model = summary.model
     if model is None or not hasattr(model, "random_state"):
         return ""
     seed = model.random_state
     if seed is None:
         return (
-            "No seed was set, so that another run may differ a little. Set random_state to a "
-            "number for reproducible memberships."
+            "No seed was set, so another run may differ slightly. Set random_state to a number for "
+            "reproducible memberships."
         )
     if isinstance(seed, int | np.integer):
         return f"The seed is {int(seed)}: the same data and versions give the same memberships."
     return (
-        f"The seed is a {written(seed)}, whose state is not kept here. Set random_state to a "
+        f"The seed is a {written(seed)}, whose state is not stored here. Set random_state to a "
         "number for reproducible memberships."
     )
 

@@ -71,7 +71,7 @@ def tiles(summary: Summary) -> str:
 
 
 def warnings_section(summary: Summary, pictures: list[Picture]) -> str:
-    """What to know before trusting the result."""
+    """Warnings about the result."""
     items = [
         f"<h3>{text(caution.heading)}</h3><p>{text(caution.seen)} {text(caution.remedy)}</p>"
         for caution in cautions(summary)
@@ -86,9 +86,9 @@ def warnings_section(summary: Summary, pictures: list[Picture]) -> str:
         where = (
             ""
             if summary.model is not None
-            else " in the memberships; it is not known how they were computed"
+            else " in the memberships; it is not recorded how they were computed"
         )
-        return f'<p class="fine">Nothing unusual was found{where}.</p>'
+        return f'<p class="fine">No problems were found{where}.</p>'
     return bullets(items, kind="remarks")
 
 
@@ -96,7 +96,7 @@ def warnings_section(summary: Summary, pictures: list[Picture]) -> str:
 
 
 def clusters_section(summary: Summary, colours: list[str]) -> str:
-    """The table of clusters, and each cluster in words."""
+    """The table of clusters, and a description of each."""
     found = portraits(summary)
     cards = [_card(summary, portrait, colours) for portrait in found]
     shown, folded = cards[:MANY], cards[MANY:]
@@ -108,19 +108,18 @@ def clusters_section(summary: Summary, colours: list[str]) -> str:
             f"<details><summary>Show the {len(folded)} smaller clusters</summary>"
             f'<div class="cards">{"".join(folded)}</div></details>'
         )
-    words = (
-        f'<h3>In words</h3>{_introduction(summary)}<div class="cards">{"".join(shown)}</div>{more}'
-    )
-    return _cluster_table(summary, colours) + words
+    introduction = f"<h3>Descriptions</h3>{_introduction(summary)}"
+    described = f'<div class="cards">{"".join(shown)}</div>{more}'
+    return _cluster_table(summary, colours) + introduction + described
 
 
 def _introduction(summary: Summary) -> str:
     if summary.n_clusters == 1:
-        return paragraph("There is only one cluster, so nothing sets it apart from others.")
+        return paragraph("There is only one cluster, so there are no differences to describe.")
     if summary.table is not None:
         return paragraph(
-            "Columns are named where the mean inside the cluster, weighted by memberships, differs "
-            "from the mean over all objects by half a standard deviation or more, at most "
+            "A column is listed if its mean in the cluster, weighted by memberships, differs from "
+            "the mean over all objects by half a standard deviation or more; at most "
             f"{spelled(MOST_COLUMNS, 'column')} per cluster."
         )
     return paragraph("No table was given, so the clusters are described by their members only.")
@@ -186,14 +185,14 @@ def _dot(colours: list[str], cluster: int) -> str:
 
 
 def figures_section(pictures: list[Picture]) -> str:
-    """Figures with their headings and how to read them; narrow ones in pairs."""
+    """Figures with their captions; narrow ones in pairs."""
     drawn = [picture for picture in pictures if not picture.failure]
     parts, n_narrow = [], 0
     for position, picture in enumerate(drawn, start=1):
         n_narrow = 0 if picture.is_wide else n_narrow + 1
         is_last = position == len(drawn) or drawn[position].is_wide
         is_alone = n_narrow % 2 == 1 and is_last
-        # A figure without a neighbour gets all the width, but less height.
+        # A single figure gets the full width, but less height.
         spread = replace(picture, is_wide=True, height=_HEIGHT_ALONE) if is_alone else picture
         parts.append(_figure(spread))
     return f'<div class="figures">{"".join(parts)}</div>' if parts else ""
@@ -208,7 +207,7 @@ def _figure(picture: Picture) -> str:
         f"<p>{text(picture.reading.strip())} {note if picture.note else ''}</p></figcaption>"
         f'<div class="plot" style="height:{picture.height}px" role="img" '
         f'aria-label="{text(picture.heading)}" data-content="content-{picture.key}">'
-        "The figure appears here when scripts are allowed.</div></figure>"
+        "The figure appears here if scripts are enabled.</div></figure>"
         + data_block(f"content-{picture.key}", packed_text(picture.content))
     )
 
@@ -222,7 +221,7 @@ def truth_section(summary: Summary, pictures: list[Picture]) -> str:
         (text(SCORES[key].name), f"{value:.3f}", text(SCORES[key].meaning))
         for key, value in found.items()
     ]
-    caption = "Clusters were matched to the labels they agree with best. " + text(
+    caption = "Clusters were matched to labels for maximum agreement. " + text(
         missing_labels(summary)
     )
     return (
@@ -238,7 +237,7 @@ def truth_section(summary: Summary, pictures: list[Picture]) -> str:
 
 
 def account_section(summary: Summary) -> str:
-    """What was done, and with which settings."""
+    """The method and its settings."""
     content = "".join(paragraph(part) for part in account(summary))
     if summary.model is None:
         return content
@@ -280,16 +279,16 @@ def recipe_section(summary: Summary, command: str | None) -> str:
     if lines:
         parts += ["<h3>In Python</h3>", code(lines, label="Python code")]
         parts.append(paragraph(text(placeholders(summary))))
-        # A source that was not read from a file does not know how it was made.
+        # A source that was not read from a file has no options.
         if getattr(summary.source, "notes", ()) and summary.source.options is None:
             parts.append(
                 paragraph(
-                    "Columns left out, values filled in and the like are options of "
-                    "<code>read</code>: pass those of the command line."
+                    "Omitted columns and imputed values are options of <code>read</code>: pass "
+                    "those of the command line."
                 )
             )
     if not parts:
-        parts.append(paragraph("This report does not know how the memberships were computed."))
+        parts.append(paragraph("It is not recorded how the memberships were computed."))
     parts.append(paragraph(text(seed_sentence(summary))) if seed_sentence(summary) else "")
     used = ", ".join(f"{text(library)} {text(number)}" for library, number in versions())
     parts.append(paragraph(f"Versions: {used}."))

@@ -168,7 +168,7 @@ class ObjectTable {
     return dot;
   }
 
-  // The most probable clusters as parts of one bar; the cells beside it say the same in words.
+  // The most probable clusters as parts of one bar; the cells next to it show the numbers.
   bar(row) {
     const cell = document.createElement("td");
     const bar = document.createElement("span");

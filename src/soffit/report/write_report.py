@@ -24,9 +24,9 @@ def write_report(  # noqa: PLR0913
 ) -> None:
     """Write one self-contained HTML page about a clustering.
 
-    The page holds the result in words, what to be careful about, figures, a table of all objects
-    that can be sorted and searched, and how to reproduce the result. It needs no network and runs
-    no code but its own; names from the data are always shown as text.
+    The page contains a description of the clusters, warnings, figures, a sortable and searchable
+    table of all objects, and the code that reproduces the result. It works offline and runs only
+    its own scripts; names from the data are always shown as text.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def write_report(  # noqa: PLR0913
     ids : sequence, optional
         Names of the objects; numbers from 0 by default.
     truth : sequence, optional
-        Known labels to compare with; None, NaN or an empty text where a label is not known.
+        Known labels, used for evaluation only; None, NaN or an empty string if unknown.
     command : str, optional
         The command line that made the result.
     title : str, optional
@@ -53,7 +53,7 @@ def write_report(  # noqa: PLR0913
     Raises
     ------
     ValueError
-        If there is not one row, identifier or label for each object.
+        If the number of rows, identifiers or labels is not the number of objects.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from soffit._typing import FloatArray, IntArray
 from soffit.memberships import entropy
 from soffit.memberships.measures import check_memberships
 
-# Sums of rows that other programs have rounded; far too narrow for factors that are not normalized.
+# Tolerance for row sums that other programs have rounded; too small for unnormalized factors.
 ROUNDED = 0.02
 # Sums within this of 1 are those of probabilities in single precision.
 _EXACT = 1e-3
@@ -168,9 +168,7 @@ def memberships_of(given: Any) -> Any:
     if is_estimator(given):
         from sklearn.exceptions import NotFittedError
 
-        raise NotFittedError(
-            f"This {type(given).__name__} is not fitted yet. Call fit before asking for its result."
-        )
+        raise NotFittedError(f"This {type(given).__name__} is not fitted yet. Call fit first.")
     if not hasattr(given, "__array__") and not isinstance(given, (list, tuple)):
         raise TypeError(
             "model must be a fitted model, a result or an array of memberships, got "
@@ -198,7 +196,7 @@ def probabilities(memberships: Any) -> FloatArray:
 
 
 def from_resamples(given: Any, what: str) -> Any:
-    """What resamples have found: a model's attribute with an underscore, a result's without.
+    """A value from resamples: an attribute with an underscore of a model, without of a result.
 
     None unless the model's last fit had resamples.
     """

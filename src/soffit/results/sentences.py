@@ -82,7 +82,7 @@ def choice_made(summary: Summary) -> str:
 
 
 def choice_evidence(summary: Summary) -> str:
-    """What speaks for the number of clusters that the fit chose; or nothing."""
+    """The evidence for the chosen number of clusters; empty if it was given."""
     choice = summary.choice
     if choice is not None:
         if choice.n_clusters == 1:
@@ -108,13 +108,13 @@ def _evidence(evidence: dict[str, Any]) -> str:
 
 
 def _path_evidence(summary: Summary) -> str:
-    """Models on graphs have their own rule, with a path of thresholds."""
+    """The evidence of models with their own rule, a path of pruning thresholds."""
     chosen = f"The number of clusters, {summary.n_clusters}, was found by the model's own rule"
     path = getattr(summary.model, "threshold_path_", None)
     if path is None or not len(path):
         return f"{chosen}."
     lasted = int((path[:, 1] == summary.n_clusters).sum())
     return (
-        f"{chosen}: this number remains at {lasted} of {len(path)} increasing thresholds below "
-        "which light clusters are dropped."
+        f"{chosen}: it persists at {lasted} of {len(path)} increasing weight thresholds for "
+        "pruning clusters."
     )

@@ -96,7 +96,7 @@ SCORES = {
 class Summary:
     """Memberships with all that is known about their objects, columns and origin.
 
-    Use `Summary.of` to make one. What needs computing is computed when it is first asked for.
+    Use `Summary.of` to create one. Derived values are computed on first use.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class Summary:
         sklearn.exceptions.NotFittedError
             If the model is not fitted.
         ValueError
-            If there is not one row, identifier or label for each object.
+            If the number of rows, identifiers or labels is not the number of objects.
         """
         memberships = probabilities(memberships_of(model))
         n, k = memberships.shape
@@ -300,7 +300,7 @@ class Summary:
 
     @cached_property
     def scores(self) -> dict[str, float] | None:
-        """Scores over the objects whose label is known, by the names of `SCORES`; None without."""
+        """Scores over the objects with known labels, by the names of `SCORES`, or None."""
         if self.truth is None:
             return None
         from soffit import metrics
@@ -427,7 +427,7 @@ def _ids(ids: Any, n: int) -> tuple[str, ...] | None:
     if ids is None:
         return None
     if len(ids) != n:
-        raise ValueError(f"ids has {len(ids)} entries for {n} objects. Pass one for each object.")
+        raise ValueError(f"ids has {len(ids)} entries for {n} objects. Pass one per object.")
     found = tuple(str(item) for item in ids)
     # Numbers that only count the objects are not names.
     return None if all(item == str(number) for number, item in enumerate(found)) else found
@@ -438,9 +438,7 @@ def _truth(truth: Any, n: int) -> NDArray[np.str_] | None:
         return None
     found = np.array(["" if _is_missing(value) else str(value) for value in truth], dtype=np.str_)
     if len(found) != n:
-        raise ValueError(
-            f"truth has {len(found)} labels for {n} objects. Pass one for each object."
-        )
+        raise ValueError(f"truth has {len(found)} labels for {n} objects. Pass one per object.")
     return found if (found != "").any() else None
 
 
@@ -493,7 +491,7 @@ def _column_names(given: Any, found: Sequence[str] | None, table: Matrix | None)
         names = tuple(str(item) for item in given)
         if len(names) != width:
             raise ValueError(
-                f"columns has {len(names)} names for {width} columns of X. Pass one for each."
+                f"columns has {len(names)} names for {width} columns of X. Pass one per column."
             )
         return names
     if found is not None and len(found) == width:

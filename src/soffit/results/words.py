@@ -1,4 +1,4 @@
-"""Numbers, counts, lists and names as a person would write them."""
+"""Numbers, counts, lists and names as text."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def listed(items: Sequence[str], *, most: int | None = None, noun: str = "") -> 
 
 
 def percent(share: float) -> str:
-    """A share in whole per cent, never rounded to 0 % or 100 %."""
+    """A share as an integer percentage, never rounded to 0 % or 100 %."""
     if 0 < share < 0.005:
         return "less than 1 %"
     if 0.995 <= share < 1:
