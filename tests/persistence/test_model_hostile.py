@@ -410,6 +410,22 @@ PART_FORGERIES: dict[str, tuple[str, Change, str]] = {
     "lists cut": (SIDES, _part_array("NeighborGraph", "_members", _cut), "has shape"),
     "reach cut": (SIDES, _part_array("NeighborGraph", "_radius", _cut), "has shape"),
     "points cut": (SIDES, _part_array("ExactSearch", "X", _cut), "X .* has shape"),
+    "points not finite": (SIDES, _part_array("ExactSearch", "X", _not_a_number), "finite"),
+    "index not finite": (
+        "SoftClustering-approximate",
+        _part_array("NeighborIndex", "points", _not_a_number),
+        "finite",
+    ),
+    "unsigned owner": (
+        SIDES,
+        _part_array("SeededMixture", "owner", lambda a: a.astype("u8")),
+        "must be a int array",
+    ),
+    "normalization as affinity": (
+        SIDES,
+        _set_part("SimilarityPlacer", "affinity", "DegreeNormalized"),
+        "cannot do 'fit'",
+    ),
     "points narrow": (SIDES, _part_array("ExactSearch", "X", _narrow), "has shape"),
     "all of the graph cut": (
         "SoftClustering-distances",

@@ -112,7 +112,7 @@ class SimilarityPlacer:
     part: Part = Part()
     # The factor has j columns, the memberships k.
     _arrays: ClassVar[dict[str, str]] = {
-        "affinity": "part cross() n p?",
+        "affinity": "part cross() fit() n p?",
         "normalization": "part cross() n?",
         "smoothing": "part place() n? p? j k",
         "extension": "part place() profiles() n k=j",

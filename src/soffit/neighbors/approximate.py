@@ -64,14 +64,14 @@ class NeighborIndex:
     n_jobs: int | None
     # Planes of N nodes lead to N + 1 leaves, and those are ranges of points.
     _arrays: ClassVar[dict[str, str]] = {
-        "points": "float n p",
+        "points": "finite n p",
         "order": "int n <n",
-        "tree.0": "float N p",
-        "tree.1": "float N",
+        "tree.0": "finite N p",
+        "tree.1": "finite N",
         "tree.2": "int N+2 <n+1",
         "members": "int n m -1<n",
         "squares": "float n m",
-        "shift": "float p",
+        "shift": "finite p",
         "size": "float",
         "recall": "float",
     }

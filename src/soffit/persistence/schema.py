@@ -6,7 +6,7 @@ A class says in `_arrays` what it expects of its attributes, one line each::
         "rows": "finite n k",  # finite floating-point numbers, n x k
         "labels": "int n <k",  # whole numbers from 0 to k - 1
         "members": "int n m -1<n",  # from -1 to n - 1
-        "matrix": "matrix? n n",  # array or CSR, may be missing
+        "matrix": "matrix? n n",  # array or CSR, finite; may be missing
         "n_clusters": "size k",  # a whole number, which is k
         "trust": "float",  # a single number
         "tree.0": "float N+1",  # the first item of a tuple
@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from soffit._typing import is_sparse
+from soffit._typing import Matrix, is_sparse
 from soffit.affinity import (
     CallableAffinity,
     Cosine,
@@ -135,7 +135,7 @@ LEFT_OUT = frozenset(
 
 # --- the check ------------------------------------------------------------------------------------
 
-_KINDS = {"int": "iu", "bool": "b"}
+_KINDS = {"int": "i", "bool": "b"}
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # Entries that are tested for being finite at a time.
 _BLOCK = 2**20
@@ -344,12 +344,12 @@ def _check_kind(where: str, value: Any, kind: str) -> None:
         wanted = {"any": "an array", "finite": "a float array"}.get(kind, f"a {kind} array")
         found = getattr(value, "dtype", _type(value))
         raise ModelFileError(f"{where} must be {wanted}, but it is {found}.")
-    if kind == "finite" and not _is_finite(value):
+    if kind in ("finite", "matrix") and not _is_finite(value):
         raise ModelFileError(f"{where} must hold finite numbers only.")
 
 
-def _is_finite(value: np.ndarray[Any, Any]) -> bool:
-    flat = value.reshape(-1, order="A")
+def _is_finite(value: Matrix) -> bool:
+    flat = value.data if is_sparse(value) else value.reshape(-1, order="A")
     return all(
         np.isfinite(flat[first : first + _BLOCK]).all() for first in range(0, len(flat), _BLOCK)
     )

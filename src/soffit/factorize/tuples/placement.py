@@ -54,7 +54,7 @@ class TupleRows:
     _arrays: ClassVar[dict[str, str]] = {
         "measure": "part of_tuples() affinity()",
         "width": "float?",
-        "points": "float q p",
+        "points": "finite q p",
         "bases": "int b * <q",
         "least": "float",
         "rows": "part place() n=b k",
