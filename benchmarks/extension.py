@@ -1,4 +1,4 @@
-"""New objects a second through `predict_proba`, at n = 10,000 fitted objects and k = 10.
+"""New objects per second through `predict_proba`, at n = 10,000 fitted objects and k = 10.
 
 Neighbour search, affinities, the simplex problem of every row, walk and mixture are included;
 compilation is not: a few rows are predicted first. Times are by the clock, on all cores.
@@ -6,6 +6,7 @@ compilation is not: a few rows are predicted first. Times are by the clock, on a
 
 from __future__ import annotations
 
+import argparse
 from time import perf_counter
 
 from benchmarks._table import print_table, print_target
@@ -17,7 +18,7 @@ N_FITTED, N_NEW, K = 10_000, 40_000, 10
 
 
 def measure(model: SoftClustering | SoF, n_features: int, n_new: int) -> tuple[float, float]:
-    """New objects a second, and their accuracy against the generating clusters."""
+    """New objects per second, and their accuracy against the generating clusters."""
     options = {"n_clusters": K, "n_features": n_features, "separation": 5.0}
     fitted = make_gaussians(N_FITTED, random_state=5, **options)
     model.fit(fitted.X)
@@ -29,6 +30,7 @@ def measure(model: SoftClustering | SoF, n_features: int, n_new: int) -> tuple[f
 
 
 def main() -> None:
+    argparse.ArgumentParser(description="Speed of predict_proba.").parse_args()
     rows, slowest = [], float("inf")
     for n_features in (2, 16):
         speed, score = measure(SoftClustering(K, random_state=3), n_features, N_NEW)
@@ -36,10 +38,10 @@ def main() -> None:
         rows.append(["SoftClustering", str(n_features), f"{speed:,.0f}", f"{score:.3f}"])
         speed, score = measure(SoF(K, scale="fit", random_state=3), n_features, N_NEW // 10)
         rows.append(["SoF(scale=fit), dense", str(n_features), f"{speed:,.0f}", f"{score:.3f}"])
-    print_table(["model", "columns", "new objects a second", "accuracy"], rows)
+    print_table(["model", "columns", "new objects per second", "accuracy"], rows)
     print("\ntargets")
     print_target(
-        "SoftClustering: new objects a second, slowest case", slowest, 20_000, at_least=True
+        "SoftClustering: new objects per second, slowest case", slowest, 20_000, at_least=True
     )
 
 
