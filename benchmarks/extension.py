@@ -6,6 +6,7 @@ compilation is not: a few rows are predicted first. Times are by the clock, on a
 
 from __future__ import annotations
 
+import argparse
 from time import perf_counter
 
 from benchmarks._table import print_table, print_target
@@ -29,6 +30,7 @@ def measure(model: SoftClustering | SoF, n_features: int, n_new: int) -> tuple[f
 
 
 def main() -> None:
+    argparse.ArgumentParser(description="Speed of predict_proba.").parse_args()
     rows, slowest = [], float("inf")
     for n_features in (2, 16):
         speed, score = measure(SoftClustering(K, random_state=3), n_features, N_NEW)
@@ -36,10 +38,10 @@ def main() -> None:
         rows.append(["SoftClustering", str(n_features), f"{speed:,.0f}", f"{score:.3f}"])
         speed, score = measure(SoF(K, scale="fit", random_state=3), n_features, N_NEW // 10)
         rows.append(["SoF(scale=fit), dense", str(n_features), f"{speed:,.0f}", f"{score:.3f}"])
-    print_table(["model", "columns", "new objects a second", "accuracy"], rows)
+    print_table(["model", "columns", "new objects per second", "accuracy"], rows)
     print("\ntargets")
     print_target(
-        "SoftClustering: new objects a second, slowest case", slowest, 20_000, at_least=True
+        "SoftClustering: new objects per second, slowest case", slowest, 20_000, at_least=True
     )
 
 

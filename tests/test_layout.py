@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,61 @@ def run_python(code: str, cwd: Path) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def test_layers_have_no_exceptions(repository):
+    text = (repository / "pyproject.toml").read_text(encoding="utf-8")
+    assert "[[tool.importlinter.contracts]]" in text
+    assert re.search(r"^exhaustive = true$", text, re.MULTILINE)
+    assert "ignore_imports" not in text
+    # Everything directly below src/soffit has its place.
+    parts = re.search(r"^layers = \[\n(.*?)^\]$", text, re.MULTILINE | re.DOTALL)
+    layers = set(re.findall(r"\w+", parts.group(1)))
+    here = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert here - {"__init__", "__pycache__"} == layers
+
+
+@every_module
+def test_private_modules_stay_in_their_package(path):
+    for line, target in _imports(path):
+        parts = target.split(".")
+        for place, part in enumerate(parts):
+            package = SOURCE.joinpath(*parts[1:place])
+            # Modules like soffit._threads serve the whole library.
+            if _is_private(part) and package != SOURCE:
+                assert package in path.parents, f"line {line} imports {target}"
+
+
+@every_module
+def test_private_names_stay_in_their_module(path):
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("soffit."):
+            private = [
+                alias.name
+                for alias in node.names
+                if _is_private(alias.name) and not _is_module(f"{node.module}.{alias.name}")
+            ]
+            assert not private, f"line {node.lineno}: {node.module} keeps {private} for itself"
+
+
+def _imports(path: Path) -> list[tuple[int, str]]:
+    """Lines and modules of all imports of this library; names in them count as modules."""
+    found = []
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.ImportFrom):
+            found += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
+        elif isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+    return [(line, target) for line, target in found if target.split(".")[0] == "soffit"]
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def _is_module(target: str) -> bool:
+    place = SOURCE.joinpath(*target.split(".")[1:])
+    return place.with_suffix(".py").exists() or (place / "__init__.py").exists()
 
 
 def test_a_basename_occurs_once():

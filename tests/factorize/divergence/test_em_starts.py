@@ -78,17 +78,19 @@ _THREADS = """
 import hashlib
 import numpy as np
 from tests.reference.relations import planted_graph, relation_problem
-from tests.reference.threads import printed_with_one_and_two_threads
-from soffit.factorize.divergence import relations
-from soffit.factorize.divergence.em_starts import solve_em_from_starts
-relations._SMALL = 0
+from tests.reference.threads import lower, watch
+from soffit.factorize.divergence import em_starts, relations
+# Small pieces of work have one thread for themselves; these have all.
+lower(relations, _SMALL=0)
+pieces = watch(relations, em_starts)
 digest = hashlib.sha256()
 A, _ = planted_graph([200, 300, 300], 17)
 for matrix in (A, A.astype(np.float32), A.toarray()):
-    found = solve_em_from_starts(
+    found = em_starts.solve_em_from_starts(
         relation_problem(matrix, 5), np.random.RandomState(3), n_draws=2, max_iter=20, tol=0.0
     )
     digest.update(found.factor.tobytes())
+assert min(pieces.values()) > 1, pieces
 print(digest.hexdigest())
 """
 

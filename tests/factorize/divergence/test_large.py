@@ -80,20 +80,25 @@ _THREADS = """
 import hashlib
 import numpy as np
 from tests.reference.relations import planted_graph, relation_problem
-from tests.reference.threads import printed_with_one_and_two_threads
+from tests.reference.threads import lower, watch
 from soffit import graph
-from soffit.factorize.divergence import relations, sparse_rows
-from soffit.partition import choose, label_sweeps
-from soffit.factorize.divergence.em_starts import solve_em_from_starts
-relations._LARGE, choose._MOST_NODES, choose._NODES_PER_SWEPT_CLUSTER = 100, 400, 20
-sparse_rows._ROWS = label_sweeps._ROWS = graph._ROWS = 128
+from soffit.factorize.divergence import em_starts, relations, sparse_rows
+from soffit.partition import choose, label_sweeps, multilevel
+# This graph counts as large, and has many pieces.
+lower(relations, _LARGE=100)
+lower(choose, _MOST_NODES=400, _NODES_PER_SWEPT_CLUSTER=20)
+for module in (sparse_rows, label_sweeps, graph):
+    lower(module, _ROWS=128)
+lower(multilevel, _GROUPS=64)
+pieces = watch(sparse_rows, label_sweeps, graph, multilevel)
 digest = hashlib.sha256()
 A, _ = planted_graph([600, 700, 700], 19)
 for matrix in (A, A.astype(np.float32)):
-    found = solve_em_from_starts(
+    found = em_starts.solve_em_from_starts(
         relation_problem(matrix, 5), np.random.RandomState(3), n_draws=2, max_iter=30, tol=1e-6
     )
     digest.update(found.factor.tobytes())
+assert min(pieces.values()) > 1, pieces
 print(digest.hexdigest())
 """
 
