@@ -13,7 +13,7 @@ class Extension(Protocol):
     """Turns a factor into memberships, for the fitted objects and for new ones."""
 
     def fitted(self) -> FloatArray:
-        """Rows on the simplex; an object tied to no other gets the mean of the rest."""
+        """Rows on the simplex; isolated objects get the mean of the others."""
         ...
 
     def profiles(self) -> FloatArray:
