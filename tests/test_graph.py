@@ -129,7 +129,7 @@ def test_an_array_has_no_edges_to_loop_over(rng):
         lambda g: g.array(),
         lambda g: g.array(slice(3, 9)),
         lambda g: g.at(np.array([0, 5, 5]), np.array([7, 5, 1])),
-        lambda g: g.tied(),
+        lambda g: g.linked(),
         lambda g: g.row_max(),
         lambda g: g.components(),
         lambda g: g.squared_norm(),

@@ -1,4 +1,4 @@
-"""Public names that have moved: they still work where they were, with a warning."""
+"""Deprecated locations of public names: they still work, with a warning."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 
 def moved_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A package's `__getattr__` for names that now live elsewhere.
+    """A package's `__getattr__` for names that have moved.
 
     Parameters
     ----------
     package : str
         The package that had the names.
     homes : mapping
-        From an old name to the new one with its module, such as ``"soffit.save"``.
+        From an old name to its new location, such as ``"soffit.save"``.
     """
 
     def resolve(name: str) -> Any:

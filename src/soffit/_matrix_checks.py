@@ -12,7 +12,7 @@ from soffit._memory import check_allocation
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
 
-# Largest |A - A.T| that still counts as rounding, as a share of the largest entry.
+# Largest |A - A.T| that counts as rounding, as a share of the largest entry.
 _ASYMMETRY = {4: 1e-5, 8: 1e-8}
 _TRIPLES = 20_000
 
@@ -30,7 +30,7 @@ def checked_similarities(value: Any, *, what: str, copy: bool = True) -> Matrix:
         )
     if not is_sparse(A) and _looks_like_distances(A):
         raise ValueError(
-            f"{what} looks like distances: its diagonal is zero, everything else is positive and "
+            f"{what} looks like distances: its diagonal is zero, the rest is positive and "
             "the triangle inequality holds. Pass metric='precomputed' with "
             "affinity='nearest_neighbors' or affinity='relative'; if these really are "
             "similarities, set the diagonal to each object's similarity to itself."
@@ -114,7 +114,7 @@ def check_finite(A: Matrix, *, what: str) -> None:
     if count:
         raise ValueError(
             f"{what} must be finite, but {count} of its entries are NaN or infinite. "
-            "Replace them, or pass a SciPy sparse matrix that stores the known entries only."
+            "Replace them, or pass a SciPy sparse matrix that stores only the known entries."
         )
 
 
@@ -127,12 +127,12 @@ def largest_asymmetry(A: Matrix) -> float:
 
 
 def asymmetry_tolerance(A: Matrix) -> float:
-    """Size of asymmetry that rounding explains."""
+    """Asymmetry that rounding can explain."""
     return _ASYMMETRY[A.dtype.itemsize] * largest_entry(A)
 
 
 def largest_entry(A: Matrix) -> float:
-    """Largest |entry|, 0 when nothing is stored."""
+    """Largest |entry|, 0 if nothing is stored."""
     return max((float(np.abs(values).max()) for values in _value_blocks(A)), default=0.0)
 
 
@@ -184,18 +184,18 @@ def _canonical(A: Matrix) -> Matrix:
 
 
 def _looks_like_distances(A: FloatArray) -> bool:
-    """Whether zero diagonal, positive rest and triangle inequality point to distances."""
+    """Whether zero diagonal, positive rest and triangle inequality indicate distances."""
     n = A.shape[0]
-    # Below five objects too few triples exist for the triangle inequality to mean anything.
+    # Below five objects there are too few triples for the triangle inequality to be evidence.
     if n < 5 or np.any(np.diagonal(A)):
         return False
     if any(np.count_nonzero(A[rows]) < A[rows].shape[0] * (n - 1) for rows in row_blocks(A.shape)):
         return False
-    # The fixed seed makes the verdict the same for the same matrix.
+    # The fixed seed gives the same result for the same matrix.
     triples = np.random.default_rng(7919).integers(n, size=(_TRIPLES, 3))
     i, j, k = triples[(triples != np.roll(triples, 1, axis=1)).all(axis=1)].T
     sides = np.stack([A[i, j], A[j, k], A[k, i]]).astype(np.float64)
-    # Values within a factor two of each other satisfy the triangle inequality whatever they are.
+    # Values within a factor two of each other always satisfy the triangle inequality.
     if sides.max() <= 2 * sides.min():
         return False
     longest = sides.max(axis=0)

@@ -1,4 +1,4 @@
-"""Refuse a large allocation before it is made, and say what avoids it."""
+"""Refuse a large allocation in advance, with a remedy."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import DTypeLike
 
 from soffit._wording import Message
 
-# Leave room for the working copies that every solver needs beside the matrix itself.
+# Leave room for the working copies that every solver needs besides the matrix itself.
 _USABLE_SHARE = 0.8
 
 
 def available_memory() -> int | None:
-    """Bytes that can still be allocated, or None where the system does not tell."""
+    """Bytes that can still be allocated, or None if the system does not report them."""
     limits = [_meminfo_available(), _control_group_available()]
     known = [limit for limit in limits if limit is not None]
     if known:
@@ -30,7 +30,7 @@ def available_memory() -> int | None:
 def check_allocation(
     shape: tuple[int, ...], dtype: DTypeLike, *, what: str, remedy: str, copies: int = 1
 ) -> None:
-    """Raise MemoryError when `copies` arrays of this shape would not fit into memory."""
+    """Raise MemoryError if `copies` arrays of this shape would not fit into memory."""
     needed = copies * int(np.prod(shape, dtype=np.float64)) * np.dtype(dtype).itemsize
     available = available_memory()
     if available is not None and needed > _USABLE_SHARE * available:
@@ -46,7 +46,7 @@ def check_allocation(
 
 
 def check_memory(n_bytes: float, *, what: str, remedy: str) -> None:
-    """Raise MemoryError when so many bytes would not fit into memory."""
+    """Raise MemoryError if `n_bytes` would not fit into memory."""
     available = available_memory()
     if available is not None and n_bytes > _USABLE_SHARE * available:
         raise MemoryError(
@@ -60,7 +60,7 @@ def check_memory(n_bytes: float, *, what: str, remedy: str) -> None:
 
 
 def peak_memory() -> int | None:
-    """The most bytes this process has held so far, or None where the system does not tell."""
+    """Peak memory of this process in bytes, or None if the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows
@@ -80,7 +80,7 @@ def _meminfo_available() -> int | None:
 
 
 def _control_group_available() -> int | None:
-    """What a container's limit leaves (control groups, version 2)."""
+    """Memory left by a container's limit (control groups, version 2)."""
     folder = Path("/sys/fs/cgroup")
     try:
         limit = (folder / "memory.max").read_text().strip()

@@ -14,14 +14,14 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Entries of one piece of a matrix: large enough for BLAS, small beside the matrix itself.
+# Entries of one piece of a matrix: large enough for BLAS, small compared with the matrix.
 _BLOCK_ENTRIES = 2**21
 
 # Threads are kept: a new one costs BLAS a new working buffer. A forked process has none of them.
 _pools: dict[int, ThreadPoolExecutor] = {}
-# Knows whether the thread that looks is one of them.
+# Whether the current thread is one of them.
 _this_thread = threading.local()
-# Threads that the present fit may use; None outside of fits.
+# Number of threads that the current fit may use; None outside of fits.
 _limit: ContextVar[int | None] = ContextVar("soffit_threads", default=None)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)
@@ -29,7 +29,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def thread_limit(n_jobs: int | None) -> Iterator[None]:
-    """A context in which all loops use as many threads as an estimator's `n_jobs` says."""
+    """A context in which all loops use the number of threads of an estimator's `n_jobs`."""
     token = _limit.set(effective_threads(n_jobs))
     try:
         yield
@@ -38,38 +38,37 @@ def thread_limit(n_jobs: int | None) -> Iterator[None]:
 
 
 def effective_threads(n_jobs: int | None) -> int:
-    """Threads by the rules of scikit-learn: -1 means all cores, None what joblib is set to.
+    """Number of threads by the rules of scikit-learn: -1 means all cores, None joblib's setting.
 
-    All cores are those that OMP_NUM_THREADS allows, by which users and process pools keep cores
-    free.
+    All cores are limited by OMP_NUM_THREADS, with which users and process pools keep cores free.
     """
     if n_jobs == -1:
-        return _usual()
+        return _all_threads()
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(n_jobs))
 
 
 def n_threads(n_jobs: int | None = None) -> int:
-    """How many threads a loop may use: no more than the present fit, and by default as many.
+    """Number of threads for a loop: by default, and at most, that of the current fit.
 
     Outside of a fit, None means all cores.
     """
     limit = _limit.get()
     if n_jobs is None:
-        return _usual() if limit is None else limit
+        return _all_threads() if limit is None else limit
     threads = effective_threads(n_jobs)
     return threads if limit is None else min(threads, limit)
 
 
-def _usual() -> int:
+def _all_threads() -> int:
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return min(_n_cores(), max(int(limit), 1)) if limit.isdigit() else _n_cores()
 
 
 @cache
 def _n_cores() -> int:
-    """Cores this process may use; joblib asks the system anew each time, which takes a while."""
+    """Cores available to this process; cached, because joblib's query is slow."""
     from joblib import cpu_count
 
     return int(cpu_count())
@@ -78,11 +77,11 @@ def _n_cores() -> int:
 def each(
     function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None = None
 ) -> list[Result]:
-    """Results of the function for all items, in their order.
+    """Results of the function for all items, in order.
 
-    The function should spend its time in code that releases the interpreter's lock, as NumPy's
-    and BLAS's loops do. If it calls `each` in turn, that call takes no further threads: all of them
-    are at work, and a thread that waited for the others would wait forever.
+    The function should spend its time in code that releases the GIL, such as loops of NumPy and
+    BLAS. A nested call of `each` uses no further threads: all of them are busy, and waiting for
+    them would be a deadlock.
     """
     threads = n_threads(n_jobs)
     if threads == 1 or getattr(_this_thread, "works", False):
@@ -104,7 +103,7 @@ def pieces(n: int, size: int) -> list[range]:
 
 
 def row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Slices of a matrix's rows that depend on its shape alone."""
+    """Slices of a matrix's rows that depend only on its shape."""
     step = max(16, _BLOCK_ENTRIES // max(shape[1], 1))
     for start in range(0, shape[0], step):
         yield slice(start, min(start + step, shape[0]))

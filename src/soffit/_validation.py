@@ -1,4 +1,4 @@
-"""Rules for parameters, and the messages of values that break them."""
+"""Rules for parameters, and the error messages for violations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from soffit._wording import Message, Parameter
 
 
 class ParameterError(ValueError):
-    """A parameter has a value that it must not have.
+    """A parameter has a value that is not allowed.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class ParameterError(ValueError):
     def __init__(
         self, name: str, value: Any, requirement: str, remedy: str = "", owner: str = ""
     ) -> None:
-        # The arguments, so that the error survives a trip to another process.
+        # Keep the arguments, so that the error can be pickled to another process.
         super().__init__(name, value, requirement, remedy, owner)
         self.name = name
         self.value = value
@@ -61,7 +61,7 @@ class ParameterError(ValueError):
 
 
 class Rule(Protocol):
-    """Says whether a value is allowed and, in words, what is."""
+    """Checks a value, and describes what is allowed."""
 
     def allows(self, value: Any) -> bool:
         """Whether the value may be used."""
@@ -110,7 +110,7 @@ class Number:
 
 @dataclass(frozen=True)
 class NoneOrMany:
-    """A number of repetitions: 0, or at least 2, because one cannot be compared with any."""
+    """A number of repetitions: 0, or at least 2, because one has nothing to be compared with."""
 
     def allows(self, value: Any) -> bool:
         """Whether the value may be used."""
@@ -162,7 +162,7 @@ class Function:
 
 @dataclass(frozen=True)
 class TextOrFunction:
-    """A name or a callable; the step that uses it knows the names."""
+    """A name or a callable; the names are checked where they are used."""
 
     def allows(self, value: Any) -> bool:
         """Whether the value may be used."""
@@ -173,7 +173,7 @@ class TextOrFunction:
 
 
 def check_parameters(owner: str, values: dict[str, Any], rules: dict[str, Rule]) -> None:
-    """Raise ParameterError for the first value that its rule does not allow."""
+    """Raise ParameterError for the first value that violates its rule."""
     for name, rule in rules.items():
         if not rule.allows(values[name]):
             raise ParameterError(name, values[name], str(rule), owner=owner)
@@ -181,7 +181,7 @@ def check_parameters(owner: str, values: dict[str, Any], rules: dict[str, Rule])
 
 @dataclass(frozen=True)
 class ShareBelowOne:
-    """A number from zero to below one."""
+    """A number of at least 0 and below 1."""
 
     def allows(self, value: Any) -> bool:
         """Whether the value may be used."""

@@ -1,4 +1,4 @@
-"""Messages that know where they name parameters, so that the command can name options instead."""
+"""Messages with marked parameters, which the command line shows as options."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _NOT_GIVEN: Any = ...
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that a message names, perhaps with the value to pass.
+    """A parameter in a message, optionally with the value to pass.
 
-    Its text is what a user of Python would write.
+    Its text is Python code.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class Parameter:
 
     @property
     def has_value(self) -> bool:
-        """Whether the message names a value, too."""
+        """Whether the message also names a value."""
         return self.value is not _NOT_GIVEN
 
     def __str__(self) -> str:
@@ -36,9 +36,9 @@ class Parameter:
 
 
 class Message(str):
-    """Text in the words of Python that remembers which of its parts are parameters.
+    """Text for Python users in which the parameters are marked.
 
-    File names, columns and values are ordinary text: nothing that rewords a message touches them.
+    File names, columns and values are ordinary text, which rewording never changes.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Message(str):
 
     @classmethod
     def joined(cls, separator: str, messages: Iterable[str | Parameter]) -> Message:
-        """As `str.join`, but parameters stay parameters."""
+        """Like `str.join`, but keeps parameters marked."""
         parts: list[str | Parameter] = []
         for message in messages:
             parts += [separator, message] if parts else [message]
@@ -76,7 +76,7 @@ class Message(str):
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters that the message names, in its order."""
+        """The parameters named in the message, in order."""
         return tuple(part for part in self.parts if isinstance(part, Parameter))
 
     def reworded(self, words: Callable[[Parameter], str]) -> str:
@@ -85,7 +85,7 @@ class Message(str):
 
 
 def _literal(value: Any) -> str:
-    """A value as it may stand in a program."""
+    """A value as Python code."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_literal, value))}]"
     if isinstance(value, str) and value.isprintable() and not set(value) & {'"', "\\"}:

@@ -17,13 +17,13 @@ from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 
 Result = TypeVar("Result")
 
-# Below so many products SciPy is done before a thread has begun.
+# Below this number of products, SciPy finishes before a thread has started.
 _FEW = 2**22
 _ROWS = 2**14
 _PIECES = 16
-# Rows of a dense matrix that a search for its components looks at together.
+# Rows of a dense matrix that the search for components reads at once.
 _FRONTIER = 256
-# A separate component below this share of an even cluster is no cluster, but a stray group.
+# A separate component below this share of an even cluster is a stray group, not a cluster.
 _STRAY_SHARE = 0.02
 
 
@@ -31,10 +31,10 @@ _STRAY_SHARE = 0.02
 class Graph:
     """Nonnegative weights of pairs of objects, as an array or in CSR form.
 
-    The weights are symmetric, apart from blocks: rows of new objects with one column per object of
-    the graph have `degrees`, `product`, `scaled`, `values` and `array` as well. Functions that
-    take a matrix begin with ``Graph.of(matrix)`` and then read the same for both storages.
-    A graph is a view and copies nothing.
+    The weights are symmetric, except in blocks: rows of new objects with one column per object of
+    the graph support `degrees`, `product`, `scaled`, `values` and `array` as well. Functions that
+    take a matrix start with ``Graph.of(matrix)`` and are then the same for both storages. A graph
+    is a view and copies nothing.
 
     Parameters
     ----------
@@ -57,25 +57,25 @@ class Graph:
 
     @classmethod
     def of(cls, weights: Any) -> Graph:
-        """The graph of an array or of any SciPy sparse matrix; a graph itself is returned."""
+        """The graph of an array or of any SciPy sparse matrix; a graph is returned unchanged."""
         if isinstance(weights, Graph):
             return weights
         if is_sparse(weights):
             return cls(weights if isinstance(weights, sp.csr_array) else sp.csr_array(weights))
         return cls(np.asarray(weights))
 
-    # --- what it is ----------------------------------------------------------------------------
+    # --- properties ----------------------------------------------------------------------------
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the weights are stored in CSR form, as compiled loops over edges need them."""
+        """Whether the weights are stored in CSR form, as compiled loops over edges require."""
         return is_sparse(self.matrix)
 
     @property
     def csr(self) -> sp.csr_array:
         """The matrix of a sparse graph, for compiled loops over its edges."""
         if not is_sparse(self.matrix):
-            raise TypeError("This graph is an array; ask `is_sparse` before its edges are read.")
+            raise TypeError("This graph is an array; check `is_sparse` before reading its edges.")
         return self.matrix
 
     @property
@@ -95,12 +95,12 @@ class Graph:
 
     @property
     def values(self) -> FloatArray:
-        """The stored weights, in the shape in which they are stored; not a copy."""
+        """The stored weights, in the shape of their storage; not a copy."""
         return np.asarray(self.matrix.data if is_sparse(self.matrix) else self.matrix)
 
     @property
     def n_stored(self) -> int:
-        """Number of stored weights: what a pass over the graph costs."""
+        """Number of stored weights: the cost of a pass over the graph."""
         return int(self.values.size)
 
     def diagonal(self) -> FloatArray:
@@ -108,7 +108,7 @@ class Graph:
         return np.asarray(self.matrix.diagonal())
 
     def array(self, rows: slice = slice(None)) -> FloatArray:
-        """Some rows as an array; a view where the storage is one."""
+        """Some rows as an array; a view if the storage is dense."""
         return as_array(self.matrix[rows])
 
     def at(self, rows: IntArray, columns: IntArray) -> FloatArray:
@@ -126,8 +126,8 @@ class Graph:
         """
         return np.asarray(self.matrix.sum(axis=1, dtype=np.float64)).ravel()
 
-    def tied(self) -> IntArray:
-        """The objects that have any weight, in ascending order."""
+    def linked(self) -> IntArray:
+        """The objects with a positive degree, in ascending order."""
         return np.flatnonzero(self.degrees() > 0)
 
     def product(self, V: FloatArray) -> FloatArray:
@@ -155,7 +155,7 @@ class Graph:
         def multiply(rows: range) -> None:
             multiply_rows(A.indptr, A.indices, A.data, V, result, rows.start, rows.stop)
 
-        # Small pieces of small matrices: no thread waits long for the last one.
+        # Small pieces for small matrices: no thread waits long for the last one.
         each(multiply, pieces(A.shape[0], min(_ROWS, -(-A.shape[0] // _PIECES))))
         return result
 
@@ -208,7 +208,7 @@ class Graph:
         return total
 
     def row_max(self) -> FloatArray:
-        """The largest weight of each object; 0 at least in CSR form, where some are not stored."""
+        """The largest weight of each object; at least 0 in CSR form, where zeros are not stored."""
         return as_array(self.matrix.max(axis=1)).ravel()
 
     def squared_norm(self, *, diagonal: bool = True) -> float:
@@ -243,7 +243,7 @@ class Graph:
     ) -> list[Result]:
         """Results of function(a_ij, left_i right_j) for the stored weights, piece by piece.
 
-        The weights are views: what is written there is written into the matrix.
+        The weights are views: writing to them changes the matrix.
         """
         A = self.matrix
         if not is_sparse(A):
@@ -291,7 +291,7 @@ class Graph:
         return component
 
     def _reached(self, frontier: IntArray, free: Any) -> IntArray:
-        """The free objects that have a weight with one of the frontier, in a dense matrix."""
+        """The free objects linked to one of the frontier, in a dense matrix."""
         reached = np.zeros(len(free), dtype=bool)
         for first in range(0, len(frontier), _FRONTIER):
             if reached[free].all():
@@ -300,7 +300,7 @@ class Graph:
         return np.flatnonzero(reached & free)
 
     def subgraph(self, objects: IntArray) -> Graph:
-        """The weights among some objects, in the order given; the graph itself for all of them."""
+        """The weights among some objects, in the given order; the graph itself for all of them."""
         if len(objects) == self.n and np.array_equal(objects, np.arange(self.n)):
             return self
         return Graph(self.matrix[objects][:, objects])
@@ -371,7 +371,7 @@ class Graph:
         return Graph(raised)
 
     def without_negative(self) -> Graph:
-        """Zero in place of negative weights; the graph itself if there are none."""
+        """Negative weights replaced by zero; the graph itself if there are none."""
         A = self.matrix
         if self.values.min(initial=0.0) >= 0:
             return self
@@ -380,7 +380,7 @@ class Graph:
         return Graph(_canonical(A.maximum(0)))
 
     def with_positive_diagonal(self) -> Graph:
-        """Objects without a similarity to themselves get their largest one to others.
+        """Objects without self-similarity get their largest similarity to others.
 
         A positive diagonal guarantees that a doubly stochastic scaling exists.
         """
@@ -398,7 +398,7 @@ class Graph:
         return self
 
     def without_diagonal(self) -> Graph:
-        """Zero self-similarities, which say nothing about clusters; itself if they are."""
+        """Self-similarities set to zero, as they say nothing about clusters; itself if they are."""
         A, own = self.matrix, self.diagonal()
         if not np.any(own):
             return self
@@ -409,10 +409,10 @@ class Graph:
         return Graph(trimmed)
 
     def without_strays(self, n_clusters: int) -> Graph:
-        """Without the ties inside tiny separate components, so that none passes for a cluster.
+        """Without the edges inside tiny separate components, so that none becomes a cluster.
 
-        Their objects become unlinked: which cluster they belong to is not known. Nothing is removed
-        where that would leave less than half of the objects.
+        Their objects become isolated: their cluster is unknown. Nothing is removed if less than
+        half of the objects would remain.
         """
         component = self.components()
         sizes = np.bincount(component)
@@ -429,7 +429,7 @@ class Graph:
 
 @dataclass(frozen=True, eq=False)
 class Locality:
-    """An order of the objects in which tied ones lie near one another in memory."""
+    """An order of the objects in which linked ones are close in memory."""
 
     order: IntArray
 
@@ -442,15 +442,15 @@ class Locality:
         return np.take(V, self.order, axis=0)
 
     def back(self, V: FloatArray, *, out: FloatArray | None = None) -> FloatArray:
-        """Rows in this order, put back into the objects' own order, and into `out` if given."""
-        # Only with "clip" NumPy writes there at once; all places are valid.
+        """Rows in this order, put back into the original order, and into `out` if given."""
+        # Only with mode="clip" does NumPy write there directly; all indices are valid.
         mode: Literal["clip", "raise"] = "raise" if out is None else "clip"
         place = inverse_order(self.order, self.order.dtype)
         return np.take(V, place, axis=0, out=out, mode=mode)
 
 
 def inverse_order(order: IntArray, dtype: DTypeLike) -> IntArray:
-    """Where each object has gone."""
+    """The new position of each object."""
     place = np.empty(len(order), dtype=dtype)
     place[order] = np.arange(len(order))
     return place
@@ -479,7 +479,7 @@ def reciprocal(values: FloatArray, numerator: float = 1.0) -> FloatArray:
 
 
 def make_symmetric(A: Matrix) -> Matrix:
-    """Overwrite the lower triangle of an array by the upper one; CSR is symmetric when made."""
+    """Overwrite the lower triangle of an array by the upper one; CSR is symmetric when built."""
     if not is_sparse(A):
         mirror_upper(A)
     return A
@@ -495,17 +495,17 @@ def set_unit_diagonal(A: Matrix) -> Matrix:
 
 
 def without_diagonal(A: Matrix) -> Matrix:
-    """A with zero self-similarities; A itself if they are."""
+    """A with zero self-similarities; A itself if they already are."""
     return Graph.of(A).without_diagonal().matrix
 
 
 def without_strays(A: Matrix, n_clusters: int) -> Matrix:
-    """A without the ties inside tiny separate components, so that none passes for a cluster."""
+    """A without the edges inside tiny separate components, so that none becomes a cluster."""
     return Graph.of(A).without_strays(n_clusters).matrix
 
 
 def with_positive_diagonal(A: Matrix) -> Matrix:
-    """A where each object is as similar to itself as to others, if it was not at all."""
+    """A in which objects without self-similarity get their largest similarity to others."""
     return Graph.of(A).with_positive_diagonal().matrix
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# Entries that lie side by side are multiplied so many times as fast as scattered ones.
+# Adjacent entries are multiplied this many times as fast as scattered ones.
 _MANY = 8
 
 
@@ -33,7 +33,7 @@ def scale_rows(indptr, indices, data, left, right, scaled, first, last):
 
 @njit(cache=True, nogil=True)
 def forms_of_rows(indptr, indices, data, U, first, last, diagonal):
-    """What the rows first to last add to u'A u of all columns u, in double precision."""
+    """The part of the rows first to last in u'A u of all columns u, in double precision."""
     k = U.shape[1]
     forms = np.zeros(k)
     product = np.empty(k, dtype=U.dtype)
@@ -45,7 +45,7 @@ def forms_of_rows(indptr, indices, data, U, first, last, diagonal):
             if U[i, a] != 0.0:
                 used[count] = a
                 count += 1
-        # Of many columns a row has few; over all of them, entries lie side by side.
+        # With many columns, a row has few nonzero ones; otherwise use all, which are adjacent.
         is_sparse = _MANY * count < k
         for p in range(indptr[i], indptr[i + 1]):
             value, j = data[p], indices[p]
@@ -64,7 +64,7 @@ def forms_of_rows(indptr, indices, data, U, first, last, diagonal):
 
 @njit(cache=True, nogil=True)
 def weights_between(indptr, indices, data, labels, m):
-    """Total weight of the ties between every two labels."""
+    """Total weight of the edges between every two labels."""
     between = np.zeros((m, m))
     for i in range(len(labels)):
         own = labels[i]
@@ -75,7 +75,7 @@ def weights_between(indptr, indices, data, labels, m):
 
 @njit(cache=True, nogil=True)
 def insert_column(indices, data, begin, end, column, value):
-    """Put an entry into a row whose sorted ones lie from begin to before end."""
+    """Insert an entry into a row whose sorted entries lie from begin to before end."""
     q = end
     while q > begin and indices[q - 1] > column:
         indices[q] = indices[q - 1]
@@ -91,7 +91,7 @@ def permute_rows(
 ):
     """Rows first to last of the matrix whose row and column r are `order[r]` of the given one.
 
-    Columns are sorted again: rows are short, so insertion is quick.
+    Columns are sorted again by insertion, which is fast for short rows.
     """
     for r in range(first, last):
         end = new_indptr[r]
@@ -102,7 +102,7 @@ def permute_rows(
 
 @njit(cache=True, nogil=True)
 def components_of(n, first, second):
-    """Components of a graph, numbered in the order of their first nodes; how many, and whose."""
+    """Number of components of a graph, and the component of each node in order of appearance."""
     parent = np.arange(n).astype(np.int32)
     for e in range(len(first)):
         _join(parent, first[e], second[e])
@@ -111,7 +111,7 @@ def components_of(n, first, second):
 
 @njit(cache=True, nogil=True)
 def components_of_rows(indptr, indices):
-    """The same of a graph that is given by its rows."""
+    """The same for a graph given by its rows."""
     parent = np.arange(len(indptr) - 1).astype(np.int32)
     for i in range(len(parent)):
         for p in range(indptr[i], indptr[i + 1]):
@@ -121,7 +121,7 @@ def components_of_rows(indptr, indices):
 
 @njit(cache=True, nogil=True)
 def spanning_links(n, first, second):
-    """Which links join what those before them leave apart, as in Kruskal's spanning tree."""
+    """Which links join separate components in the given order, as in Kruskal's spanning tree."""
     parent = np.arange(n).astype(np.int32)
     joins = np.zeros(len(first), dtype=np.bool_)
     for e in range(len(first)):
@@ -131,7 +131,7 @@ def spanning_links(n, first, second):
 
 @njit(cache=True, nogil=True)
 def _join(parent, i, j):
-    """Make the sets of i and j one; whether they have been two."""
+    """Merge the sets of i and j; returns whether they were separate."""
     a, b = _root(parent, i), _root(parent, j)
     # The smaller number is the root, so that a root comes before all others.
     if a < b:
@@ -143,7 +143,7 @@ def _join(parent, i, j):
 
 @njit(cache=True, nogil=True)
 def _numbered(parent):
-    """Number the sets in the order of their roots, in place of the parents; how many they are."""
+    """Replace parents by set numbers in the order of their roots; returns the number of sets."""
     count = 0
     for i in range(len(parent)):
         if parent[i] == i:
@@ -156,7 +156,7 @@ def _numbered(parent):
 
 @njit(cache=True, nogil=True)
 def links_in_lists(component, lists, values, start, stop):
-    """Pairs in two components that the objects start to stop list, the smaller number first."""
+    """Listed pairs of objects start to stop in different components, the smaller number first."""
     count = 0
     for i in range(start, stop):
         for t in range(lists.shape[1]):
@@ -189,8 +189,8 @@ def _root(parent, i):
 def shortest_link(X, rows, part, chosen, first, last):
     """The shortest link from the objects `rows` to the chosen ones from first to last.
 
-    An object is chosen where `part` says so. Returns the squared distance and both ends; of equal
-    links the first one is taken. Distances may be infinite; without any link the ends are n.
+    An object is chosen where `part` equals `chosen`. Returns the squared distance and both ends;
+    ties go to the first link. Distances may be infinite; without any link the ends are n.
     """
     n, d = X.shape
     best, best_i, best_j = np.inf, n, n
@@ -212,7 +212,7 @@ def shortest_link(X, rows, part, chosen, first, last):
 def both_ways(first, second, weights, indptr, indices, data):
     """Fill the rows of the symmetric graph with these edges, each given once.
 
-    `indptr` holds zeros before. Columns are in no order yet.
+    `indptr` must hold zeros. Columns are not sorted yet.
     """
     n = len(indptr) - 1
     for e in range(len(first)):
@@ -231,7 +231,7 @@ def both_ways(first, second, weights, indptr, indices, data):
 
 @njit(cache=True, nogil=True)
 def sort_rows(indptr, indices, data, start, stop):
-    """Sort the columns of the rows start to stop; rows are short, so insertion is quick."""
+    """Sort the columns of the rows start to stop by insertion, which is fast for short rows."""
     for i in range(start, stop):
         for p in range(indptr[i] + 1, indptr[i + 1]):
             insert_column(indices, data, indptr[i], p, indices[p], data[p])

@@ -1,7 +1,7 @@
 """Inputs of all supported types as a table or a symmetric graph, with names if there are any.
 
-Objects of optional libraries are recognised by the names of their classes, so that no library is
-imported here.
+Objects of optional libraries are recognised by their class names, so that no library is imported
+here.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ class Input:
     Attributes
     ----------
     data : array-like, data frame or csr_array
-        A table, still to be validated (arrays, lists and frames as they were given, sparse
-        matrices as canonical `csr_array`), or the symmetric, nonnegative weights of a graph as
-        `csr_array`.
+        A table, not yet validated (arrays, lists and frames as given, sparse matrices as canonical
+        `csr_array`), or the symmetric, nonnegative weights of a graph as `csr_array`.
     kind : {"table", "graph"}
-        Whether `data` is a graph that needs no affinity. Everything else is a "table", square
-        matrices too: only the caller knows whether they hold similarities.
+        Whether `data` is a graph that needs no affinity. Everything else is a "table", including
+        square matrices: only the caller knows whether they hold similarities.
     names : ndarray of shape (n,) or None
         Names of the objects, if they have any.
     columns : ndarray of shape (d,) or None
-        Names of the features of a table whose `data` do not carry them, as those of a file. They
-        become `feature_names_in_` of a model. A data frame keeps its own.
+        Names of the features of a table whose `data` do not carry them, such as those of a file.
+        They become `feature_names_in_` of a model. A data frame keeps its own.
     """
 
     data: Any
@@ -60,15 +59,15 @@ def read_input(X: Any) -> Input:
     Parameters
     ----------
     X : object
-        - NumPy arrays, lists and anything unknown: a table, passed on untouched;
-        - pandas and polars data frames: a table whose columns must be numbers without gaps; a
-          pandas index other than a `RangeIndex` gives the names; a polars `LazyFrame` is
+        - NumPy arrays, lists and unknown objects: a table, passed on unchanged;
+        - pandas and polars data frames: a table whose columns must be numeric without missing
+          values; a pandas index other than a `RangeIndex` gives the names; a polars `LazyFrame` is
           collected;
         - SciPy sparse matrices and arrays of any format: a table in CSR form;
         - networkx and igraph graphs: a graph. Weights are read from the edge attribute
           ``"weight"``. Parallel edges add up, a self-loop counts once on the diagonal, isolated
-          nodes stay. A directed graph is averaged with its reverse, with a warning if that
-          changes it;
+          nodes stay. A directed graph is averaged with its reverse, with a warning if this changes
+          it;
         - AnnData: ``obsp["connectivities"]`` as a graph if present, else ``obsm["X_pca"]`` as a
           table, else ``X`` as a table;
         - `soffit.io.Source`, the content of a file: a graph, or a table with its names.
@@ -81,7 +80,7 @@ def read_input(X: Any) -> Input:
     Raises
     ------
     TypeError
-        If a weight of an edge is not a number.
+        If an edge weight is not a number.
     ValueError
         If columns of a frame are not numeric or have missing values, if weights are negative or
         not finite, or if a graph has no nodes or no edges.
@@ -130,7 +129,7 @@ def _from_pandas(frame: Any) -> Input:
         for position, dtype in enumerate(dtypes)
     )
     _check_numeric(frame.columns, dtypes, numeric)
-    # Column by column: on a frame of mixed types pandas warns about its own casts.
+    # Column by column: pandas warns about its own casts on frames of mixed types.
     _check_complete(frame.columns, (int(np.sum(column.isna())) for _, column in frame.items()))
     names = None if type(frame.index).__name__ == "RangeIndex" else np.asarray(frame.index)
     return Input(frame, "table", names)
@@ -240,7 +239,7 @@ def _adjacency(
     _check_weights(weights, pairs, labels)
     rows, columns = pairs[:, 0], pairs[:, 1]
     if not directed:
-        # Each edge once in either triangle; a self-loop only once.
+        # Each edge once per triangle; a self-loop only once.
         between = rows != columns
         rows, columns = (
             np.concatenate([rows, columns[between]]),
@@ -255,7 +254,7 @@ def _adjacency(
 def _check_weights(
     weights: NDArray[Any], pairs: NDArray[np.integer[Any]], labels: NDArray[Any]
 ) -> None:
-    # Written so that NaN fails too.
+    # Written so that NaN fails as well.
     wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if wrong.size:
         first = wrong[0]
@@ -313,7 +312,7 @@ def _from_anndata(annotated: Any) -> Input:
             'The AnnData object has none of obsp["connectivities"], obsm["X_pca"] and X. Compute '
             "one of them first."
         )
-    # Matrices on disk come as handles; plain arrays may come as views that track changes.
+    # Matrices on disk are handles; plain arrays may be views that track changes.
     if hasattr(values, "to_memory"):
         values = values.to_memory()
     if not (sp.issparse(values) or hasattr(values, "dtypes")):
@@ -336,7 +335,7 @@ def _connectivities(given: Any, names: NDArray[Any]) -> sp.csr_array:
 
 
 def _from_source(source: Any) -> Input:
-    """What `soffit.io.read` returns; a matrix of distances or similarities is a table here."""
+    """The result of `soffit.io.read`; a matrix of distances or similarities is a table here."""
     if source.kind == "graph":
         return Input(source.data, "graph", source.ids)
     columns = np.array(source.columns, dtype=object) if source.columns else None

@@ -168,7 +168,7 @@ def test_neighbour_distances_count_a_zero_once():
         ({"c": 0}, "c must be a positive finite number, not 0"),
         ({"c": np.nan}, "c must be a positive"),
         ({"c": "1"}, "c must be a positive"),
-        ({"neighbor": 0}, "neighbor must be a whole number >= 1, not 0"),
+        ({"neighbor": 0}, "neighbor must be an integer >= 1, not 0"),
         ({"neighbor": 2.5}, r"neighbor must be .* not 2\.5"),
     ],
 )

@@ -85,7 +85,7 @@ def test_many_contradictions_are_counted():
     ("pairs", "error", "message"),
     [
         ([1, 2, 3], ValueError, r"must_link must be an array of pairs, shape \(p, 2\), got \(3,\)"),
-        ([(0.0, 1.0)], TypeError, "must_link must hold numbers of objects"),
+        ([(0.0, 1.0)], TypeError, "must_link must hold object numbers"),
         ([(0, 5)], ValueError, "must_link names object 5, but objects are numbered 0 to 4"),
         ([(-1, 2)], ValueError, "must_link names object -1"),
         ([(3, 3)], ValueError, "must_link pairs object 3 with itself"),

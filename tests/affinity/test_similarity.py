@@ -85,7 +85,7 @@ def test_sparse_distances_stay_sparse(X, kernel, formula):
 def test_unsuitable_parameters_are_named(X, kernel, formula):
     with pytest.raises(ValueError, match="bandwidth must be a positive finite number, not -1"):
         kernel(bandwidth=-1).fit(X)
-    with pytest.raises(ValueError, match="neighbor must be a whole number"):
+    with pytest.raises(ValueError, match="neighbor must be an integer"):
         kernel(neighbor=0).fit(X)
 
 

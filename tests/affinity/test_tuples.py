@@ -136,7 +136,7 @@ def test_affinity_is_a_gaussian_of_the_deviation():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda points: points, r"one value a tuple.*\(2,\)"),
+        (lambda points: points, r"one value per tuple.*\(2,\)"),
         (lambda points: -np.ones(len(points)), r"at least 0.*-1\.0"),
         (lambda points: np.full(len(points), np.nan), r"finite.*nan"),
     ],

@@ -15,33 +15,33 @@ W, S = np.eye(2), np.ones(2)
 
 def test_settles_when_the_gain_is_a_small_share_of_the_loss():
     descent = Descent(20.0, W, S, norm=100.0)
-    assert not descent.settled(1.0)
+    assert not descent.has_converged(1.0)
     descent.record(10.0, W, S)
-    assert not descent.settled(0.99)
-    assert descent.settled(1.0)
+    assert not descent.has_converged(0.99)
+    assert descent.has_converged(1.0)
 
 
 def test_gain_is_averaged_over_several_iterations():
     descent = Descent(13.0, W, S, norm=100.0)
     for loss in (10.0, 10.0, 10.0):
         descent.record(loss, W, S)
-    assert descent.settled(0.0)
-    assert not descent.settled(0.09, over=3)
-    assert descent.settled(0.11, over=3)
-    assert not descent.settled(9.0, over=4)
+    assert descent.has_converged(0.0)
+    assert not descent.has_converged(0.09, over=3)
+    assert descent.has_converged(0.11, over=3)
+    assert not descent.has_converged(9.0, over=4)
 
 
 def test_a_loss_of_nearly_zero_settles():
     descent = Descent(2e-20, W, S, norm=1.0)
     descent.record(1e-20, W, S)
-    assert descent.settled(1e-5)
+    assert descent.has_converged(1e-5)
 
 
 def test_result_holds_the_record_and_the_last_point():
     seen = []
     descent = Descent(3.0, W, S, norm=9.0, callback=lambda *item: seen.append(item))
     descent.record(2.0, 2 * W, 3 * S)
-    assert not descent.goes_on(1)
+    assert not descent.running(1)
     found = descent.result()
     assert found.history.tolist() == [3.0, 2.0]
     assert (found.objective, found.n_iter, found.stopped) == (2.0, 1, "max_iter")
@@ -54,8 +54,8 @@ def test_result_holds_the_record_and_the_last_point():
 def test_a_history_begun_afresh_keeps_the_count_of_iterations():
     descent = Descent(3.0, W, S, norm=9.0)
     descent.record(2.0, W, S)
-    descent.record(5.0, W, S, afresh=True)
-    assert not descent.settled(9.0)
+    descent.record(5.0, W, S, restart_history=True)
+    assert not descent.has_converged(9.0)
     descent.record(4.0, W, S)
     found = descent.result()
     assert found.history.tolist() == [5.0, 4.0]
@@ -77,13 +77,13 @@ def test_only_true_or_a_reason_ends_a_run(answer, stopped):
     descent = Descent(3.0, W, S, norm=9.0, callback=lambda *_: answer)
     descent.record(2.0, W, S)
     assert descent.stopped == stopped
-    assert descent.goes_on(9) == (stopped is None)
+    assert descent.running(9) == (stopped is None)
 
 
 def test_a_run_that_converges_as_it_is_stopped_has_converged():
     descent = Descent(3.0, W, S, norm=9.0, callback=lambda *_: True)
     descent.record(3.0, W, S)
-    descent.settle(1e-3)
+    descent.stop_if_converged(1e-3)
     assert descent.result().stopped == "converged"
 
 
@@ -93,9 +93,9 @@ def test_an_interrupt_ends_the_run_at_the_last_point_and_a_second_one_is_raised(
         descent.record(2.0, 2 * W, S)
         raise KeyboardInterrupt
     assert descent.interrupted
-    assert not descent.goes_on(9)
+    assert not descent.running(9)
     assert descent.result().objective == 2.0
-    descent.amend(1.5, 4 * W, S)
+    descent.record_interrupted(1.5, 4 * W, S)
     found = descent.result()
     assert (found.objective, found.stopped, found.cut_short) == (1.5, "interrupted", True)
     with pytest.raises(ValueError, match="other"), descent:
@@ -107,7 +107,7 @@ def test_a_loss_noted_without_its_point_is_forgotten():
     # As if an interrupt came in the middle of `record`.
     descent.history.append(2.5)
     assert descent.result().history.tolist() == [3.0]
-    descent.amend(2.0, W, S)
+    descent.record_interrupted(2.0, W, S)
     assert descent.result().history.tolist() == [3.0, 2.0]
 
 

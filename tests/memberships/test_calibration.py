@@ -7,7 +7,7 @@ import pytest
 
 from soffit.affinity import SideInformation
 from soffit.memberships import fit_seeded_mixture
-from soffit.memberships.calibration import fit_told_mixture
+from soffit.memberships.calibration import choose_mixture
 
 
 def told(X, labels, truth, objects, *, weight=1.0):
@@ -16,7 +16,7 @@ def told(X, labels, truth, objects, *, weight=1.0):
     same = truth[pairs[:, 0]] == truth[pairs[:, 1]]
     side = SideInformation.of(pairs[same], pairs[~same], len(X))
     rows = np.eye(2)[labels]
-    return fit_told_mixture(X, rows, side, lambda start: start, weight=weight, random_state=5)
+    return choose_mixture(X, rows, side, lambda start: start, weight=weight, random_state=5)
 
 
 def is_the_same(one, other, X):

@@ -52,7 +52,7 @@ def test_single_precision_stays_and_other_objects_do_not_matter():
 
 @pytest.mark.parametrize("n_top", [0, -1, 2.5])
 def test_n_top_is_a_positive_whole_number(n_top):
-    with pytest.raises(ValueError, match="n_top must be a whole number"):
+    with pytest.raises(ValueError, match="n_top must be an integer of at least 1"):
         top_memberships([[1.0]], n_top)
 
 

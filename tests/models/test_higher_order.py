@@ -316,7 +316,7 @@ def test_impossible_requests_are_refused(X, options, message):
 
 def test_graphs_and_sparse_tables_are_refused(lines):
     networkx = pytest.importorskip("networkx", reason="networkx is not installed")
-    with pytest.raises(TypeError, match="a graph knows pairs only"):
+    with pytest.raises(TypeError, match="a graph has only pairs"):
         HigherOrder(2).fit(networkx.path_graph(5))
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         HigherOrder(2).fit(sp.csr_array(lines.X))

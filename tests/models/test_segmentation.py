@@ -163,7 +163,7 @@ def test_bad_scribbles_are_refused() -> None:
     image = np.zeros((6, 8))
     with pytest.raises(ValueError, match=r"shape of the image, \(6, 8\), got \(8, 6\)"):
         segment(image, 2, np.zeros((8, 6), dtype=int))
-    with pytest.raises(TypeError, match="whole numbers"):
+    with pytest.raises(TypeError, match="scribbles must hold integers"):
         segment(image, 2, np.zeros((6, 8)))
     with pytest.raises(ValueError, match="must not be negative, got -1"):
         segment(image, 2, np.full((6, 8), -1))

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from soffit.partition.rounding import (
     component_numbers,
-    deal_out,
+    distribute_components,
     fill_empty_clusters,
     round_by_kmeans,
 )
@@ -53,7 +53,7 @@ def test_components_agree_with_scipy(seed: int, density: float) -> None:
 
 def test_components_are_dealt_out_evenly() -> None:
     component = np.repeat([0, 1, 2, 3, 4], [2, 8, 3, 5, 4])
-    labels = deal_out(component, np.ones(22), 3)
+    labels = distribute_components(component, np.ones(22), 3)
     np.testing.assert_array_equal(np.sort(np.bincount(labels)), [7, 7, 8])
     for c in range(5):
         assert np.ptp(labels[component == c]) == 0

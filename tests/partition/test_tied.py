@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from soffit.partition.choose import partitions_of_tied
+from soffit.partition.choose import partitions_of_linked
 
 storages = pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 
@@ -19,7 +19,7 @@ def test_tied_objects_are_partitioned_and_others_dealt_out(storage):
         seen.append(inner)
         return [np.array([1, 0, 1]), np.array([0, 0, 1])]
 
-    found = partitions_of_tied(storage(A), 2, find)
+    found = partitions_of_linked(storage(A), 2, find)
     assert seen[0].shape == (3, 3)
     np.testing.assert_array_equal(found[0], [0, 1, 0, 1, 0, 1, 0])
     np.testing.assert_array_equal(found[1], [0, 0, 0, 1, 0, 1, 0])
@@ -27,7 +27,7 @@ def test_tied_objects_are_partitioned_and_others_dealt_out(storage):
 
 def test_a_graph_without_isolated_objects_is_passed_on():
     A = np.ones((4, 4))
-    (labels,) = partitions_of_tied(A, 2, lambda inner: [np.arange(4) // (2 if inner is A else 4)])
+    (labels,) = partitions_of_linked(A, 2, lambda inner: [np.arange(4) // (2 if inner is A else 4)])
     np.testing.assert_array_equal(labels, [0, 0, 1, 1])
 
 
@@ -35,5 +35,5 @@ def test_a_graph_without_isolated_objects_is_passed_on():
 def test_few_tied_objects_have_clusters_of_their_own(k):
     A = np.zeros((6, 6))
     A[3:, 3:] = 1.0
-    (labels,) = partitions_of_tied(A, k, lambda inner: pytest.fail("nothing to find"))
+    (labels,) = partitions_of_linked(A, k, lambda inner: pytest.fail("nothing to find"))
     np.testing.assert_array_equal(labels[3:], [0, 1, 2])

@@ -284,7 +284,7 @@ def test_number_must_be_positive(n_pairs, model):
 
 @pytest.mark.parametrize("n_pairs", [2.0, "3", True, None])
 def test_number_must_be_whole(n_pairs, model):
-    with pytest.raises(TypeError, match="n_pairs must be a whole number"):
+    with pytest.raises(TypeError, match="n_pairs must be an integer"):
         suggest_pairs(model, n_pairs)
 
 

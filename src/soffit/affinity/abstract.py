@@ -1,4 +1,4 @@
-"""What every affinity offers: a symmetric matrix for the fitted objects, a block for new ones."""
+"""The interface of affinities: a matrix for the fitted objects, a block for new ones."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Affinity(BaseEstimator, ABC):
     """Objects in, nonnegative symmetric affinity matrix out.
 
     An affinity is a scikit-learn estimator: `get_params`, `set_params` and `clone` work, and a
-    model that holds one passes nested parameters on. Two affinities are equal if they are of one
-    class and have equal parameters, fitted or not.
+    model passes on nested parameters. Two affinities are equal if they have the same class and
+    equal parameters, fitted or not.
 
     After `fit`, `matrix_` holds the (n, n) affinities as an array or in CSR form; `cross` returns
-    the (m, n) affinities of new objects to the fitted ones, made by the same rule and scales.
-    A model fits a clone, so that the object it was given stays as it is.
+    the (m, n) affinities of new objects to the fitted ones, by the same rule and scales. A model
+    fits a clone and leaves the given object unchanged.
 
     Examples
     --------

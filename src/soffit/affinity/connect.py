@@ -14,13 +14,13 @@ from soffit._typing import FloatArray, IntArray
 from soffit.graph import pair_components
 from soffit.neighbors.search import Metric, neighbors_of
 
-# Up to here the shortest link of every component is searched among all objects; with more
-# components each one is represented by its densest object, which keeps the work near linear.
+# Up to this number of components the shortest link of each is searched among all objects; with
+# more, each is represented by its densest object, which keeps the work near linear.
 _MOST_EXACT_COMPONENTS = 64
-# Up to so many pairs the shortest link between two sets is searched among all of them.
+# Up to this number of pairs the shortest link between two sets is searched exhaustively.
 _MOST_EXACT_PAIRS = 2**28
 _SAMPLED = 2**11
-# So few objects are compared with all others pair by pair.
+# Up to this number of objects are compared with all others pair by pair.
 _FEW = 64
 _OBJECTS = 2**16
 _MOST_TURNS = 8
@@ -40,9 +40,9 @@ def connecting_links(
 ) -> Links:
     """Links (first, second, distance) that make the graph `edges` connected.
 
-    Pairs already known as neighbours (`lists` with their distances) are used first, shortest ones
-    first; what they leave apart is searched for. Sparse precomputed distances offer nothing beyond
-    the lists, so their components may stay apart.
+    Pairs already known as neighbours (`lists` with their distances) are used first, shortest first;
+    links between the remaining components are searched for. Sparse precomputed distances have no
+    pairs beyond the lists, so their components may stay separate.
     """
     n = X.shape[0]
     component = pair_components(*edges, n)
@@ -64,7 +64,7 @@ def connecting_links(
 
 
 def _listed_links(component: IntArray, lists: IntArray, values: FloatArray) -> Links:
-    """Listed pairs in two components, the smaller number first."""
+    """Listed pairs in different components, the smaller number first."""
     from soffit.graph_kernels import links_in_lists
 
     def search(part: range) -> Links:
@@ -102,11 +102,11 @@ def _spanning_links(component: IntArray, links: Links) -> Links:
 
 
 def _in_order(values: FloatArray, keys: tuple[IntArray, ...]) -> IntArray:
-    """Numbers of the values in ascending order, equal ones by the first key, then by the next."""
+    """Argsort of the values, ties by the first key, then by the next."""
     order = np.argsort(values, kind="stable")
     same = values[order][1:] == values[order][:-1]
     tied = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
-    # Few are tied, as a rule: sorting all by all keys would take many times as long.
+    # Usually few values are tied: sorting all by all keys would take many times as long.
     among = order[tied]
     order[tied] = among[np.lexsort([*(key[among] for key in keys[::-1]), values[among]])]
     return order
@@ -146,7 +146,7 @@ class _Sides:
         return self._between(inside, np.flatnonzero(~self.is_inside))
 
     def short(self) -> Link:
-        """A short link: the shortest of a sample, drawn in from end to end."""
+        """A short link: the shortest of a sample, improved alternately at both ends."""
         inside, outside = np.flatnonzero(self.is_inside), np.flatnonzero(~self.is_inside)
         first, second, distance = self._between(_thinned(inside), _thinned(outside))
         for turn in range(_MOST_TURNS):
@@ -160,7 +160,7 @@ class _Sides:
         return first, second, distance
 
     def _from_few(self, fixed: IntArray, *, inside_out: bool) -> Link:
-        """The shortest link of few objects on one side with those on the other side."""
+        """The shortest link of a few objects on one side to those on the other side."""
         if sp.issparse(self.X) or self.metric not in ("euclidean", "l2"):
             return self._between(fixed, np.flatnonzero(self.is_inside != inside_out))
         from soffit.graph_kernels import shortest_link
@@ -171,7 +171,7 @@ class _Sides:
             )
             return found
 
-        # Nothing is copied, which would take longer than the search itself.
+        # Nothing is copied: a copy would take longer than the search itself.
         square, i, j = min(each(search, pieces(len(self.X), _OBJECTS), self.n_jobs))
         return i, j, float(np.sqrt(square))
 

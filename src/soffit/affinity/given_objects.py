@@ -1,4 +1,4 @@
-"""Objects as a user holds them, and the affinities between them."""
+"""Objects as passed by the user, and the affinities between them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Check = Callable[[Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class Objects:
-    """Objects to be clustered, checked, with the affinity that will be computed of them.
+    """Checked objects to cluster, with the affinity to compute from them.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Objects:
     is_matrix : bool
         Whether the rows hold affinities or distances to all objects rather than features.
     builder : Affinity or None
-        The affinity, not fitted; None where a model measures something else than pairs.
+        The affinity, not fitted; None if a model does not measure pairs.
     names : ndarray of shape (n,) or None
         Names of the objects, if the input has any.
     columns : ndarray of shape (d,) or None
@@ -58,14 +58,14 @@ class Objects:
         return Objects(table[:, kept] if self.is_matrix else table, self.is_matrix, self.builder)
 
     def outside(self, left: IntArray, kept: IntArray) -> Any:
-        """The rows of the objects that are left out, as new objects for a fit to those kept."""
+        """The rows of the objects left out, as new objects for a fit to those kept."""
         table = self.table[left]
         return table[:, kept] if self.is_matrix else table
 
     def affinities(self, standardize: Literal["auto"] | bool) -> Affinities:
-        """The affinities of all pairs, of standardized columns if wanted.
+        """The affinities of all pairs, of standardized columns if requested.
 
-        Matrices are left as they are. The builder is copied: it may be used several times.
+        Matrices are left unchanged. The builder is copied, because it may be used several times.
         """
         assert self.builder is not None
         preparation = Standardizer.of(self.table, False if self.is_matrix else standardize)
@@ -75,20 +75,20 @@ class Objects:
 
 @dataclass(frozen=True, eq=False)
 class Affinities:
-    """Affinities of all pairs of objects, and what is known about pairs besides.
+    """Affinities of all pairs of objects, with constraints on pairs.
 
     Parameters
     ----------
     affinity : Affinity
         Fitted.
     preparation : Standardizer
-        What happened to the table before.
+        Preprocessing of the table.
     table : ndarray or csr_array
-        The table after that.
+        The table after preprocessing.
     side : SideInformation, optional
         Pairs known to belong together or apart.
     pair_weight : ndarray or csr_array, optional
-        Weights of pairs.
+        Pair weights.
     """
 
     affinity: Affinity
@@ -106,16 +106,16 @@ class Affinities:
 def read_objects(
     X: Any, *, affinity: Any, settings: Settings, check: Check | None = None
 ) -> Objects:
-    """Read what a user holds: a table, a matrix or a graph.
+    """Read a table, a matrix or a graph.
 
     Parameters
     ----------
     X : table, matrix or graph
         As for the `fit` of the models.
     affinity : str, callable or Affinity
-        The affinity of tables and matrices; a graph brings its own.
+        The affinity of tables and matrices; a graph is its own affinity.
     settings : Settings
-        Parameters of affinities that are chosen by name.
+        Parameters of affinities selected by name.
     check : callable, optional
         Turns the data into a checked array or CSR matrix; by default scikit-learn's `check_array`.
     """

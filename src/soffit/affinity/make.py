@@ -17,7 +17,7 @@ from soffit.neighbors.search import Metric
 
 @dataclass(frozen=True)
 class Settings:
-    """What a model's constructor says about affinities."""
+    """The constructor parameters of a model that concern affinities."""
 
     metric: Metric = "euclidean"
     n_neighbors: int = 15
@@ -47,7 +47,7 @@ AFFINITIES: dict[str, Callable[[Settings], Affinity]] = {
 
 
 def make_affinity(affinity: Any, settings: Settings) -> Affinity:
-    """An affinity that is not fitted: by its name, of a function of two tables, or a clone."""
+    """An unfitted affinity: by name, from a function of two tables, or a clone."""
     if isinstance(affinity, Affinity):
         fresh: Affinity = clone(affinity)
         return fresh

@@ -1,4 +1,4 @@
-"""The neighbour graph: who is near whom, how strongly, and links that keep it in one piece."""
+"""The neighbour graph: edges, their weights, and links that keep it connected."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 # Zelnik-Manor & Perona's neighbour for the local scale.
 _SCALE_NEIGHBOR = 7
 _LINK_WEIGHT = 0.3
-# Lists while they are searched (twice), sorted lists, and the graph in both directions.
+# Lists during the search (twice), sorted lists, and the graph in both directions.
 _BYTES_PER_NEIGHBOR = 48
-# Objects, and edges, that one thread treats at a time.
+# Objects, and edges, per thread at a time.
 _OBJECTS = 2**14
 _EDGES = 2**17
 
@@ -37,20 +37,20 @@ class NeighborGraph(Affinity):
     Parameters
     ----------
     n_neighbors : int
-        Neighbours of each object.
+        Neighbours per object.
     metric : str or callable
-        Any metric that scikit-learn knows, or "precomputed" for distances.
+        Any metric of scikit-learn, or "precomputed" for distances.
     keep : {"mutual", "union"}
-        Keep an edge when both ends list each other, or when one does.
+        Keep an edge if both ends list each other, or if one does.
     weights : {"overlap", "local", "binary"}
         Jaccard overlap of the two neighbour lists, :math:`|L_i \cap L_j| / |L_i \cup L_j|`;
         :math:`\exp(-d_{ij}^2/\sigma_i\sigma_j)` with the distance to the 7th neighbour as scale;
         or one.
     connect : bool
-        Join separate components by their shortest links, which count like ordinary edges
-        (weight 0.3 at least), so that a stray object does not pass for a cluster.
+        Join separate components by their shortest links, which count like ordinary edges (weight
+        at least 0.3), so that a stray object does not become a cluster.
     n_jobs : int, optional
-        Threads of the search.
+        Number of threads of the search.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class NeighborGraph(Affinity):
             lists, values = self._search.neighbors(length)
         self.recall_ = self._search.recall
         if self.metric == "precomputed":
-            # New objects bring their distances with them; those of the fitted ones may go.
+            # New objects bring their own distances; those of the fitted ones are not needed.
             self._search = ExactSearch(None, self.metric, self.n_jobs)
         self._members = _sorted_members(lists)
         self._radius = values[:, -1].copy() if length else np.full(n, np.inf, dtype=X.dtype)
@@ -111,10 +111,10 @@ class NeighborGraph(Affinity):
         return self
 
     def cross(self, X: Any) -> sp.csr_array:
-        """Weights from new objects to the fitted ones they would be joined with.
+        """Weights from new objects to the fitted ones they would be linked to.
 
-        A new object keeps the neighbours within whose own reach it lies (``keep="mutual"``), and
-        in any case the nearest one.
+        A new object keeps the neighbours within whose own radius it lies (``keep="mutual"``), and
+        always the nearest one.
         """
         n = len(self._members)
         if self.metric == "precomputed":
@@ -157,7 +157,7 @@ class NeighborGraph(Affinity):
         return _symmetric(n, first, second, weight.astype(values.dtype), self.n_jobs)
 
     def _edges(self, lists: IntArray) -> tuple[IntArray, IntArray]:
-        """Each edge once: an object, and the place of the other end in its list."""
+        """Each edge once: an object, and the position of the other end in its list."""
         from soffit.neighbors.kernels import edges_of_lists
 
         def search(part: range) -> tuple[IntArray, IntArray]:
@@ -188,11 +188,11 @@ class NeighborGraph(Affinity):
 def _symmetric(
     n: int, first: IntArray, second: IntArray, weight: FloatArray, n_jobs: int | None
 ) -> sp.csr_array:
-    """The symmetric matrix of these edges, each of which is given once."""
+    """The symmetric matrix of edges that are each given once."""
     from soffit.graph_kernels import both_ways, sort_rows
 
     size = 2 * len(first)
-    # Short numbers where they suffice: half the memory to read in every product with the graph.
+    # Short integers where they suffice: half the memory traffic in every product with the graph.
     dtype = np.int32 if size < np.iinfo(np.int32).max else np.int64
     indptr, indices = np.zeros(n + 1, dtype=dtype), np.empty(size, dtype=dtype)
     data = np.empty(size, dtype=weight.dtype)
@@ -208,14 +208,14 @@ def _symmetric(
 def _sorted_members(lists: IntArray, first: int = 0) -> IntArray:
     """Lists in ascending order; unknown members get numbers that no other list has.
 
-    The objects are numbered from `first` on.
+    The objects are numbered starting at `first`.
     """
     result = np.empty_like(lists)
 
     def sort(part: range) -> None:
         rows = slice(part.start, part.stop)
-        nobody = -1 - first - np.arange(part.start, part.stop, dtype=lists.dtype)[:, None]
-        result[rows] = np.sort(np.where(lists[rows] >= 0, lists[rows], nobody), axis=1)
+        unused = -1 - first - np.arange(part.start, part.stop, dtype=lists.dtype)[:, None]
+        result[rows] = np.sort(np.where(lists[rows] >= 0, lists[rows], unused), axis=1)
 
     each(sort, pieces(len(lists), _OBJECTS))
     return result
@@ -224,7 +224,7 @@ def _sorted_members(lists: IntArray, first: int = 0) -> IntArray:
 def _overlap(
     own: IntArray, other: IntArray, row: IntArray, column: IntArray, n_jobs: int | None
 ) -> FloatArray:
-    """Jaccard overlap of neighbour lists; none at all counts as half a member, to keep the edge."""
+    """Jaccard overlap of neighbour lists; an empty overlap counts as 0.5, to keep the edge."""
     from soffit.neighbors.kernels import shared_neighbors
 
     overlap = np.empty(len(row))
@@ -239,7 +239,7 @@ def _overlap(
 
 
 def _local_scale(values: FloatArray) -> FloatArray:
-    """Distance to the 7th neighbour; the smallest positive one where copies make that zero."""
+    """Distance to the 7th neighbour; the smallest positive one if duplicates make that zero."""
     if values.shape[1] == 0:
         return np.ones(len(values), dtype=values.dtype)
     scale = values[:, min(_SCALE_NEIGHBOR, values.shape[1]) - 1].copy()
@@ -253,7 +253,7 @@ def _local_scale(values: FloatArray) -> FloatArray:
 def _locally_scaled(distance: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
     # In float64, and without the product of two scales, nothing under- or overflows.
     distance = distance.astype(np.float64)
-    # The floor keeps an edge in the graph however long it is.
+    # The floor keeps every edge in the graph, however long.
     return np.maximum(np.exp(-(distance / a) * (distance / b)), 1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Affinities of the pixels of an image: alike in brightness or colour, and near one another."""
+"""Affinities between pixels of an image that are similar in value and near each other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from soffit._memory import check_allocation
 from soffit._typing import FloatArray, IntArray
 
-# The smallest affinity of neighbouring pixels: no edge, however sharp, tears the graph apart.
+# The smallest affinity of neighbouring pixels: no image edge disconnects the graph.
 _LEAST = 1e-30
 _INT32_LIMIT = np.iinfo(np.int32).max
 
@@ -24,24 +24,24 @@ def image_affinity(
     sigma_value: float | None = None,
     sigma_distance: float = 4.0,
 ) -> sp.csr_array:
-    r"""Sparse affinities of all pixels that lie near one another.
+    r"""Sparse affinities of all pairs of near pixels.
 
     .. math:: A_{ij} = \exp\Big(-\frac{\|I_i - I_j\|^2}{\sigma_I^2}\Big)
               \exp\Big(-\frac{\|x_i - x_j\|^2}{\sigma_X^2}\Big)
               \quad\text{for}\quad \|x_i - x_j\| < r,
 
-    with I the brightness or colour of a pixel and x its place; 0 for pixels further apart.
+    with I the brightness or colour of a pixel and x its position; 0 for pixels further apart.
 
     Parameters
     ----------
     image : array-like of shape (h, w) or (h, w, c)
-        Brightness, or any number of channels. Integers of up to 16 bits become shares of their
-        type's range, wider ones of the range they use; floats are taken as they are.
+        Brightness, or any number of channels. Integers of up to 16 bits are divided by their type's
+        range, wider ones by the range they use; floats are used as they are.
     radius : float, default 5.0
-        Distance in pixels from which on pairs have no affinity. About 69 neighbours at 5.
+        Distance in pixels from which pairs have no affinity. About 69 neighbours at 5.
     sigma_value : float, optional
         Difference in brightness or colour (Euclidean over channels, in the units above) at which
-        affinity falls to 1/e. By default the mean difference of adjacent pixels, which follows
+        affinity falls to 1/e. By default the mean difference of adjacent pixels, which adapts to
         noise and texture.
     sigma_distance : float, default 4.0
         Distance in pixels at which affinity falls to 1/e.
@@ -49,8 +49,8 @@ def image_affinity(
     Returns
     -------
     csr_array of shape (h * w, h * w), float32
-        Symmetric, ones on the diagonal; pixels are counted along the rows of the image. Affinities
-        below 1e-30 are stored as that, so that neighbours are always connected.
+        Symmetric, ones on the diagonal; pixels are numbered along the rows of the image. Smaller
+        affinities are raised to 1e-30, so that neighbours are always connected.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def image_affinity(
 
 
 def pixel_values(image: Any) -> FloatArray:
-    """The image as (height, width, channels) in floating point, after a look at it."""
+    """The checked image as (height, width, channels) in floating point."""
     values = np.asarray(image)
     if values.ndim not in (2, 3):
         raise ValueError(
@@ -115,7 +115,7 @@ def pixel_values(image: Any) -> FloatArray:
     strange = int(np.count_nonzero(~np.isfinite(shares)))
     if strange:
         raise ValueError(
-            f"image has NaN or infinity in {strange} places. Replace them, for example by "
+            f"image has NaN or infinity in {strange} places. Replace them, for example with "
             "numpy.nan_to_num."
         )
     return np.ascontiguousarray(shares.reshape(*values.shape[:2], -1))
@@ -137,7 +137,7 @@ def _as_shares(values: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
         return values.astype(np.float32 if values.dtype == np.float32 else np.float64)
     if kind == "b":
         return values.astype(np.float64)
-    # Wide integers hold anything: no convention says which of them is white.
+    # Wide integers have no convention for the value of white.
     limits = np.iinfo(values.dtype)
     low, high = (limits.min, limits.max) if size <= 2 else (values.min(), values.max())
     span = max(float(high) - float(low), 1.0)

@@ -1,4 +1,4 @@
-"""Affinities that are given: a matrix of similarities, or a function of two tables."""
+"""Given affinities: a matrix of similarities, or a function of two tables."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class CallableAffinity(Affinity):
 
 
 def takes_matrix(affinity: Any, metric: Any) -> bool:
-    """Whether these parameters say that the input is a matrix of similarities or distances."""
+    """Whether these parameters declare the input a matrix of similarities or distances."""
     if isinstance(affinity, Precomputed):
         return True
     return any(isinstance(value, str) and value == "precomputed" for value in (affinity, metric))

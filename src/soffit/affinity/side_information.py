@@ -15,7 +15,7 @@ from soffit._wording import Message, Parameter
 from soffit.graph import Graph, pair_components
 
 _SHOWN = 5
-# Objects with fewer must-links than this are joined less firmly than by all their affinities.
+# Objects with fewer must-links than this are linked less strongly than by all their affinities.
 _MANY = 6
 
 
@@ -23,13 +23,13 @@ _MANY = 6
 class SideInformation:
     r"""Must-link and cannot-link pairs, each once and with the smaller number first.
 
-    They become the label consistency matrix :math:`R` with 1 for pairs known to be in one
-    cluster, -1 for pairs known to be in two, and 0 elsewhere.
+    They define the label consistency matrix :math:`R` with 1 for pairs known to be in the same
+    cluster, -1 for pairs known to be in different ones, and 0 elsewhere.
 
     Parameters
     ----------
     must : array of shape (p, 2)
-        Pairs in one cluster.
+        Pairs in the same cluster.
     cannot : array of shape (q, 2)
         Pairs in different clusters.
     n_objects : int
@@ -70,7 +70,7 @@ class SideInformation:
         transitive: bool = False,
         names: NDArray[Any] | None = None,
     ) -> SideInformation:
-        """Read pairs as users give them.
+        """Read pairs as passed by the user.
 
         Parameters
         ----------
@@ -79,16 +79,15 @@ class SideInformation:
         n_objects : int
             Number of objects.
         transitive : bool, default False
-            Add what follows: if a goes with b and b with c, then a with c; and whoever must not
-            be with one of them must not be with any.
+            Add implied pairs: if a is linked with b and b with c, then a with c; an object that
+            must not be with one of them must not be with any.
         names : array of shape (n,), optional
-            What error messages call the objects; their numbers otherwise.
+            Names of the objects for error messages; by default their numbers.
 
         Raises
         ------
         ValueError
-            If pairs are malformed, or contradict each other (with `transitive`, also through
-            others).
+            If pairs are malformed, or contradict each other (with `transitive`, also indirectly).
         """
         must = _read_pairs(must_link, "must_link", n_objects)
         cannot = _read_pairs(cannot_link, "cannot_link", n_objects)
@@ -107,7 +106,7 @@ class SideInformation:
         return len(self.must) + len(self.cannot)
 
     def among(self, objects: IntArray) -> SideInformation:
-        """The pairs inside a sorted selection of objects, numbered by their place in it."""
+        """The pairs inside a sorted selection of objects, numbered by their position in it."""
 
         def inside(pairs: IntArray) -> IntArray:
             kept = pairs[np.isin(pairs, objects).all(axis=1)]
@@ -116,12 +115,11 @@ class SideInformation:
         return SideInformation(inside(self.must), inside(self.cannot), len(objects))
 
     def joined(self, A: Matrix, weight: float) -> Matrix:
-        r"""A with an edge for every must-link, so that known company counts as closeness.
+        r"""A with an edge for every must-link, so that linked objects count as similar.
 
-        Pair (i, j) has weight :math:`\omega \sqrt{d_i d_j / r_i r_j}`, where d are the degrees
-        and r the numbers of must-links, at least six: many of them together weigh about omega
-        times as much as the object's affinities. An object without any affinity is treated as
-        one of mean degree.
+        Pair (i, j) has weight :math:`\omega \sqrt{d_i d_j / r_i r_j}`, where d are the degrees and
+        r the numbers of must-links, at least six: many of them together weigh about omega times as
+        much as the object's affinities. An isolated object is treated as one of mean degree.
         """
         R = SideInformation(self.must, self.cannot[:0], self.n_objects).relation(A.dtype)
         graph = Graph.of(A)
@@ -151,18 +149,30 @@ def _read_pairs(given: Any, name: str, n: int) -> IntArray:
     if pairs.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"{name} must be an array of pairs, shape (p, 2), got {pairs.shape}.")
+        raise ValueError(
+            Message(
+                Parameter(name), f" must be an array of pairs, shape (p, 2), got {pairs.shape}."
+            )
+        )
     if not np.issubdtype(pairs.dtype, np.integer):
-        raise TypeError(f"{name} must hold numbers of objects (integers), got {pairs.dtype}.")
+        raise TypeError(
+            Message(Parameter(name), f" must hold object numbers (integers), got {pairs.dtype}.")
+        )
     outside = (pairs < 0) | (pairs >= n)
     if outside.any():
         raise ValueError(
-            f"{name} names object {pairs[outside][0]}, but objects are numbered 0 to {n - 1}."
+            Message(
+                Parameter(name),
+                f" names object {pairs[outside][0]}, but objects are numbered 0 to {n - 1}.",
+            )
         )
     alone = pairs[:, 0] == pairs[:, 1]
     if alone.any():
         raise ValueError(
-            f"{name} pairs object {pairs[alone][0, 0]} with itself. Remove such pairs."
+            Message(
+                Parameter(name),
+                f" pairs object {pairs[alone][0, 0]} with itself. Remove such pairs.",
+            )
         )
     return np.unique(np.sort(pairs.astype(np.int64), axis=1), axis=0)
 
@@ -172,7 +182,7 @@ def _keys(pairs: IntArray, n: int) -> IntArray:
 
 
 def _closure(must: IntArray, cannot: IntArray, group: IntArray) -> tuple[IntArray, IntArray]:
-    """All pairs inside the components of must-links, and between those told apart."""
+    """All pairs inside the components of must-links, and between separate components."""
     touched = np.unique(np.concatenate([must, cannot]))
     order = touched[np.argsort(group[touched], kind="stable")]
     numbers, first, size = np.unique(group[order], return_index=True, return_counts=True)
@@ -181,7 +191,9 @@ def _closure(must: IntArray, cannot: IntArray, group: IntArray) -> tuple[IntArra
     check_allocation(
         (n_implied, 2),
         np.dtype(np.int64),
-        what="the pairs that follow from must_link and cannot_link",
+        what=Message(
+            "the pairs implied by ", Parameter("must_link"), " and ", Parameter("cannot_link")
+        ),
         remedy="Use transitive=False.",
     )
     members = [order[start : start + count] for start, count in zip(first, size, strict=True)]
@@ -219,7 +231,7 @@ def _refuse(pairs: IntArray, names: NDArray[Any] | None, *, chained: bool) -> No
 
 
 def with_side(A: Matrix, side: SideInformation | None, side_weight: float) -> Matrix:
-    """K' = K + alpha R, with alpha in units of the largest affinity; K itself without any pairs.
+    """K' = K + alpha R, with alpha relative to the largest affinity; K itself without pairs.
 
     A sparse matrix stays sparse. Cannot-link pairs may become negative.
     """
@@ -232,11 +244,11 @@ def with_side(A: Matrix, side: SideInformation | None, side_weight: float) -> Ma
 
 
 def with_known_pairs(pair_weight: Matrix | None, side: SideInformation | None) -> Matrix | None:
-    """Pair weights in which the pairs of the side information count as much as any other."""
+    """Pair weights in which the pairs of the side information have the largest weight."""
     if pair_weight is None or side is None:
         return pair_weight
-    told = abs(side.relation(pair_weight.dtype)) * pair_weight.max()
-    return Graph.of(pair_weight).at_least(told).matrix
+    known = abs(side.relation(pair_weight.dtype)) * pair_weight.max()
+    return Graph.of(pair_weight).at_least(known).matrix
 
 
 def without_negative(A: Matrix) -> Matrix:

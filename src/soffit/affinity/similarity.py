@@ -27,27 +27,25 @@ class RelativeDistance(Affinity):
     .. math:: P_{ij} = \exp\Bigl(-c \, \frac{L_{ij}}{\sqrt{s_i s_j}}\Bigr)
 
     :math:`s_i` is the distance L from object i to its n-th neighbour, itself not counted.
-    Multiplying all distances by a constant leaves P as it is. Where repeated objects make
-    :math:`s_i` zero, the smallest positive distance of the object takes its place, or 1 if all
-    objects are equal to it.
+    Multiplying all distances by a constant does not change P. If duplicates make :math:`s_i` zero,
+    it is the smallest positive distance of the object, or 1 if all objects are equal to it.
 
-    A new object's scale comes from its distances to the fitted objects. A fitted object at
-    distance 0 counts once as the new object itself, so that submitting a fitted object again
-    gives its own row.
+    A new object's scale comes from its distances to the fitted objects. A fitted object at distance
+    0 counts once as the new object itself, so that placing a fitted object again gives its own row.
 
     Parameters
     ----------
     metric : str or callable, default "euclidean"
-        The absolute distance L; "precomputed" takes distances instead of features. Sparse
-        precomputed distances give a CSR matrix on the pattern of the known distances.
+        The absolute distance L; "precomputed" means that X holds distances. Sparse precomputed
+        distances give a CSR matrix with the pattern of the known distances.
     c : float, default 1.0
         Scale of the exponent.
     neighbor : int, default 10
         The n of the n-th neighbour, at most n_objects - 1 (or the number of known distances).
     squared : bool, default False
-        Take L as the squared distance: exp(-c d^2 / (s_i s_j)), with s in units of d.
+        Use the squared distance as L: exp(-c d^2 / (s_i s_j)), with s in units of d.
     n_jobs : int, default None
-        Threads for the distances.
+        Number of threads for the distances.
 
     Attributes
     ----------
@@ -111,8 +109,8 @@ class RelativeDistance(Affinity):
 def neighbor_distances(D: Matrix, neighbor: int) -> tuple[FloatArray, FloatArray]:
     """Each row's distance to its n-th neighbour, and its smallest positive distance (or 0).
 
-    A zero counts once as the object itself. A row with too few distances gives its largest one,
-    a row of a sparse matrix without any gives 0.
+    A zero counts once as the object itself. A row with too few distances yields its largest one, an
+    empty row of a sparse matrix 0.
     """
     if is_sparse(D):
         return _known_neighbor_distances(D, neighbor)
@@ -143,10 +141,10 @@ def exponential_decay(
 
 
 def check_neighbor(neighbor: Any) -> None:
-    """Refuse anything but a positive whole number."""
+    """Refuse anything but a positive integer."""
     whole = isinstance(neighbor, Integral) and not isinstance(neighbor, bool)
     if not whole or neighbor < 1:
-        raise ValueError(f"neighbor must be a whole number >= 1, not {neighbor!r}.")
+        raise ValueError(f"neighbor must be an integer >= 1, not {neighbor!r}.")
 
 
 def check_positive(**values: Any) -> None:
@@ -157,7 +155,7 @@ def check_positive(**values: Any) -> None:
 
 
 def _decay(values: FloatArray, factors: FloatArray, c: float, squared: bool) -> None:
-    # Far pairs may leave the range of floats; their affinity is 0 all the same.
+    # Far pairs may overflow; their affinity is 0 in any case.
     with np.errstate(over="ignore", under="ignore"):
         values *= factors
         if squared:
@@ -191,7 +189,7 @@ _SPARSE_DENSITY = 0.25
 
 @dataclass(repr=False)
 class _Kernel(Affinity):
-    """exp(-c (d / h)^p) with h given or taken from the neighbour distances."""
+    """exp(-c (d / h)^p) with h given or computed from the neighbour distances."""
 
     metric: Metric = "euclidean"
     bandwidth: float | None = None
@@ -235,15 +233,15 @@ class Gaussian(_Kernel):
     Parameters
     ----------
     metric : str or callable, default "euclidean"
-        The distance d; "precomputed" takes distances instead of features. Sparse precomputed
-        distances give a CSR matrix on the pattern of the known distances.
+        The distance d; "precomputed" means that X holds distances. Sparse precomputed distances
+        give a CSR matrix with the pattern of the known distances.
     bandwidth : float, default None
-        The width h. None takes the median over the objects of the distance to the
-        `neighbor`-th neighbour (of the positive ones; 1 if all distances are 0).
+        The width h. None means the median over the objects of the distance to the `neighbor`-th
+        neighbour (of the positive ones; 1 if all distances are 0).
     neighbor : int, default 10
         The neighbour whose distance sets the bandwidth, itself not counted.
     n_jobs : int, default None
-        Threads for the distances.
+        Number of threads for the distances.
 
     Attributes
     ----------
@@ -301,9 +299,9 @@ class Laplacian(_Kernel):
 class Cosine(Affinity):
     r"""Cosine of the angle between objects, :math:`\max(0, \cos(x_i, x_j))`.
 
-    A zero row has similarity 0 to every object but 1 to itself; as a new object it has
-    similarity 0 to all. Sparse features give a CSR matrix if fewer than a quarter of the pairs
-    are similar, else an array.
+    A zero row has similarity 1 to itself and 0 to all others; as a new object it has similarity 0
+    to all. Sparse features give a CSR matrix if fewer than a quarter of the pairs are similar, else
+    an array.
 
     Attributes
     ----------
@@ -340,7 +338,7 @@ class Cosine(Affinity):
 
 
 def typical_distance(D: Matrix, neighbor: int) -> float:
-    """Median distance to the n-th neighbour, repeated objects left out; 1 if all are equal."""
+    """Median distance to the n-th neighbour, without duplicates; 1 if all are equal."""
     scales, smallest = neighbor_distances(D, neighbor)
     for candidates in (scales, smallest):
         positive = candidates[candidates > 0]
@@ -353,7 +351,7 @@ def _units(X: Any) -> Any:
     units, _ = unit_rows(X)
     units = units.astype(np.float32 if X.dtype == np.float32 else np.float64)
     if is_sparse(units):
-        # Sorted indices make both sums of a pair run in the same order, hence exactly symmetric.
+        # With sorted indices both sums of a pair run in the same order: exactly symmetric.
         units = sp.csr_array(units)
         units.sum_duplicates()
     return units

@@ -1,4 +1,4 @@
-"""Columns brought to one unit when their spreads show that they have different ones."""
+"""Columns scaled to a common unit if their standard deviations suggest different ones."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from soffit._typing import FloatArray, is_sparse
 # Largest over median standard deviation beyond which "auto" standardizes. The median and not the
 # smallest: nearly constant columns (the border of an image) must not trigger it.
 _UNEVEN = 20.0
-# Rows that one thread sums at a time.
+# Rows summed per thread at a time.
 _ROWS = 2**15
 
 
 @dataclass(frozen=True, eq=False)
 class Standardizer:
-    """Subtracts centers and divides by spreads; both None leaves a table as it is."""
+    """Subtracts means and divides by standard deviations; None for both changes nothing."""
 
     center: FloatArray | None
     spread: FloatArray | None
@@ -27,7 +27,7 @@ class Standardizer:
 
     @classmethod
     def of(cls, table: Any, how: Literal["auto"] | bool) -> Standardizer:
-        """Decide by the rule `how` and remember the columns' centers and spreads."""
+        """Decide by the rule `how` and store the columns' means and standard deviations."""
         if how is False or is_sparse(table):
             return cls(None, None)
         center, spread = _moments(table)

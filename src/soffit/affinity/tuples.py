@@ -13,14 +13,14 @@ import numpy as np
 from soffit._threads import each
 from soffit._typing import FloatArray, IntArray
 
-# Newton's steps on the polynomial of a circle; they come from one side and double their digits.
+# Newton steps on the circle polynomial; they converge quadratically from one side.
 _NEWTON_STEPS = 40
 _NEWTON_PRECISION = 1e-12
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """A deviation, and the tuples and points for which it can differ from zero."""
+    """A deviation, with the smallest order and dimension for which it can be nonzero."""
 
     of: Callable[[FloatArray], FloatArray]
     least_order: int
@@ -178,7 +178,7 @@ def _circle_polynomial(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatA
     return np.maximum(c0, 0.0), c1, c2
 
 
-# Tuples measured at once: a fixed number, so that threads change no byte.
+# Tuples measured at once: a fixed number, so that results do not depend on threads.
 _BLOCK = 2**15
 
 TupleFunction = Callable[[FloatArray], FloatArray]
@@ -186,20 +186,20 @@ TupleFunction = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class TupleMeasure:
-    """What is measured of a tuple: its deviation from a shape, or minus its affinity.
+    """The measure of a tuple: its deviation from a shape, or minus its affinity.
 
-    Either way less is better. Deviations become affinities once their width is known.
+    In both cases smaller is better. Deviations become affinities once their width is known.
 
     Parameters
     ----------
     function : callable
         Takes the points of t tuples, an array of shape (t, order, d); returns t numbers.
     order : int
-        Objects in a tuple.
+        Objects per tuple.
     is_deviation : bool
-        Whether the function gives deviations; otherwise it gives affinities.
+        Whether the function returns deviations; otherwise it returns affinities.
     n_jobs : int, optional
-        Threads; a user's function is called by one thread only.
+        Number of threads; a user's function is called by one thread only.
     """
 
     function: TupleFunction
@@ -214,7 +214,7 @@ class TupleMeasure:
 
         def measure(first: int) -> FloatArray:
             points = X[tuples[first : first + _BLOCK]].astype(np.float64, copy=False)
-            # Deviations scale with the points; squares of very large or small ones do not exist.
+            # Deviations scale with the points; this keeps squares in range.
             return unit * self._of_points(points / unit) if unit != 1.0 else self._of_points(points)
 
         blocks = range(0, len(tuples), _BLOCK)
@@ -222,7 +222,7 @@ class TupleMeasure:
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def affinity(self, measures: FloatArray, width: float | None) -> FloatArray:
-        """Affinities that go with the measures: exp(-deviation^2 / width^2)."""
+        """Affinities of the measures: exp(-deviation^2 / width^2)."""
         if width is None:
             return -measures
         return np.asarray(np.exp(-((measures / width) ** 2)))
@@ -233,7 +233,7 @@ class TupleMeasure:
         values = np.asarray(self.function(points), dtype=np.float64)
         if values.shape != (len(points),):
             raise ValueError(
-                f"tuple_affinity must return one value a tuple, an array of shape "
+                f"tuple_affinity must return one value per tuple, an array of shape "
                 f"({len(points)},) for points of shape {points.shape}; it returned shape "
                 f"{values.shape}."
             )
@@ -247,7 +247,7 @@ class TupleMeasure:
 
 
 def _unit(X: FloatArray) -> float:
-    """A power of two, by which dividing is exact, about as large as the largest coordinate."""
+    """A power of two, so that division is exact, about as large as the largest coordinate."""
     largest = float(np.abs(X).max(initial=0.0))
     return float(2.0 ** np.floor(np.log2(largest))) if largest > 0 else 1.0
 
@@ -260,7 +260,7 @@ def tuple_measure(
     width: float | None = None,
     n_jobs: int | None = None,
 ) -> TupleMeasure:
-    """The measure that a name or a function stands for, after a look at order and dimension.
+    """The measure for a name or a function, after checks of order and dimension.
 
     Parameters
     ----------
@@ -268,13 +268,13 @@ def tuple_measure(
         A callable takes an array of shape (t, order, d) and returns t affinities >= 0, which
         should not depend on the order of the points in a tuple.
     order : int
-        Objects in a tuple.
+        Objects per tuple.
     n_features : int
         Dimension of the points.
     width : float, optional
-        Width asked for; only named deviations have one.
+        Requested width; only named deviations have one.
     n_jobs : int, optional
-        Threads.
+        Number of threads.
     """
     if not isinstance(tuple_affinity, str):
         if width is not None:
@@ -303,27 +303,27 @@ def tuple_measure(
     return TupleMeasure(deviation.of, order, is_deviation=True, n_jobs=n_jobs)
 
 
-# Tuples an object, and completions a base.
+# Tuples per object, and completions per base.
 _TUPLES_PER_OBJECT = 100
 _COMPLETIONS = 20
-# Candidate bases of an object: this many times the number of tries that one inside a cluster
-# takes on average, within limits; and the objects on which a candidate is tried.
+# Candidate bases per object: this multiple of the expected number of draws for one inside a
+# cluster, within limits; and the number of objects on which a candidate is tested.
 _CANDIDATES = 4
 _MOST_CANDIDATES = 64
 _PROBES = (8, 24, 96)
-# Rounds in which objects try the best bases of others; pairs leave nothing to be passed on.
+# Rounds in which objects test the best bases of others; for pairs there is nothing to share.
 _ROUNDS = 2
-# Width of the affinity in typical deviations of points that lie on one shape, and its least
-# share of the typical deviation of points that do not.
+# Width of the affinity in typical deviations of points on one shape, and its minimum share of the
+# typical deviation of points that are not.
 _WIDTH = 5.0
 _LEAST_WIDTH = 1e-3
-# Objects whose candidates are tried at once.
+# Objects whose candidates are tested at once.
 _SAMPLE_BLOCK = 512
 
 
 @dataclass(frozen=True, eq=False)
 class TupleSample:
-    """Sampled tuples with their affinities, and the bases they were made of.
+    """Sampled tuples with their affinities, and the bases they were built from.
 
     Parameters
     ----------
@@ -332,11 +332,11 @@ class TupleSample:
     values : array of shape (t,)
         Their affinities.
     bases : array of shape (b, order - 1)
-        Tuples that lack one object, for new objects to complete.
+        Tuples with one object missing, for new objects to complete.
     contrast : array of shape (b,)
-        How well a base tells objects apart, 0 to 1 for deviations.
+        How well a base separates objects, 0 to 1 for deviations.
     width : float or None
-        Width of the affinity; None where a function gives affinities itself.
+        Width of the affinity; None if a function returns affinities itself.
     """
 
     tuples: IntArray
@@ -357,23 +357,23 @@ def sample_tuples(
 ) -> TupleSample:
     """Sample tuples of rows of X and measure their affinities.
 
-    All tuples are taken where there are at most `n_tuples`.
+    All tuples are used if there are at most `n_tuples`.
 
     Parameters
     ----------
     measure : TupleMeasure
-        What is measured of a tuple.
+        Computes the measure of a tuple.
     X : array of shape (n, d)
-        The points, at least as many as a tuple holds.
+        The points, at least as many as in a tuple.
     n_clusters : int
-        Number of clusters that is looked for: bases inside one are rarer with more of them.
+        Expected number of clusters: with more of them, bases inside one are rarer.
     random_state : RandomState
-        Source of the tuples.
+        Source of randomness.
     n_tuples : int, optional
-        How many; by default 100 for each object.
+        Number of tuples; by default 100 per object.
     width : float, optional
-        Width of the affinity of deviations; by default five times the deviation that is typical
-        of the completions that fit an object's best base.
+        Width of the affinity of deviations; by default five times the typical deviation of the
+        completions that fit an object's best base.
     """
     n, order = len(X), measure.order
     n_tuples = _TUPLES_PER_OBJECT * n if n_tuples is None else n_tuples
@@ -395,9 +395,9 @@ def sample_tuples(
 
 
 def with_another(taken: IntArray, n_objects: int, random_state: np.random.RandomState) -> IntArray:
-    """Each row with one more object, drawn evenly from those that the row does not hold."""
+    """Each row with one more object, drawn uniformly from those not in the row."""
     drawn = random_state.randint(0, n_objects - taken.shape[1], size=len(taken))
-    # The numbers that are left are counted through by stepping over those that are taken.
+    # Draw among the free numbers by skipping those that are taken.
     for column in np.sort(taken, axis=1).T:
         drawn += drawn >= column
     return np.concatenate([taken, drawn[:, None]], axis=1)
@@ -408,7 +408,7 @@ def with_another(taken: IntArray, n_objects: int, random_state: np.random.Random
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """Bases of every object (itself comes first), and a low and a high quantile of measures."""
+    """Bases of every object (itself first), and a low and a high quantile of measures."""
 
     bases: IntArray
     low: FloatArray
@@ -416,7 +416,7 @@ class _Candidates:
     is_deviation: bool
 
     def quality(self) -> FloatArray:
-        """How well a base tells objects apart, before any width is known."""
+        """How well a base separates objects, before a width is known."""
         if not self.is_deviation:
             return self.high - self.low
         relative = np.divide(self.low, self.high, out=np.ones_like(self.low), where=self.high > 0)
@@ -448,11 +448,11 @@ def _propose(
 
 
 def _from_others(found: _Candidates, count: int, random_state: np.random.RandomState) -> IntArray:
-    """For every object the best bases of random others, itself in place of one member."""
+    """For every object the best bases of random others, with itself replacing one member."""
     n, _, size = found.bases.shape
     theirs = found.bases[np.arange(n), found.best()][random_state.randint(0, n, (n, count))]
     own = np.arange(n)[:, None]
-    # An object that the base holds already takes its own place, so that no base holds it twice.
+    # An object already in the base replaces itself, so that no base holds it twice.
     holds = theirs == own[:, :, None]
     leaves = np.where(
         holds.any(axis=2), holds.argmax(axis=2), random_state.randint(0, size, (n, count))
@@ -480,8 +480,8 @@ def _tried(
 ) -> _Candidates:
     """Measure every base together with random objects.
 
-    A base inside a cluster has about 1/k of the objects with it: the low quantile at half that
-    share is what is typical of them, the high one what is typical of the others.
+    A base inside a cluster fits about 1/k of the objects: the low quantile at half that share is
+    typical of them, the high one of the others.
     """
     n, count, size = bases.shape
     per_cluster, least, most = _PROBES
@@ -502,7 +502,7 @@ def _tried(
 
 
 def _typical_width(candidates: _Candidates) -> float:
-    """Five times the deviation typical of objects on one shape."""
+    """Five times the typical deviation of objects on one shape."""
     best = candidates.best()[:, None]
     inside = float(np.median(np.take_along_axis(candidates.low, best, axis=1)))
     outside = float(np.median(candidates.high))
@@ -516,7 +516,7 @@ def _best_bases(
     """Every object's best base, then every object's second best, until there are enough."""
     n, _, size = bases.shape
     ranked = np.argsort(-contrast, axis=1, kind="stable")[:, : ceil(n_bases / n)]
-    # Neighbouring objects may belong together; where bases run short, chance leaves some out.
+    # Adjacent objects may belong together; if bases are few, leave some out at random.
     objects = random_state.permutation(n)
     chosen = np.take_along_axis(bases, ranked[:, :, None], axis=1)[objects]
     contrast = np.take_along_axis(contrast, ranked, axis=1)[objects]

@@ -22,7 +22,7 @@ from soffit.graph import Graph, reciprocal
 class FactoredAffinity:
     r"""The matrix :math:`B M B^\top` with few columns in B.
 
-    Every operation costs as many operations as B has entries, times the columns asked for.
+    An operation costs the number of entries of B times the number of columns it is applied to.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class FactoredAffinity:
     left: FloatArray
     core: FloatArray
 
-    # NumPy must leave `array @ factored` to this class instead of making an array of objects.
+    # NumPy must leave `array @ factored` to this class instead of making an object array.
     __array_ufunc__ = None
 
     @property
@@ -71,7 +71,7 @@ class FactoredAffinity:
         Parameters
         ----------
         index : int, slice or array
-            Numbers of objects or a mask, as NumPy takes them.
+            Object numbers or a mask, as in NumPy indexing.
 
         Returns
         -------
@@ -109,12 +109,12 @@ class FactoredAffinity:
     def sum(self, axis: Literal[-2, -1, 0, 1]) -> FloatArray: ...
 
     def sum(self, axis: int | None = None) -> float | FloatArray:
-        """Sums of the rows, which are those of the columns, or of all entries.
+        """Sums of the rows, which equal those of the columns, or of all entries.
 
         Parameters
         ----------
         axis : {None, 0, 1}, default None
-            None adds everything.
+            None sums all entries.
 
         Returns
         -------
@@ -129,13 +129,13 @@ class FactoredAffinity:
         return np.asarray(self.left @ weights)
 
 
-# Above this share of stored entries products of CSR matrices are slower than those of arrays.
+# Above this share of stored entries, products of CSR matrices are slower than dense ones.
 _SPARSE_DENSITY = 0.1
-# Entries of one piece of a sparse product, at most.
+# Maximum number of entries of one piece of a sparse product.
 _PIECE_ENTRIES = 2**22
 _BYTES_PER_ENTRY = 16
 _REMEDY = (
-    "Pass clusters= (bipartite weights or memberships of a fitted model), which never makes the "
+    "Pass clusters= (bipartite weights or memberships of a fitted model), which avoids the "
     "n x n matrix, or take fewer steps."
 )
 
@@ -154,33 +154,33 @@ def walk_affinity(A: Any, steps: int, clusters: Any = None) -> Matrix | Factored
     .. math:: W^{(t)} = W (D^{-1} W)^{t-1}, \qquad D = \mathrm{diag}(W 1),
 
     the weight of walking from i to j in t steps. It is symmetric and keeps the degrees,
-    :math:`W^{(t)} 1 = W 1`; the longer the walk, the more it tells of the whole graph. It is
-    computed by repeated squaring. With weights B between objects and m clusters,
+    :math:`W^{(t)} 1 = W 1`; longer walks reflect larger parts of the graph. It is computed by
+    repeated squaring. With weights B between objects and m clusters,
     :math:`W \approx B \Lambda^{-1} B^\top`, the walk goes through the clusters,
 
     .. math:: W^{(t)} \approx B \Lambda^{-1} (C \Lambda^{-1})^{t-1} B^\top, \qquad
               C = B^\top D^{-1} B, \quad \Lambda = \mathrm{diag}(B^\top 1),
 
-    and stays a product of small factors. It is exact where W is exactly of that form.
+    and stays a product of small factors. It is exact if W has exactly this form.
 
     Parameters
     ----------
     A : array or sparse matrix of shape (n, n)
-        Symmetric nonnegative weights W. An object without any weight keeps its zero row.
+        Symmetric nonnegative weights W. An isolated object keeps its zero row.
     steps : int
-        The number of steps t, at least 1; one step gives W itself. On a two-sided (bipartite)
-        graph an even number leads back to the same side.
+        The number of steps t, at least 1; one step gives W itself. On a bipartite graph an even
+        number of steps returns to the same side.
     clusters : array or sparse matrix of shape (n, m), optional
         Weights B between objects and clusters: `bipartite_` of a fitted `RelationFactorization`,
-        or memberships of any model. Rows are scaled to the degrees of W; an object of a zero row
-        has the mean row.
+        or memberships of any model. Rows are scaled to the degrees of W; a zero row is replaced by
+        the mean row.
 
     Returns
     -------
     ndarray, csr_array or FactoredAffinity
-        An array for an array. A sparse matrix gives CSR as long as no more than a tenth of the
-        entries of any power is stored, else an array. With `clusters`, a `FactoredAffinity`.
-        float32 is kept.
+        An array for an array. A sparse matrix gives CSR as long as at most a tenth of the entries
+        of any power is stored, else an array. With `clusters`, a `FactoredAffinity`. float32 is
+        kept.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def _through_clusters(W: Matrix, steps: int, clusters: Any) -> FactoredAffinity:
     B = _bipartite(clusters, degrees)
     weights = B.sum(axis=0)
     root = np.sqrt(reciprocal(weights))
-    # The symmetric form of C L^-1, so that the core is symmetric to the last bit.
+    # The symmetric form of C L^-1, so that the core is exactly symmetric.
     C = (B * reciprocal(degrees)[:, None]).T @ B
     step = C * np.outer(root, root)
     power = np.linalg.matrix_power((step + step.T) / 2, steps - 1)
@@ -234,7 +234,7 @@ def _through_clusters(W: Matrix, steps: int, clusters: Any) -> FactoredAffinity:
 
 
 def _bipartite(clusters: Any, degrees: FloatArray) -> FloatArray:
-    """Weights between objects and clusters in float64, their row sums the degrees."""
+    """Weights between objects and clusters in float64, with the degrees as row sums."""
     B = as_float_matrix(clusters, what="clusters")
     B = Graph.of(B).array().astype(np.float64)
     if B.min() < 0:
@@ -285,7 +285,7 @@ def _power(N: Graph, exponent: int) -> Graph:
 
 
 def _product(P: Graph, Q: Graph) -> Graph:
-    """P Q for powers of one graph, which commute: it is symmetric. Powers fill up: so may it."""
+    """P Q for powers of one graph, which commute, so that it is symmetric; may become dense."""
     if P.is_sparse and Q.is_sparse:
         product = _sparse_product(P.matrix, Q.matrix)
         if product is not None:
@@ -295,7 +295,7 @@ def _product(P: Graph, Q: Graph) -> Graph:
     out = np.empty(left.shape, dtype=left.dtype)
 
     def fill(rows: slice) -> None:
-        # Arrays need no more than the upper triangle, which halves the work.
+        # For arrays the upper triangle suffices, which halves the work.
         first = 0 if left.is_sparse else rows.start
         out[rows, first:] = left.matrix[rows] @ right.matrix[:, first:]
 
@@ -306,7 +306,7 @@ def _product(P: Graph, Q: Graph) -> Graph:
 
 
 def _sparse_product(P: sp.csr_array, Q: sp.csr_array) -> sp.csr_array | None:
-    """P Q in CSR form, or None as soon as it stores too much for that."""
+    """P Q in CSR form, or None as soon as it stores too many entries."""
     limit = _SPARSE_DENSITY * P.shape[0] ** 2
     pieces: list[sp.csr_array] = []
     stored = 0
@@ -321,7 +321,7 @@ def _sparse_product(P: sp.csr_array, Q: sp.csr_array) -> sp.csr_array | None:
 
 
 def _pieces(P: sp.csr_array, Q: sp.csr_array) -> Iterator[tuple[slice, int]]:
-    """Ranges of P's rows, and at most how many entries their product with Q stores."""
+    """Ranges of P's rows, and an upper bound on the entries of their product with Q."""
     reached = np.concatenate([[0], np.cumsum(np.diff(Q.indptr)[P.indices], dtype=np.int64)])
     bound = np.minimum(np.diff(reached[P.indptr]), P.shape[1])
     total = np.concatenate([[0], np.cumsum(bound)])

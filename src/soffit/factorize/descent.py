@@ -1,4 +1,4 @@
-"""The record of a descent that every solver keeps, and all the reasons for which it ends."""
+"""The record of a descent that every solver keeps, with all reasons for stopping."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 from soffit._typing import FloatArray
 from soffit.factorize.problem import Factorization, Stop
 
-# Called after every iteration. True, or a reason, ends the search; anything else lets it go on.
+# Called after every iteration. True, or a reason, stops the search; anything else continues it.
 Callback = Callable[[int, float], object]
-# A loss below this share of the matrix's squared norm is as good as zero.
+# A loss below this share of the matrix's squared norm counts as zero.
 _NEGLIGIBLE = 1e-12
 _REASONS: tuple[Stop, ...] = ("max_time", "callback", "interrupted")
 
 
 class _Reached(NamedTuple):
-    """A point, and how much of the history led to it."""
+    """A point, and the part of the history that led to it."""
 
     n_iter: int
     history: list[float]
@@ -36,15 +36,15 @@ class Descent:
 
         descent = Descent(first, W, s, norm=norm, callback=callback)
         with descent:
-            while descent.goes_on(max_iter):
+            while descent.running(max_iter):
                 W, s = ...
                 descent.record(loss, W, s)
-                descent.settle(tol)
+                descent.stop_if_converged(tol)
         return descent.result()
 
     Ctrl-C inside the ``with`` block ends the run at the last recorded point. A solver that changes
-    its factor in place calls `amend` afterwards if the descent was `interrupted`, because that
-    point may have moved. A second Ctrl-C is not caught.
+    its factor in place then calls `record_interrupted` if the descent was `interrupted`, because
+    that point may have moved. A second Ctrl-C is not caught.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Descent:
         Squared norm of the matrix.
     callback : callable, optional
         Called as ``callback(iteration, loss)`` after every iteration; if it returns True, the run
-        ends.
+        stops.
     """
 
     def __init__(
@@ -89,12 +89,12 @@ class Descent:
 
     @property
     def n_iter(self) -> int:
-        """Iterations recorded."""
+        """Number of recorded iterations."""
         return self._reached.n_iter
 
     @property
     def history(self) -> list[float]:
-        """Losses recorded."""
+        """Recorded losses."""
         return self._reached.history
 
     @property
@@ -102,8 +102,8 @@ class Descent:
         """Whether Ctrl-C ended the run."""
         return self.stopped == "interrupted"
 
-    def goes_on(self, max_iter: int) -> bool:
-        """Whether there is to be another iteration."""
+    def running(self, max_iter: int) -> bool:
+        """Whether to run another iteration."""
         if self.stopped is None and self.n_iter >= max_iter:
             self.stopped = "max_iter"
         return self.stopped is None
@@ -114,10 +114,10 @@ class Descent:
         factor: FloatArray,
         scale: FloatArray,
         *,
-        afresh: bool = False,
+        restart_history: bool = False,
     ) -> None:
-        """Note the point after one more iteration; `afresh` begins a new history with its loss."""
-        self._reach(loss, factor, scale, afresh=afresh)
+        """Record the point after one more iteration; `restart_history` drops earlier losses."""
+        self._reach(loss, factor, scale, restart_history=restart_history)
         if self._callback is not None:
             answer = self._callback(self.n_iter, loss)
             if answer is True:
@@ -125,28 +125,30 @@ class Descent:
             elif isinstance(answer, str):
                 self.stopped = next((reason for reason in _REASONS if answer == reason), None)
 
-    def amend(self, loss: float, factor: FloatArray, scale: FloatArray) -> None:
-        """Note where an interrupted iteration has left a factor that is changed in place."""
-        self._reach(loss, factor, scale, afresh=False)
+    def record_interrupted(self, loss: float, factor: FloatArray, scale: FloatArray) -> None:
+        """Record where an interrupted iteration left a factor that is changed in place."""
+        self._reach(loss, factor, scale, restart_history=False)
 
-    def _reach(self, loss: float, factor: FloatArray, scale: FloatArray, *, afresh: bool) -> None:
-        history, n_losses = ([], 0) if afresh else self._reached[1:3]
-        # The tail is there only if an earlier call was interrupted.
+    def _reach(
+        self, loss: float, factor: FloatArray, scale: FloatArray, *, restart_history: bool
+    ) -> None:
+        history, n_losses = ([], 0) if restart_history else self._reached[1:3]
+        # A longer tail exists only if an earlier call was interrupted.
         history[n_losses:] = [loss]
-        # One assignment, which no interrupt can divide: loss and point always go together.
+        # A single assignment, which no interrupt can split: loss and point always match.
         self._reached = _Reached(self.n_iter + 1, history, n_losses + 1, factor, scale)
 
-    def settle(self, tol: float, *, over: int = 1) -> None:
-        """End the run as converged if it has `settled`."""
-        self.settle_if(self.settled(tol, over=over))
+    def stop_if_converged(self, tol: float, *, over: int = 1) -> None:
+        """Stop as converged if the run `has_converged`."""
+        self.stop_if(self.has_converged(tol, over=over))
 
-    def settle_if(self, converged: bool) -> None:
-        """End the run as converged if the solver says so."""
+    def stop_if(self, converged: bool) -> None:
+        """Stop as converged on the solver's own criterion."""
         if converged:
             self.stopped = "converged"
 
-    def settled(self, tol: float, *, over: int = 1) -> bool:
-        """Whether the last `over` iterations gained at most `tol` times the loss, each."""
+    def has_converged(self, tol: float, *, over: int = 1) -> bool:
+        """Whether each of the last `over` iterations gained at most `tol` times the loss."""
         if len(self.history) <= over:
             return False
         gain = self.history[-1 - over] - self.history[-1]
@@ -167,9 +169,9 @@ class Descent:
 
 
 def lowest(found: Iterable[Factorization]) -> Factorization:
-    """The lowest loss of searches made one after the other, up to the first that was cut short.
+    """The lowest loss of consecutive searches, up to the first that was stopped early.
 
-    The first one wins ties. If a search was cut short, the result says so.
+    Ties go to the first. If a search was stopped early, the result has its reason.
     """
     best: Factorization | None = None
     for result in found:

@@ -1,4 +1,4 @@
-"""Compiled loop of the sums over rows of which most entries are zero."""
+"""Compiled sums over rows with mostly zero entries."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ from soffit.graph import Graph
 
 Scale = Literal["none", "single", "cluster", "held"]
 SCALES: tuple[Scale, ...] = ("none", "single", "cluster", "held")
-# Why a search ended; the last three mean that it was cut short from outside.
+# Why a search ended; the last three mean that it was stopped from outside.
 Stop = Literal["converged", "max_iter", "max_time", "callback", "interrupted"]
-# Loss and constraint on the factor that go together: one row of the family a pair.
+# Valid pairs of loss and constraint on the factor: one model family per pair.
 FAMILIES = (("l2", "simplex"), ("l2", "nonnegative"), ("kl", "columns"))
 
 
@@ -40,18 +40,18 @@ class Problem:
     n_clusters : int
         Number of columns of G.
     scale : {"none", "single", "cluster", "held"}
-        s fixed at 1; one common value; one value a cluster; or one value a cluster that is fitted
-        to the start and held from there on. A fitted value a cluster leaves a column of G free to
-        shrink while its scale grows, so that its entries say less and less about membership; a
-        held one does not.
+        s fixed at 1; one common value; one value per cluster; or one value per cluster that is
+        fitted to the start and then held fixed. With fitted values per cluster, a column of G can
+        shrink while its scale grows, so that its entries become less informative about membership;
+        held values prevent this.
     degrees : array of shape (n,), optional
         Degree correction: theta is the square root of degrees over their mean. None means 1.
     pair_weight : array or CSR of shape (n, n), optional
-        The weights m; a zero means that the pair is unknown. None means 1.
+        The weights m; zero marks an unknown pair. None means 1.
     side : CSR of shape (n, n), optional
         Symmetric S that adds :math:`\sum_{ij} \max(S_{ij}, 0) - S_{ij} \sum_c G_{ic} G_{jc}` to
-        the loss: pairs with a positive entry gain from being in one cluster, pairs with a
-        negative one from being in two. No entry counts as a similarity.
+        the loss: positive entries favour pairs in the same cluster, negative ones pairs in
+        different clusters. Entries do not count as similarities.
     diagonal : bool
         Whether the pairs (i, i) count.
     loss : {"l2", "kl"}
@@ -59,11 +59,11 @@ class Problem:
     constraint : {"simplex", "nonnegative", "columns"}
         Rows of the factor on the simplex; nonnegative; or columns on the simplex (with "kl").
     sparsity : float
-        Prior on memberships, with "kl": each share of an object loses this much (as a share of
-        the object's degree) in every step, and small ones vanish. 0 means none.
+        Prior on memberships, with "kl": every step subtracts this fraction of the object's degree
+        from each share, and small shares vanish. 0 means no prior.
     pruning : float
-        Prior on cluster weights, with "kl": each cluster loses this share of the total weight in
-        every step, and small clusters vanish. 0 means none.
+        Prior on cluster weights, with "kl": every step subtracts this fraction of the total weight
+        from each cluster, and small clusters vanish. 0 means no prior.
     """
 
     matrix: Matrix
@@ -104,7 +104,7 @@ class Problem:
 
     @property
     def graph(self) -> Graph:
-        """A with the operations that are the same for both storages."""
+        """A as a `Graph`, with the same operations for both storages."""
         return Graph.of(self.matrix)
 
     @property
@@ -124,24 +124,24 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Factorization:
-    """What a solver found: the factor, its scale, and how the search went.
+    """The result of a solver: the factor, its scale, and the course of the search.
 
     Parameters
     ----------
     factor : array of shape (n, k)
-        G: its rows or columns lie on the simplex, or it is nonnegative, as the problem asks.
+        G, with rows or columns on the simplex, or nonnegative, as the constraint demands.
     scale : array of shape (k,)
-        s, one value a cluster (all equal for a single scale).
+        s, one value per cluster (all equal for a single scale).
     objective : float
         Loss at the returned factor.
     history : array of shape (n_iter + 1,) or shorter
-        Loss at the start and after every iteration. With priors that remove clusters or shares
-        it begins after the last removal, because the loss is another one from there on.
+        Loss at the start and after every iteration. With priors that remove clusters or shares it
+        starts after the last removal, because the loss changes there.
     n_iter : int
-        Iterations done.
+        Number of iterations.
     stopped : {"converged", "max_iter", "max_time", "callback", "interrupted"}
-        Why the search ended. An interrupted one returns the last factor that is complete; an
-        iteration that was cut off counts if it left one.
+        Why the search ended. An interrupted search returns the last complete factor; a partial
+        iteration counts if it left one.
     """
 
     factor: FloatArray
@@ -153,10 +153,10 @@ class Factorization:
 
     @property
     def converged(self) -> bool:
-        """Whether the search ended because nothing more was to be gained."""
+        """Whether the convergence criterion was met."""
         return self.stopped == "converged"
 
     @property
     def cut_short(self) -> bool:
-        """Whether time, a callback or a keyboard interrupt ended the search."""
+        """Whether a time limit, a callback or a keyboard interrupt stopped the search."""
         return self.stopped not in ("converged", "max_iter")

@@ -1,11 +1,11 @@
-"""The best scale for a given factor, and the loss that goes with it.
+"""The best scale for a given factor, and the corresponding loss.
 
 With U = theta * W and pairs (i, j), i != j unless the diagonal counts, the loss is quadratic in s:
 ||A||^2 - 2 s'b + s'Hs with b_c = u_c'A u_c and H = (U'U)^2 elementwise (minus the diagonal's part).
 
-A scale can run away: without the diagonal, a cluster of one whole object and traces of others fits
-their similarities ever better as its scale grows and the traces shrink, until rounding is all that
-is left. Scales are therefore kept below a limit that no cluster of several objects comes near.
+Without the diagonal a scale can diverge: a cluster of one whole object and traces of others fits
+their similarities ever better as its scale grows and the traces shrink, until only rounding is
+left. Scales are therefore bounded by a limit far above that of any cluster of several objects.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from soffit._typing import FloatArray, Matrix
 from soffit.factorize.problem import Problem
 from soffit.graph import Graph, reciprocal
 
-# A scale is at most this many times k times the largest similarity; uniform rows reach 1.
+# Largest scale in units of k times the largest similarity; uniform rows reach 1.
 _LARGEST_SCALE = 100.0
-# Passes over the scales when some of them are at the limit.
+# Maximum number of passes over the scales when some are at the limit.
 _MAX_PASSES = 100
 # Entries of the rows whose products are summed at once.
 _ENTRIES = 2**20
-# With more clusters than these, products are summed in so few parts, and where most memberships are
-# zero (this share is not), over the others.
+# With more clusters than this, products are summed in this number of parts and, if fewer than this
+# share of the memberships is nonzero, over the nonzero ones only.
 _FEW_CLUSTERS = 64
 _PARTS = 8
 _SPARSE = 0.2
@@ -49,7 +49,7 @@ def scale_limit(problem: Problem) -> float:
 
 
 def exact_gram(U: FloatArray) -> FloatArray:
-    """U'U in double precision: H is a difference of two almost equal matrices at times."""
+    """U'U in double precision: H may be a difference of two almost equal matrices."""
     return _sum_of_products(U, squared=False)
 
 
@@ -72,7 +72,7 @@ def _sum_of_products(U: FloatArray, *, squared: bool) -> FloatArray:
 
 
 def _total(parts: list[FloatArray]) -> FloatArray:
-    """Their sum, in their order."""
+    """Their sum, in order."""
     total = parts[0]
     for part in parts[1:]:
         total += part
@@ -97,7 +97,7 @@ def best_scale(
 ) -> FloatArray:
     """The scales that minimise the loss under the problem's rule (eq. 8 of Rota Bulo & Pelillo).
 
-    They are never worse than the previous ones, even where H is singular.
+    They are never worse than the previous ones, even if H is singular.
     """
     k = problem.n_clusters
     if problem.scale == "none":
@@ -117,12 +117,12 @@ def best_scale(
 
 
 def loss(norm: float, b: FloatArray, H: FloatArray, s: FloatArray) -> float:
-    """Sum of squared misfits from the sufficient statistics."""
+    """Sum of squared residuals from the sufficient statistics."""
     return max(misfit(norm, b, H, s), 0.0)
 
 
 def misfit(norm: float, b: FloatArray, H: FloatArray, s: FloatArray) -> float:
-    """The loss before rounding errors below zero are removed."""
+    """The loss before clipping at zero."""
     return float(norm - 2.0 * s @ b + s @ H @ s)
 
 
@@ -147,7 +147,7 @@ def _nonnegative_minimum(H: FloatArray, b: FloatArray) -> FloatArray:
 def _descend_to_minimum(
     H: FloatArray, b: FloatArray, start: FloatArray, limit: float
 ) -> FloatArray:
-    """Minimise s'Hs - 2s'b over 0 <= s <= limit, one scale at a time; never worse than at first."""
+    """Minimise s'Hs - 2s'b over 0 <= s <= limit by coordinate descent from the start."""
     s = np.array(start, dtype=np.float64)
     for _ in range(_MAX_PASSES):
         before = s.copy()

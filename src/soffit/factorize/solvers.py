@@ -22,7 +22,7 @@ Solver = Callable[..., Factorization]
 
 @dataclass(frozen=True)
 class Family:
-    """What belongs to one loss with one constraint on the factor."""
+    """The solvers and the placement rule of one loss with one constraint."""
 
     solvers: Mapping[str, Solver]
     rows: type[FittedRows] | type[NonnegativeRows] | type[ColumnRows]

@@ -1,4 +1,4 @@
-"""Starting points: rows on the simplex from chance, labels, eigenvectors or walks."""
+"""Starting points: rows on the simplex from random numbers, labels, eigenvectors or walks."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def make_rows_sum_to_one(W: FloatArray) -> FloatArray:
     return np.asarray(np.where(sums > 0, W / safe, uniform), dtype=W.dtype)
 
 
-# A start from labels leaves this much for all clusters together, so that no zero is locked in.
+# Share that a start from labels spreads over all clusters, so that no zero is locked in.
 _SPREAD = 0.1
-# With more clusters than these every share would be tiny and cost as much as a large one.
+# With more clusters, every share would be tiny and cost as much as a large one.
 _MOST_SPREAD_OVER = 150
 
 
@@ -67,7 +67,7 @@ def spectral_start(
     rounding: Literal["qr", "kmeans"] = "qr",
     random_state: int = 0,
 ) -> FloatArray:
-    """Rows close to the labels that the leading eigenvectors of a normalized matrix give."""
+    """Rows close to labels from the leading eigenvectors of a normalized matrix."""
     _, V = leading_eigenvectors(N, n_clusters, random_state=random_state)
     labels = cluster_qr(V) if rounding == "qr" else cluster_kmeans(V, random_state=random_state)
     return labels_start(labels, n_clusters)
@@ -76,10 +76,10 @@ def spectral_start(
 def diffused_start(
     A: Matrix, n_clusters: int, random_state: np.random.RandomState, *, steps: int = 100
 ) -> FloatArray:
-    """Random rows made smooth by a lazy random walk, then told apart again.
+    """Random rows smoothed by a lazy random walk, then sharpened again.
 
     After many steps only slow modes of the graph are left; standardised and exponentiated they
-    give soft regions without any eigenvector. Objects without any tie get uniform rows.
+    give soft regions without computing eigenvectors. Isolated objects get uniform rows.
     """
     graph = Graph.of(A)
     degrees = graph.degrees()

@@ -1,4 +1,4 @@
-"""Which solver handles which problem: the one table, and the check made before any work."""
+"""Which solver handles which problem: one table, and the check before a solver runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from soffit.factorize.problem import SCALES, Problem, Scale
 
 @dataclass(frozen=True)
 class Support:
-    """The values of a problem's fields that a solver handles; both storages always are."""
+    """The values of a problem's fields that a solver handles; it handles both storages."""
 
     scales: tuple[Scale, ...]
     diagonal: tuple[bool, ...]
@@ -20,7 +20,7 @@ class Support:
     degrees: bool = False
     pair_weight: bool = False
     side: bool = False
-    # Degrees or side information and pair weights in one problem.
+    # Degrees or side information combined with pair weights.
     weighted_degrees: bool = False
     weighted_side: bool = False
 
@@ -41,7 +41,7 @@ SUPPORT: dict[str, Support] = {
 
 
 def refused_fields(solver: str, problem: Problem) -> list[str]:
-    """The fields of the problem that the solver does not handle, as they would be written."""
+    """The fields of the problem that the solver does not handle, as in a call."""
     support = SUPPORT[solver]
     refused = []
     if problem.family != support.family:
@@ -79,7 +79,7 @@ def check_support(solver: str, problem: Problem) -> None:
 
 
 def copy_start(problem: Problem, start: FloatArray) -> FloatArray:
-    """The start as a new array in the precision of the problem, after a look at its rows."""
+    """A checked copy of the start in the precision of the problem."""
     expected = (problem.n_objects, problem.n_clusters)
     if np.shape(start) != expected:
         raise ValueError(f"start must have shape {expected}, got {np.shape(start)}.")

@@ -1,4 +1,4 @@
-"""What a user passes to `fit` besides the objects: pairs, weights of pairs, labels."""
+"""Further arguments of `fit`: pairs, pair weights, labels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from soffit.affinity import SideInformation
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """The arguments of a `fit` that takes more than the objects, as given."""
+    """The arguments of `fit` besides the objects, as passed."""
 
     must_link: Any = None
     cannot_link: Any = None
@@ -28,7 +28,7 @@ class Constraints:
     transitive: bool = False
 
     def side_information(self, n: int, names: NDArray[Any] | None) -> SideInformation | None:
-        """The pairs, checked; None if there are none."""
+        """The checked pairs; None if there are none."""
         if self.must_link is not None or self.cannot_link is not None:
             _refuse_row_numbers_of_other_rows()
         side = SideInformation.of(
@@ -37,7 +37,7 @@ class Constraints:
         return side if side.n_pairs else None
 
     def checked_pair_weight(self, n: int, dtype: np.dtype[np.floating]) -> Matrix | None:
-        """The weights as array or CSR in the given precision; None if there are none."""
+        """The weights as array or CSR in the given precision; None if not given."""
         if self.pair_weight is None:
             return None
         if sp.issparse(self.pair_weight):
@@ -47,7 +47,7 @@ class Constraints:
             weight = values = np.asarray(self.pair_weight, dtype=dtype)
         if weight.shape != (n, n):
             raise ValueError(
-                f"pair_weight must have shape ({n}, {n}), one weight a pair, got {weight.shape}."
+                f"pair_weight must have shape ({n}, {n}), one weight per pair, got {weight.shape}."
             )
         # Written so that NaN fails too.
         wrong = ~((values >= 0) & (values < np.inf))
@@ -71,8 +71,8 @@ UNLABELLED = -1
 def _refuse_row_numbers_of_other_rows() -> None:
     """Refuse pairs inside scikit-learn's cross-validation.
 
-    It fits to a part of the rows and passes the pairs on as they are, so that their numbers would
-    mean other rows. Nothing else tells that this is going on but the calls themselves.
+    Cross-validation fits subsets of the rows but passes the pairs unchanged, so that their numbers
+    would refer to other rows. Only the call stack shows this situation.
     """
     frame = sys._getframe()
     while frame.f_back is not None:
@@ -82,8 +82,8 @@ def _refuse_row_numbers_of_other_rows() -> None:
         if str(frame.f_globals.get("__name__", "")).startswith("sklearn.model_selection"):
             raise ValueError(
                 "must_link and cannot_link hold row numbers, which scikit-learn's "
-                "cross-validation does not translate to the rows of a fold. Fit the folds in a "
-                "loop of your own, and pass the pairs among their rows."
+                "cross-validation does not map to the rows of a fold. Fit the folds in your own "
+                "loop, and pass the pairs among their rows."
             )
 
 
@@ -116,13 +116,13 @@ class PartialLabels:
         labelled = np.flatnonzero(~_unknown(values))
         if len(labelled) == 0:
             raise ValueError(
-                "y has no labelled object: all its values are -1, None or NaN. Give at least one "
-                "object of each class its label."
+                "y has no labelled object: all its values are -1, None or NaN. Label at least one "
+                "object per class."
             )
         known = _plain(values[labelled])
         if known.dtype.kind == "f" and not np.isfinite(known).all():
             raise ValueError(
-                "y contains infinity. Labels must be finite; -1 marks unlabelled ones."
+                "y contains infinity. Labels must be finite; -1 marks unlabelled objects."
             )
         check_classification_targets(known)
         codes = np.full(n, UNLABELLED)
@@ -144,7 +144,7 @@ def _unknown(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind == "O":
         return np.array([_is_unknown(value) for value in values], dtype=bool)
     if values.dtype.kind in "US":
-        # What NumPy makes of a list such as ["a", -1].
+        # NumPy converts a list such as ["a", -1] to text.
         return values == np.asarray("-1", dtype=values.dtype)
     if values.dtype.kind == "f":
         return (values == UNLABELLED) | np.isnan(values)
@@ -152,7 +152,7 @@ def _unknown(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _is_unknown(value: Any) -> bool:
-    """None, NaN, the NA of pandas, -1 as a number or as text."""
+    """None, NaN, pandas' NA, -1 as a number or as text."""
     if value is None or type(value).__name__ == "NAType":
         return True
     if isinstance(value, Real) and math.isnan(value):
@@ -161,7 +161,7 @@ def _is_unknown(value: Any) -> bool:
 
 
 def _plain(values: NDArray[Any]) -> NDArray[Any]:
-    """Objects that are all numbers as an array of numbers; text stays as it is."""
+    """Object arrays of numbers as numeric arrays; text stays as it is."""
     if values.dtype.kind != "O":
         return values
     plain = np.array(values.tolist())

@@ -1,4 +1,4 @@
-"""What a fit leaves: one frozen value, from which a model predicts and is saved."""
+"""The result of a fit: one frozen value, used to predict and to save."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BLOCK_ENTRIES = 2**23
 
 
 class Smoothing(Protocol):
-    """Turns the rows of new objects in the factor into memberships, as the fit did with its own."""
+    """Turns the factor rows of new objects into memberships, as in the fit."""
 
     def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
         """Memberships of new objects with these rows, features and affinities."""
@@ -38,22 +38,22 @@ class Placer(Protocol):
         ...
 
     def explained(self, table: Any) -> tuple[float, float]:
-        """Squared affinities of new objects: as far as the factor explains them, and in all."""
+        """Squared affinities of new objects: the part that the factor explains, and the total."""
         ...
 
 
 @dataclass(frozen=True)
 class Part:
-    """The part of the affinities that a model factorizes, before they are normalized.
+    """The part of the affinities that a model factorizes, before normalization.
 
     Parameters
     ----------
     diagonal : {"kept", "dropped", "raised"}
-        Self-similarities as they are, left out, or raised where they are zero.
+        Self-similarities: as they are, left out, or raised where they are zero.
     strays_of : int, optional
-        Ties inside tiny components are left out, so small that none of so many clusters is one.
+        Number of clusters; edges inside components too small to be one of them are left out.
     side_weight : float, optional
-        Pairs known to belong together or apart change their affinities, with this weight.
+        Weight with which must-link and cannot-link pairs change their affinities.
     """
 
     diagonal: Literal["kept", "dropped", "raised"] = "kept"
@@ -94,9 +94,9 @@ class SimilarityPlacer:
     Parameters
     ----------
     affinity : Affinity
-        Fitted; it gives the block of affinities between new and fitted objects.
+        Fitted; computes the affinities between new and fitted objects.
     normalization : Normalized
-        The rule that normalizes the block; it holds no matrix.
+        The rule that normalizes these affinities, without a matrix.
     extension : Extension
         Solves the problem of each new row.
     smoothing : Smoothing
@@ -120,16 +120,16 @@ class SimilarityPlacer:
     }
 
     def factorized(self, side: SideInformation | None = None) -> Matrix:
-        """The matrix that was factorized, computed again from the affinities."""
+        """The factorized matrix, computed again from the affinities."""
         return self.normalization.cross(self.part.of(self.affinity.matrix_, side))
 
     def place(self, table: Any) -> FloatArray:
-        """Memberships of new objects, a block of them at a time where affinities are dense."""
+        """Memberships of new objects, in blocks where affinities are dense."""
         parts = [self._place(part) for part in self._parts(table)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def explained(self, table: Any) -> tuple[float, float]:
-        """Squared normalized affinities of new objects, explained and in all."""
+        """Squared normalized affinities of new objects: explained part and total."""
         profiles = np.asarray(self.extension.profiles(), dtype=np.float64)
         gram = profiles.T @ profiles
         explained = total = 0.0
@@ -158,7 +158,7 @@ class SimilarityPlacer:
 
 
 def explained_squares(products: FloatArray, rows: FloatArray, gram: FloatArray) -> float:
-    """Squares of affinities that profiles explain, each object's with the size that fits best.
+    """Squared affinities that the profiles explain, with the best size for each object.
 
     Parameters
     ----------
@@ -176,16 +176,16 @@ def explained_squares(products: FloatArray, rows: FloatArray, gram: FloatArray) 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """All that a fit has made. Assigned once, never changed.
+    """The complete result of a fit. Never changed after construction.
 
     Parameters
     ----------
     attributes : mapping
         The public attributes of the model, `memberships_` and the like.
     preparation : Standardizer
-        What happens to a table before anything else.
+        Preprocessing of a table.
     placer : Placer or None
-        Places new objects; None for a model that has none to compare them with.
+        Places new objects; None for a model that cannot.
     stopped : str
         Why the search ended.
     n_iter : int
@@ -206,7 +206,7 @@ class Fitted:
     }
 
     def place(self, table: Any) -> FloatArray:
-        """Memberships of new objects: the same stages as in the fit, in the same order."""
+        """Memberships of new objects: the stages of the fit, in the same order."""
         assert self.placer is not None
         return self.placer.place(self.preparation.apply(table))
 
@@ -223,7 +223,7 @@ class Fitted:
 
 
 def rule_only(normalized: Normalized) -> Normalized:
-    """A normalization without its matrix, which no prediction needs."""
+    """A normalization without its matrix, which predictions do not need."""
     matrix = normalized.matrix
     if is_sparse(matrix):
         return replace(normalized, matrix=sp.csr_array((0, 0), dtype=matrix.dtype))

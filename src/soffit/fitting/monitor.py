@@ -16,7 +16,7 @@ from soffit._memory import peak_memory
 from soffit.factorize.problem import Factorization, Stop
 from soffit.results.fit_quality import EarlyStop
 
-# Seconds between two states of a phase: on a terminal, and in a log.
+# Seconds between two updates of a phase: on a terminal, and in a log.
 _TERMINAL_PACE = 0.2
 _LOG_PACE = 10.0
 
@@ -24,13 +24,13 @@ _LOG_PACE = 10.0
 class _Display:
     """What a verbose fit writes to standard error.
 
-    A terminal gets a live line that shows the present phase, and a whole line when the phase has
-    ended. A log or a notebook gets whole lines only.
+    A terminal gets a live line for the current phase, and a whole line when the phase has ended.
+    A log or a notebook gets whole lines only.
 
     Parameters
     ----------
     name : str
-        Stands at the beginning of every line.
+        Prefix of every line.
     live : bool
         Whether a terminal gets a live line.
     """
@@ -40,9 +40,9 @@ class _Display:
 
         self._name = name
         self._begin = self._last = perf_counter()
-        # rich needs widgets for a live line in a notebook, so that one counts as a log.
+        # A live line in a notebook would need widgets, so a notebook counts as a log.
         self._console = Console(stderr=True, force_jupyter=False)
-        # Programs without a console have no standard error.
+        # sys.stderr is None in programs without a console.
         terminal = sys.stderr is not None and sys.stderr.isatty()
         live = live and terminal and not self._console.is_dumb_terminal
         self._live = self._live_line() if live else None
@@ -60,7 +60,7 @@ class _Display:
         self._phase = text, self._last, self._live.add_task(text, total=None, state="")
 
     def state(self, phase: str, text: str) -> None:
-        """Say how far the phase has come, unless it was said just now."""
+        """Show the state of the phase, unless it was just shown."""
         if perf_counter() - self._last < self._pace:
             return
         self._last = perf_counter()
@@ -109,16 +109,16 @@ class _Display:
 
 @dataclass(frozen=True)
 class FitEvent:
-    """What a `callback` learns after an iteration.
+    """State of a fit, passed to `callback` after an iteration.
 
     Parameters
     ----------
     phase : str
         What the fit is doing, such as "start 2 of 5".
     iteration : int
-        Iterations of the present search, from 1.
+        Iteration of the current search, from 1.
     objective : float
-        Its objective now.
+        Its current objective.
     elapsed : float
         Seconds since the fit began.
 
@@ -140,18 +140,18 @@ class FitEvent:
 
 
 class Progress:
-    """Tells phases (verbose=1) and iterations (verbose=2), and keeps the reason to stop.
+    """Shows phases (verbose=1) and iterations (verbose=2), and keeps the reason to stop.
 
     Parameters
     ----------
     name : str
         Name of the model.
     verbose : int
-        How much to say.
+        How much to show.
     callback : callable, optional
-        Called with a `FitEvent` after every iteration; if it returns True, the fit is to end.
+        Called with a `FitEvent` after every iteration; if it returns True, the fit stops.
     max_time : float, optional
-        Seconds from now after which the fit is to end.
+        Time limit in seconds, counted from now.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Progress:
         self._max_time = max_time
         self._begin = perf_counter()
         self._phase = ""
-        # Searches may run in several threads; a callback should not have to care.
+        # Searches may run in several threads; callbacks need not be thread-safe.
         self._lock = RLock()
 
     def __enter__(self) -> Progress:
@@ -180,22 +180,22 @@ class Progress:
             self._display.close()
 
     def phase(self, what: str) -> bool:
-        """Say that a phase begins; whether the fit is to end instead."""
+        """Start a phase; returns whether the fit should stop instead."""
         with self._lock:
             self._phase = what
             if self._display is not None:
                 self._display.phase(what)
-            self._watch_the_clock()
+            self._check_time()
             return self.stopped is not None
 
     def iteration(self, number: int, objective: float, *, beside: str | None = None) -> Stop | None:
-        """Say how far a solver has come; the reason to stop, if there is one.
+        """Show the state of a solver; returns the reason to stop, if there is one.
 
-        A search that runs `beside` the one that is shown has a name of its own.
+        A search that runs `beside` the displayed one has its own name.
         """
         with self._lock:
             self._show(number, objective, beside)
-            self._watch_the_clock()
+            self._check_time()
             if self._callback is not None and self.stopped is None:
                 now = perf_counter() - self._begin
                 event = FitEvent(beside or self._phase, number, objective, now)
@@ -204,13 +204,13 @@ class Progress:
             return self.stopped
 
     def note_stop(self, found: Factorization) -> Factorization:
-        """Remember whether a search was cut short, so that no other follows."""
+        """Remember whether a search was stopped early, so that no other follows."""
         if found.cut_short:
             self.stopped = found.stopped
         return found
 
     def interrupt(self) -> None:
-        """Let all searches end after their present iteration."""
+        """Let all searches stop after their current iteration."""
         self.stopped = "interrupted"
 
     @property
@@ -221,13 +221,13 @@ class Progress:
         return max(self._begin + self._max_time - perf_counter(), 1e-9)
 
     def finish(self, what: str) -> None:
-        """Say that all is done."""
+        """Show that the fit is done."""
         if self._display is not None:
             peak = peak_memory()
             memory = "" if peak is None else f", at most {peak / 1e9:.2f} GB of memory so far"
             self._display.line(f"done: {what}{memory}")
 
-    def _watch_the_clock(self) -> None:
+    def _check_time(self) -> None:
         late = self._max_time is not None and perf_counter() - self._begin > self._max_time
         if late and self.stopped is None:
             self.stopped = "max_time"
@@ -243,7 +243,7 @@ class Progress:
 
 
 def warn_unless_converged(model: Any, stopped: Stop, n_iter: int, *, depth: int) -> None:
-    """Say why the fit ended and what to do; `depth` counts the calls down to the user's."""
+    """Warn with the reason and a remedy; `depth` is the number of calls below the user's."""
     stop = EarlyStop.of(model, stopped, n_iter)
     if stop is not None:
         happened = stop.sentence(type(model).__name__, parameters=True)

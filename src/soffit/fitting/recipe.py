@@ -1,4 +1,4 @@
-"""What a model is: which affinities, how many clusters, which problem, which memberships."""
+"""The parts of a model: affinities, number of clusters, problem, memberships."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Relations = TypeVar("Relations")
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What a user has passed to `fit`, read and checked.
+    """The arguments of `fit`, read and checked.
 
     Parameters
     ----------
     objects : Objects
-        The objects, with the affinity that will be computed of them.
+        The objects, with the affinity to compute from them.
     constraints : Constraints
-        Pairs and weights of pairs, as given.
+        Pairs and pair weights, as passed.
     labels : PartialLabels, optional
         Labels of some of the objects.
     columns : mapping
@@ -50,16 +50,16 @@ class Data:
 
 @dataclass(frozen=True)
 class Count:
-    """The number of clusters, and what it rests on.
+    """The number of clusters, and how it was found.
 
     Parameters
     ----------
     n_clusters : int
         The number.
     attributes : mapping
-        Public attributes that say how it was found, such as `k_choice_`.
+        Public attributes that document the selection, such as `k_choice_`.
     levels : tuple of int
-        For a hierarchy, the numbers of all levels from the bottom to the top.
+        For a hierarchy, the numbers of clusters of all levels from the bottom to the top.
     """
 
     n_clusters: int
@@ -69,7 +69,7 @@ class Count:
 
 @dataclass(frozen=True, eq=False)
 class Stage(Generic[Relations]):
-    """How far a fit has come: what its next step receives."""
+    """State of a fit between two steps: the input of the next one."""
 
     data: Data
     relations: Relations
@@ -84,7 +84,7 @@ class Stage(Generic[Relations]):
         return self.count.n_clusters
 
     def warm_factor(self, n: int) -> FloatArray | None:
-        """The last fit's factor, if this one is to begin there and the shape is the same."""
+        """The last fit's factor, if `warm_start` is set and the shape matches."""
         return None if self.warm is None else self.warm.warm_factor(n, self.n_clusters)
 
 
@@ -112,7 +112,7 @@ class Recipe(Generic[Relations]):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a factorization step hands on.
+    """The result of a factorization step.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Solution:
     found : Factorization
         What the solver found.
     attributes : mapping
-        Public attributes of this model; they replace the common ones of the same name.
+        Public attributes of this model; they override common ones of the same name.
     part : Part
         The part of the affinities that was normalized.
     """
@@ -137,7 +137,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class Smoothed:
-    """Memberships of the fitted objects, and how new ones get theirs.
+    """Memberships of the fitted objects, and the rule for new ones.
 
     Parameters
     ----------
@@ -146,9 +146,9 @@ class Smoothed:
     smoothing : Smoothing
         The same for new objects.
     attributes : mapping
-        Public attributes that describe them.
+        Public attributes of this step.
     stopped : str, optional
-        Why the fit ended, if this step was cut short.
+        Why the fit ended, if this step was stopped early.
     """
 
     memberships: FloatArray

@@ -1,4 +1,4 @@
-"""The same recipe followed for subsamples: memberships that admit what changes between them."""
+"""Fits of one recipe to subsamples: memberships softened by their disagreement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from soffit.fitting.recipe import Count, Data, Recipe, Smoothed, Stage
 from soffit.fitting.run import run
 from soffit.memberships import carried_over, combine
 
-# Leaving out 37 % is what a bootstrap sample does, without its copies.
+# A bootstrap sample leaves out 37 % as well, but has duplicates.
 SHARE_KEPT = 0.63
 LEAST_PARTS = 2
 _SEEDS = np.iinfo(np.int32).max
@@ -26,7 +26,7 @@ _SEEDS = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, eq=False)
 class Corrected:
-    """A smoothing, and what the subsamples have changed in the memberships of fitted objects."""
+    """A smoothing, and the correction of the fitted objects' memberships by the subsamples."""
 
     smoothing: Smoothing
     correction: FloatArray
@@ -36,7 +36,7 @@ class Corrected:
     }
 
     def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
-        """Memberships of new objects, corrected like those of the fitted ones they resemble."""
+        """Memberships of new objects, corrected like those of the fitted objects they resemble."""
         return carried_over(self.smoothing.place(rows, table, block), block, self.correction)
 
 
@@ -62,10 +62,10 @@ def over_subsamples(
 def fit_subsamples(
     recipe: Recipe[Affinities], stage: Stage[Affinities], n_resamples: int
 ) -> list[FloatArray]:
-    """Memberships of all objects from the recipe, each time followed for a part of them.
+    """Memberships of all objects from fits of the recipe to subsamples.
 
-    The objects left out are placed like new ones. When the fit is to end, or on Ctrl-C, there are
-    fewer parts, but at least two: one cannot be compared with any.
+    Objects left out are placed like new ones. When the fit should stop, or on Ctrl-C, there are
+    fewer subsamples, but at least two: their agreement is needed.
     """
     n, random_state = stage.data.objects.n_objects, stage.random_state
     fixed = replace(recipe, n_clusters=stage.n_clusters, count=lambda _: Count(stage.n_clusters))
@@ -92,13 +92,13 @@ def _part_size(n: int, n_clusters: int) -> int:
 def _memberships(
     recipe: Recipe[Affinities], stage: Stage[Affinities], kept: IntArray, seed: int
 ) -> FloatArray | None:
-    """Memberships of all objects from a fit to some; None if that was interrupted."""
+    """Memberships of all objects from a fit to a subsample; None if it was interrupted."""
     objects = stage.data.objects
     left = np.setdiff1d(np.arange(objects.n_objects), kept)
     pairs = _pairs_among(stage.relations.side, kept, stage.data.constraints.transitive)
     data = Data(objects.inside(kept), pairs)
     with warnings.catch_warnings():
-        # What there is to say about the data, the fit to all of them has said.
+        # Warnings about the data were already issued by the fit to all objects.
         warnings.simplefilter("ignore")
         fitted = run(recipe, data, np.random.RandomState(seed), Progress("resample", 0))
         if fitted.stopped == "interrupted":

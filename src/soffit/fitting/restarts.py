@@ -1,4 +1,4 @@
-"""Several starts, of which the lowest loss is kept."""
+"""Several starts, of which the solution with the lowest loss is kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Solution, Stage
 from soffit.normalize import normalize
 
-# Seconds after which a waiting thread looks up.
+# Seconds between two checks of a waiting thread.
 _PATIENCE = 0.2
 
 
@@ -33,11 +33,11 @@ def factorize_from_starts(
 ) -> Solution:
     """Factorize affinities as they are, with rows on the simplex, from random starts.
 
-    The factorization with the lowest loss is kept; the first one wins ties. A warm start is the
-    only one. A search that is cut short is the last.
+    The solution with the lowest loss is kept; ties go to the first. A warm start is the only start.
+    A search that is stopped early is the last.
     """
     A, k, progress = stage.relations.A, stage.n_clusters, stage.progress
-    # The solver by row blocks leaves out the diagonal; the published ones do not.
+    # The row-block solver leaves out the diagonal; the published solvers do not.
     problem = Problem(A, k, scale=scale, diagonal=solver != "rows")
 
     def starts() -> Iterator[FloatArray]:
@@ -57,15 +57,15 @@ def factorize_from_starts(
     return Solution(problem, normalize(A, None), found)
 
 
-def solve_side_by_side(
+def solve_in_threads(
     solve: Callable[..., Factorization],
     starts: Sequence[FloatArray],
     progress: Progress,
 ) -> Factorization:
-    """The lowest loss over all starts, searched from in threads; the first one wins ties.
+    """The lowest loss over all starts, searched in threads; ties go to the first.
 
-    Only the main thread hears of Ctrl-C. It tells the others, which end after their present
-    iteration; searches that have not begun are left out.
+    Only the main thread receives Ctrl-C. It notifies the others, which stop after their current
+    iteration; pending searches are skipped.
     """
 
     def search(number: int) -> Factorization:
@@ -80,7 +80,7 @@ def solve_side_by_side(
         try:
             for number in range(len(starts)):
                 searches.append(pool.submit(copy_context().run, search, number))
-            # Not all systems wake a thread that waits without a limit.
+            # Some systems do not wake a thread that waits without a timeout.
             while wait(searches, timeout=_PATIENCE).not_done:
                 pass
         except KeyboardInterrupt:

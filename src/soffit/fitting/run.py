@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from soffit._typing import FloatArray
+from soffit._wording import Message, Parameter
 from soffit.affinity import Affinity
 from soffit.affinity.given_objects import Affinities
 from soffit.factorize import Factorization
@@ -40,7 +41,7 @@ def run(
     *,
     warm: Fitted | None = None,
 ) -> Fitted:
-    """Follow a recipe.
+    """Run a recipe.
 
     Parameters
     ----------
@@ -49,11 +50,11 @@ def run(
     data : Data
         The objects.
     random_state : RandomState
-        Source of all chance.
+        Source of randomness.
     progress : Progress
-        Hears of phases and iterations, and says when to stop.
+        Shows phases and iterations, and says when to stop.
     warm : Fitted, optional
-        An earlier fit to begin with.
+        An earlier fit to start from.
     """
     check_n_clusters(recipe.n_clusters, data.objects.n_objects)
     relations = recipe.relate(data, random_state, progress)
@@ -69,8 +70,12 @@ def check_n_clusters(n_clusters: int | None, n_objects: int) -> None:
     """Refuse more clusters than objects."""
     if n_clusters is not None and n_objects < n_clusters:
         raise ValueError(
-            f"n_clusters={n_clusters} is larger than the number of objects, "
-            f"n_samples={n_objects}. Choose n_clusters of at most {n_objects}."
+            Message(
+                Parameter("n_clusters", n_clusters),
+                f" is larger than the number of objects, n_samples={n_objects}. Choose ",
+                Parameter("n_clusters"),
+                f" of at most {n_objects}.",
+            )
         )
 
 
@@ -90,13 +95,13 @@ def similarity_recipe(
     Parameters
     ----------
     n_clusters : int or None
-        The number of clusters; None has it chosen.
+        The number of clusters; None selects it.
     factorize : callable
         From affinities and a number of clusters to a solution.
     smooth : callable, optional
         From the factor's rows to memberships; by default the rows are the memberships.
     standardize : {"auto", True, False}
-        Whether the columns of a table are brought to one unit.
+        Whether to scale the columns of a table to a common unit.
     count : callable, optional
         Another rule for the number of clusters.
     """
@@ -115,7 +120,7 @@ def relate_pairs(
     *,
     standardize: Literal["auto"] | bool = False,
 ) -> Affinities:
-    """The affinities of all objects, and what is known of pairs."""
+    """The affinities of all objects, with constraints on pairs."""
     n = data.objects.n_objects
     side = data.constraints.side_information(n, data.names)
     progress.phase("affinities")
@@ -125,7 +130,7 @@ def relate_pairs(
 
 
 def given_or_chosen(stage: Stage[Affinities]) -> Count:
-    """The number of clusters as given, or chosen from the graph."""
+    """The given number of clusters, or one selected from the graph."""
     if stage.n_clusters:
         return stage.count
     stage.progress.phase("number of clusters")

@@ -1,4 +1,4 @@
-"""Memberships from a walk and a mixture: their average, and what pairs say about the mixture."""
+"""Memberships from a walk and a mixture: their average, and the evidence of pairs."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from soffit.memberships.mixture import SeededMixture, fit_seeded_mixture
 from soffit.memberships.pairs import pair_log_likelihood
 from soffit.memberships.walk import sharpen
 
-# Smoothing draws memberships together; this power undoes it inside clusters.
+# Smoothing draws memberships together; this power counteracts it inside clusters.
 _SHARPNESS = 1.5
-# Partitions are sometimes wrong where nothing in the graph says so; this power allows for it.
+# Partitions are sometimes wrong without any sign of it in the graph; this power allows for it.
 _MODESTY = 0.9
-# Weight of a mixture, beside the walk, whose pieces look as they should.
+# Weight of the mixture relative to the walk, if its residuals look as expected.
 _SHARE = 0.8
-# The same for a mixture that describes the corrected clusters as they are.
-_SHARE_AT_REST = 0.5
-# The usual mixture is given up if the pairs are better foretold without its steps by more than so
-# many standard errors.
+# The same for a mixture without EM steps, which describes the corrected clusters as they are.
+_SHARE_FIXED = 0.5
+# The mixture without EM steps is used if it predicts the pairs better by more than this many
+# standard errors.
 _ERRORS = 1.0
-# A mixture of fewer objects foretells nothing, and directions need no more than the most.
+# Fewer objects make no useful mixture, and no more are needed to find directions.
 _FEWEST_LEFT, _MOST_LEFT = 20, 2**17
 
 
 def linked(block: Matrix) -> NDArray[np.bool_]:
-    """Which objects had anywhere to walk, as a column."""
+    """Which objects have affinities to walk along, as a column."""
     return Graph.of(block).degrees()[:, None] > 0
 
 
-def sharp(walked: FloatArray, block: Matrix) -> FloatArray:
-    """Memberships after a walk over these affinities, without its evening out."""
+def sharpened(walked: FloatArray, block: Matrix) -> FloatArray:
+    """Memberships after a walk along these affinities, with its smoothing counteracted."""
     return np.where(linked(block), sharpen(walked, _SHARPNESS), walked)
 
 
-def mixed(walked: FloatArray, mixture: SeededMixture, X: FloatArray) -> FloatArray:
-    """The average of a walk and a mixture, the latter as far as it is to be trusted."""
+def blend(walked: FloatArray, mixture: SeededMixture, X: FloatArray) -> FloatArray:
+    """The average of a walk and a mixture, the latter weighted by its trust."""
     share = _SHARE * mixture.trust
     return np.asarray((1 - share) * walked + share * mixture.memberships(X), dtype=walked.dtype)
 
@@ -52,28 +52,27 @@ def calibrated(
 ) -> FloatArray:
     """Memberships from a walk and, for features, a mixture.
 
-    Raising the result of the walk to a power counteracts its smoothing; the power is smaller where
-    the walk is alone. Objects that had nowhere to walk keep the prior, unless the mixture knows
-    more.
+    Raising the result of the walk to a power counteracts its smoothing; the power is smaller if
+    there is no mixture. Objects without affinities keep the prior, unless the mixture places them.
 
     Parameters
     ----------
     walked : array of shape (m, k)
         Memberships after the walk.
     block : array or CSR of shape (m, n)
-        The affinities along which it went.
+        The affinities that it used.
     mixture : SeededMixture, optional
-        Densities of the clusters.
+        Cluster densities.
     X : array of shape (m, d), optional
         Features of the objects.
     """
-    sharpened = sharp(walked, block)
+    rows = sharpened(walked, block)
     if mixture is not None and X is not None:
-        return mixed(sharpened, mixture, X)
-    return np.where(linked(block), soften(sharpened, _MODESTY), walked)
+        return blend(rows, mixture, X)
+    return np.where(linked(block), soften(rows, _MODESTY), walked)
 
 
-def fit_told_mixture(
+def choose_mixture(
     X: FloatArray,
     rows: FloatArray,
     side: SideInformation,
@@ -82,26 +81,25 @@ def fit_told_mixture(
     weight: float,
     random_state: int,
 ) -> SeededMixture:
-    """Fit the usual mixture, or one at rest if pairs that it has not seen clearly ask for it.
+    """Fit a mixture with EM steps, or one without if held-out pairs clearly favour it.
 
-    Densities know nothing of pairs: the steps of EM may improve on the clusters, or walk back to
-    what the pairs have corrected. Both mixtures are fitted to the objects that no pair touches,
-    and averaged with a walk that begins without the touched ones. Whichever foretells the pairs
-    better is right about the objects that it has not been told of; the usual one keeps its place
-    within a standard error.
+    Densities ignore pairs: EM steps may improve the clusters, or undo the corrections by the pairs.
+    Both mixtures are fitted to the objects that no pair touches, and averaged with a walk that
+    starts without the touched ones. The mixture that predicts the held-out pairs better is used;
+    within one standard error it is the one with EM steps.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Features.
     rows : array of shape (n, k)
-        The factor, which the pairs have shaped.
+        The factor, fitted with the pairs.
     side : SideInformation
         The pairs.
     walk : callable
         From rows to the memberships after the walk.
     weight : float
-        How far pairs are trusted: each counts as so many.
+        How much pairs are trusted: each counts as this many.
     random_state : int
         Seed of the mixtures.
     """
@@ -109,25 +107,25 @@ def fit_told_mixture(
     touched = np.unique(np.concatenate([side.must.ravel(), side.cannot.ravel()]))
     left = np.setdiff1d(np.arange(len(X)), touched)
 
-    def fit(objects: IntArray | slice, *, at_rest: bool) -> SeededMixture:
-        options = {"n_steps": 0} if at_rest else {}
+    def fit(objects: IntArray | slice, *, fixed: bool) -> SeededMixture:
+        options = {"n_steps": 0} if fixed else {}
         found = fit_seeded_mixture(
             X[objects], labels[objects], k, random_state=random_state, **options
         )
-        return replace(found, trust=found.trust * _SHARE_AT_REST / _SHARE) if at_rest else found
+        return replace(found, trust=found.trust * _SHARE_FIXED / _SHARE) if fixed else found
 
     everything = slice(None)
     if len(left) < _FEWEST_LEFT or side.n_pairs < 2:
-        return fit(everything, at_rest=False)
-    untold = rows.copy()
-    untold[touched] = rows[left].mean(axis=0)
-    walked = walk(untold)[touched]
+        return fit(everything, fixed=False)
+    held_out = rows.copy()
+    held_out[touched] = rows[left].mean(axis=0)
+    walked = walk(held_out)[touched]
     left = left[:: -(-len(left) // _MOST_LEFT)]
-    usual, resting = (
-        pair_log_likelihood(mixed(walked, fit(left, at_rest=rest), X[touched]), side.among(touched))
-        for rest in (False, True)
+    with_steps, without = (
+        pair_log_likelihood(blend(walked, fit(left, fixed=fixed), X[touched]), side.among(touched))
+        for fixed in (False, True)
     )
-    return fit(everything, at_rest=_is_clear(resting - usual, weight))
+    return fit(everything, fixed=_is_clear(without - with_steps, weight))
 
 
 def _is_clear(gains: FloatArray, weight: float) -> bool:

@@ -1,8 +1,8 @@
 """Expectation and maximisation for mixtures of Gaussians, or of Student t with heavier tails.
 
-Both steps are one matrix product with the objects' moments: their coordinates, the products of
-these and a one. Pieces are made of weighted sums of moments, and squared distances to pieces are
-linear in them. Pieces with a common covariance need the coordinates alone.
+Both steps are one matrix product with the objects' moments: their coordinates, their pairwise
+products and a one. Components are computed from weighted sums of moments, and squared distances to
+components are linear in them. Components with a common covariance need the coordinates only.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _BLOCK_ENTRIES = 2**19
 
 
 class Pieces(NamedTuple):
-    """Weights, centres and shapes of the pieces of a mixture."""
+    """Weights, means and covariances of the components of a mixture."""
 
     log_weights: FloatArray
     means: FloatArray
-    # Inverse Cholesky factors: rows of (x - mean) become white noise.
+    # Inverse Cholesky factors, which whiten rows of (x - mean).
     whitening: FloatArray
     # Degrees of freedom of Student's t; infinite for Gaussians.
     tails: float
 
     def shares(self, Z: FloatArray) -> FloatArray:
-        """Probability of every piece for every object."""
+        """Posterior probability of every component for every object."""
         shares = np.empty((len(Z), len(self.means)))
         step = max(_BLOCK_ENTRIES // moments_of(Z[:1]).shape[1], 1)
         for first in range(0, len(Z), step):
@@ -39,7 +39,7 @@ class Pieces(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Pieces after some steps, with what the next steps need."""
+    """Components after some steps, with the state that further steps need."""
 
     moments: FloatArray
     shares: FloatArray
@@ -49,7 +49,7 @@ class Fit(NamedTuple):
     log_likelihood: float
 
     def advanced(self, n_steps: int) -> Fit:
-        """The fit after some more steps."""
+        """The fit after more steps."""
         fit = self
         for _ in range(n_steps):
             fit = _stepped(fit.moments, fit.shares, fit.pull, fit.pieces.tails, common=fit.common)
@@ -59,7 +59,7 @@ class Fit(NamedTuple):
 def begin_fit(
     moments: FloatArray, members: FloatArray, tails: float, *, common: bool = False
 ) -> Fit:
-    """The pieces that given members make, and their shares in the objects."""
+    """The components of given members, and their responsibilities for the objects."""
     return _stepped(moments, members, members, tails, common=common)
 
 
@@ -78,12 +78,12 @@ def _stepped(
 
 
 def n_parameters(n_pieces: int, d: int, *, common: bool = False) -> float:
-    """Weight and mean of every piece; a covariance of every piece or a common one."""
+    """Parameters of weights and means, and of one covariance per component or a common one."""
     return n_pieces * (1 + d) + (1 if common else n_pieces) * d * (d + 1) / 2
 
 
 def moments_of(Z: FloatArray) -> FloatArray:
-    """Products of the coordinates, row by row of the upper triangle, the coordinates and a one."""
+    """Products of coordinates (upper triangle, row by row), the coordinates and a one."""
     n, d = Z.shape
     moments = np.empty((n, d * (d + 1) // 2 + d + 1))
     first = 0
@@ -96,16 +96,16 @@ def moments_of(Z: FloatArray) -> FloatArray:
 
 
 def _coordinates(moments: FloatArray) -> FloatArray:
-    # Of d coordinates there are (d + 1)(d + 2) / 2 moments.
+    # d coordinates have (d + 1)(d + 2) / 2 moments.
     d = int(np.sqrt(2.0 * moments.shape[1])) - 1
     return moments[:, -1 - d : -1]
 
 
 def _own_shapes(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Whitening and mean of every piece; d + 1 pseudo-points draw covariances to the pooled one.
+    """Whitening and mean per component; d + 1 pseudo-points shrink covariances to the pooled one.
 
-    For Student's t, objects pull the less the farther out they are (Peel & McLachlan 2000); the
-    covariance is divided by the sum of pulls, which converges in fewer steps (Kent et al. 1994).
+    For Student's t, distant objects get smaller weights (Peel & McLachlan 2000); the covariance is
+    divided by the sum of weights, which converges in fewer steps (Kent et al. 1994).
     """
     d = _coordinates(moments).shape[1]
     sums = pull.T @ moments
@@ -122,7 +122,7 @@ def _own_shapes(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _common_shape(Z: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Whitening and mean of every piece, of one covariance for all."""
+    """Whitening and mean per component, with one common covariance."""
     mass = pull.sum(axis=0) + 1e-10
     means = (pull.T @ Z) / mass[:, None]
     scatter = (pull.sum(axis=1)[:, None] * Z).T @ Z - (mass * means.T) @ means
@@ -132,13 +132,13 @@ def _common_shape(Z: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArr
 
 def _whitening(covariance: FloatArray, pooled: FloatArray) -> FloatArray:
     d = len(pooled)
-    # A constant direction has no spread at all: a trace of noise keeps it invertible.
+    # A constant direction has zero variance: a trace of noise keeps it invertible.
     noise = 1e-9 * abs(np.trace(pooled)) / d + 1e-12
     return np.linalg.inv(np.linalg.cholesky(covariance + noise * np.eye(d)))
 
 
 def _expect(squares: FloatArray, pieces: Pieces) -> tuple[FloatArray, FloatArray, float]:
-    """Share of every piece in every object, how far it pulls, and the log likelihood of all."""
+    """Responsibilities, the weights of objects in the M step, and the total log likelihood."""
     from soffit.memberships.kernels import share_out
 
     d, tails = pieces.means.shape[1], pieces.tails
@@ -150,12 +150,12 @@ def _expect(squares: FloatArray, pieces: Pieces) -> tuple[FloatArray, FloatArray
 
 
 def _squares(moments: FloatArray, pieces: Pieces) -> FloatArray:
-    """Squared distance of every object to every piece, measured by the piece's own covariance."""
+    """Squared Mahalanobis distance of every object to every component."""
     return moments @ _quadratic_forms(pieces).T
 
 
 def _squares_of_common(moments: FloatArray, pieces: Pieces) -> FloatArray:
-    """The same where all pieces have one covariance."""
+    """The same for components with one common covariance."""
     white, centres = (
         points @ pieces.whitening[0].T for points in (_coordinates(moments), pieces.means)
     )
@@ -164,13 +164,13 @@ def _squares_of_common(moments: FloatArray, pieces: Pieces) -> FloatArray:
 
 
 def _quadratic_forms(pieces: Pieces) -> FloatArray:
-    """Coefficients of the moments in (z - mean)' A (z - mean), a row a piece."""
+    """Coefficients of the moments in (z - mean)' A (z - mean), one row per component."""
     g, d = pieces.means.shape
     precision = np.swapaxes(pieces.whitening, 1, 2) @ pieces.whitening
     row, column = np.triu_indices(d)
     slope = (precision @ pieces.means[:, :, None])[:, :, 0]
     forms = np.empty((g, len(row) + d + 1))
-    # The products below the diagonal are those above it.
+    # The products below the diagonal equal those above it.
     forms[:, : len(row)] = precision[:, row, column] * np.where(row == column, 1.0, 2.0)
     forms[:, len(row) : -1] = -2.0 * slope
     forms[:, -1] = (slope * pieces.means).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Several memberships of the same objects made into one, and what their differences say."""
+"""Several memberships of the same objects combined, and the uncertainty they reveal."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph
 from soffit.memberships.measures import align, entropy
 
-# Powers below this leave nothing to tell clusters apart.
+# Smaller powers leave no difference between clusters.
 _LEAST_POWER = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    r"""Memberships averaged over resamples, with their uncertainty taken apart.
+    r"""Memberships averaged over resamples, with their uncertainty decomposed.
 
-    The entropy of the average is the sum of two parts: the *overlap*, the mean entropy of what is
-    averaged, which stays when every resample agrees; and the *instability*, the mutual
-    information between an object's cluster and the resample, which is there because they do not.
+    The entropy of the average is the sum of two parts: the *overlap*, the mean entropy of the
+    averaged memberships, which remains if all resamples agree; and the *instability*, the mutual
+    information between an object's cluster and the resample, which is due to their disagreement.
 
     Parameters
     ----------
@@ -31,11 +31,11 @@ class Ensemble:
     overlap, instability : ndarray of shape (n,)
         The two parts of its entropy, in nats.
     agreement : float
-        Share of objects on whose cluster two resamples agree, averaged over all two of them.
+        Share of objects on whose cluster two resamples agree, averaged over all pairs of resamples.
     cluster_stability : ndarray of shape (k,)
         Mean Jaccard overlap of each cluster with its counterpart in the resamples, 0 to 1.
     power : float
-        The exponent that softened the memberships; 1 if they were not too sure.
+        The exponent that softened the memberships; 1 if they were not overconfident.
     """
 
     memberships: FloatArray
@@ -53,19 +53,19 @@ def combine(
 
     .. math:: \bar p_i = \sigma\, p_i^\beta + \frac{1 - \sigma}{r} \sum_t q_{ti}^\beta
 
-    (each power made to sum to one again), with the clusters of every resample matched to those
-    of `memberships`. The exponent :math:`\beta \le 1` is the largest for which the mean top
-    membership does not exceed the share of objects on which two resamples agree: a model that
-    changes its mind about three objects in ten has no reason to be sure of more than seven.
+    (each power normalized to sum to one), with the clusters of every resample matched to those of
+    `memberships`. The exponent :math:`\beta \le 1` is the largest for which the mean top
+    membership does not exceed the share of objects on which two resamples agree: if resamples
+    disagree on three objects in ten, the mean confidence is at most 0.7.
 
     Parameters
     ----------
     memberships : array of shape (n, k)
         Memberships from all objects.
     resamples : sequence of arrays of shape (n, k)
-        Memberships of the same objects from parts of them; at least two.
+        Memberships of the same objects from fits to subsamples; at least two.
     share : float, default 0.5
-        Weight of `memberships`; the resamples share the rest.
+        Weight of `memberships`; the rest is divided evenly among the resamples.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def combine(
 
 
 def carried_over(memberships: FloatArray, block: Matrix, correction: FloatArray) -> FloatArray:
-    r"""New objects' memberships, corrected as their neighbours' were.
+    r"""Memberships of new objects, corrected like those of their neighbours.
 
     .. math:: p_i + \frac{\sum_j b_{ij} \Delta_j}{\sum_j b_{ij}}
 
@@ -119,7 +119,7 @@ def carried_over(memberships: FloatArray, block: Matrix, correction: FloatArray)
     block : array or CSR of shape (m, n)
         Their affinities b to the fitted objects.
     correction : array of shape (n, k)
-        What was added to each fitted object's memberships; rows sum to zero.
+        What was added to the memberships of each fitted object; rows sum to zero.
 
     Returns
     -------
@@ -147,14 +147,14 @@ def pair_agreement(labels: IntArray) -> float:
 
 
 def soften(memberships: FloatArray, power: float) -> FloatArray:
-    r"""Rows to a power of at most one, made to sum to one again: less sure, same order.
+    r"""Raise rows to a power of at most one and normalize them: less certain, same order.
 
     Parameters
     ----------
     memberships : array of shape (n, k)
         Rows on the simplex.
     power : float
-        Between 0, where all clusters become alike, and 1, which changes nothing.
+        Between 0, which makes all clusters equally probable, and 1, which changes nothing.
 
     Returns
     -------
@@ -182,9 +182,9 @@ def _weighted(parts: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
 
 
 def power_to_agree(memberships: FloatArray, labels: IntArray) -> float:
-    """The largest power that leaves no more sureness than agreement with the labels.
+    """The largest power whose mean confidence does not exceed the agreement with the labels.
 
-    Memberships that contradict one label in ten have no reason to be sure of more than nine.
+    If memberships contradict one label in ten, the mean confidence is at most 0.9.
     """
     agreement = float(np.mean(memberships.argmax(axis=1) == labels))
     return _largest_power([memberships], np.ones(1), agreement)
@@ -203,7 +203,7 @@ def _largest_power(parts: Sequence[FloatArray], weights: FloatArray, target: flo
 
 
 def _jaccard(labels: IntArray, resampled: IntArray, n_clusters: int) -> FloatArray:
-    """Mean over resamples of |both| / |either| for each cluster; 1 for a cluster in neither."""
+    """Mean Jaccard index per cluster over resamples; 1 for a cluster that is empty in both."""
     result = np.zeros(n_clusters)
     for other in resampled:
         both = np.bincount(labels[labels == other], minlength=n_clusters)

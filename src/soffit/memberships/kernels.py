@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# Pieces whose density is this far below the largest (as a logarithm) have no share that counts.
+# Components whose log density is this far below the largest have a negligible share.
 _NEGLIGIBLE = -40.0
 
 
 @njit(cache=True, nogil=True)
 def share_out(squares, constant, tails, d, shares, pull):
-    """Fill the pieces' shares in every object and how far they pull; returns the log likelihood.
+    """Fill the responsibilities and weights of the objects; returns the log likelihood.
 
-    `squares` are distances to the pieces, `constant` the logarithms of weights and scales. For
-    infinite `tails` the pieces are Gaussian, and the shares are the pull.
+    `squares` are distances to the components, `constant` the logarithms of weights and scales. For
+    infinite `tails` the components are Gaussian, and the responsibilities are the weights.
     """
     n, g = squares.shape
     is_gaussian = np.isinf(tails)
@@ -27,7 +27,7 @@ def share_out(squares, constant, tails, d, shares, pull):
             if is_gaussian:
                 log_density[c] = constant[c] - 0.5 * square
             else:
-                # Takes half the time of log1p, which differs only where squares are rounding.
+                # Half the time of log1p, which differs only where squares are at rounding level.
                 log_density[c] = constant[c] - 0.5 * (tails + d) * np.log(1.0 + square / tails)
             largest = max(largest, log_density[c])
         total = 0.0
@@ -47,8 +47,8 @@ def share_out(squares, constant, tails, d, shares, pull):
 def chebyshev_rows(indptr, indices, data, inverse, before, now, arrived, seen, a, b, first, last):
     """One step of T_{j+1} = 2 P T_j - T_{j-1} on a range of rows, with P = D^-1 A.
 
-    `before` becomes T_{j+1}; a and b times it are added to `arrived` and `seen`. Rows without any
-    tie (inverse 0) stay: P is the identity there.
+    `before` becomes T_{j+1}; a and b times it are added to `arrived` and `seen`. Isolated rows
+    (inverse 0) stay: P is the identity there.
     """
     k = now.shape[1]
     two = now.dtype.type(2.0)

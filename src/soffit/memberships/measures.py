@@ -1,4 +1,4 @@
-"""Measures of memberships: entropy, the largest ones, and the matching of two clusterings."""
+"""Measures of memberships: entropy, top memberships, and the matching of two clusterings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import as_array
 
-# How a kind of NumPy type marks a missing value; the other kinds cannot.
+# How each kind of NumPy type marks a missing value; the other kinds cannot.
 _MISSING_TEST = {"f": np.isnan, "c": np.isnan, "m": np.isnat, "M": np.isnat}
 
 
@@ -106,7 +106,7 @@ def _encode_objects(values: np.ndarray[Any, np.dtype[Any]], name: str) -> tuple[
         )
     try:
         ordered = sorted(distinct)
-    except TypeError:  # Labels of several types have no natural order; any fixed one serves.
+    except TypeError:  # Labels of mixed types have no natural order; any fixed one works.
         ordered = sorted(distinct, key=lambda label: (type(label).__name__, repr(label)))
     position = {label: code for code, label in enumerate(ordered)}
     codes = np.fromiter((position[label] for label in values), dtype=np.int64, count=values.size)
@@ -118,7 +118,7 @@ def _is_missing(label: Any) -> bool:
         return True
     try:
         return bool(operator.ne(label, label))  # True for NaN of any type.
-    except TypeError:  # pandas.NA refuses to be a truth value.
+    except TypeError:  # pandas.NA has no truth value.
         return True
 
 
@@ -155,22 +155,22 @@ _ENTRIES = 2**20
 
 
 def top_memberships(memberships: ArrayLike, n_top: int = 5) -> sp.csr_array:
-    """The largest memberships of each object as a sparse matrix, made to sum to one again.
+    """The largest memberships of each object as a sparse matrix, normalized to sum to one.
 
-    With hundreds of clusters an object belongs to a few of them; the others are zeros, or nearly,
-    that need not be stored or handed on.
+    With hundreds of clusters an object belongs to a few of them; the other memberships are close to
+    zero and need not be stored.
 
     Parameters
     ----------
     memberships : array of shape (n, k)
         Finite and nonnegative.
     n_top : int
-        Clusters kept for each object. Of equal ones the first is kept; zeros never are.
+        Clusters kept per object. Ties go to the first; zeros are never kept.
 
     Returns
     -------
     csr_array of shape (n, k)
-        Rows that sum to one; a row of zeros stays empty.
+        Rows sum to one; a row of zeros stays empty.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def top_memberships(memberships: ArrayLike, n_top: int = 5) -> sp.csr_array:
            [0.  , 0.  , 1.  , 0.  ]])
     """
     if not isinstance(n_top, Integral) or n_top < 1:
-        raise ValueError(f"n_top must be a whole number of at least 1, got {n_top!r}.")
+        raise ValueError(f"n_top must be an integer of at least 1, got {n_top!r}.")
     W = check_memberships(memberships)
     n, k = W.shape
     kept = min(int(n_top), k)
@@ -202,14 +202,14 @@ def top_memberships(memberships: ArrayLike, n_top: int = 5) -> sp.csr_array:
 
 
 def match_clusters(reference: ArrayLike, other: ArrayLike) -> IntArray:
-    r"""Order of the clusters of `other` that suits `reference` best.
+    r"""Order of the clusters of `other` that matches `reference` best.
 
     The Hungarian method finds the one-to-one matching :math:`\pi` with the largest overlap
 
     .. math:: \sum_c \sum_i r_{ic} \, o_{i\pi(c)},
 
     which is also the one with the smallest :math:`\sum_c \|r_c - o_{\pi(c)}\|^2` once the
-    clustering with fewer clusters is filled up with empty ones.
+    clustering with fewer clusters is padded with empty ones.
 
     Parameters
     ----------
@@ -221,9 +221,9 @@ def match_clusters(reference: ArrayLike, other: ArrayLike) -> IntArray:
     -------
     array of int, shape (k of other,)
         A permutation `order`, so that `other[:, order]` has its clusters in the order of the
-        reference's. Clusters of `other` without a partner come last, in their own order. When
-        `other` has fewer clusters, reference clusters without a partner are passed over;
-        `align` leaves an empty column for them instead.
+        reference's. Unmatched clusters of `other` come last, in their own order. If `other` has
+        fewer clusters, unmatched reference clusters are skipped; `align` leaves an empty column
+        for them instead.
 
     Examples
     --------
@@ -239,21 +239,20 @@ def match_clusters(reference: ArrayLike, other: ArrayLike) -> IntArray:
 
 
 def align(reference: ArrayLike, memberships: ArrayLike) -> FloatArray:
-    """Reorder the columns of `memberships` so that they stand under those of `reference`.
+    """Reorder the columns of `memberships` to match those of `reference`.
 
     Parameters
     ----------
     reference : array of shape (n,) or (n, k_reference)
         Labels or memberships.
     memberships : array of shape (n, k)
-        What to reorder.
+        Memberships to reorder.
 
     Returns
     -------
     array of shape (n, max(k_reference, k))
-        Column c is the cluster matched to cluster c of the reference, or zero if it has no
-        partner. Clusters without a partner follow after the reference's. A new array of the
-        same precision.
+        Column c is the cluster matched to cluster c of the reference, or zero if it is unmatched.
+        Unmatched clusters of `memberships` follow. A new array of the same precision.
 
     Examples
     --------
@@ -283,14 +282,14 @@ def overlap_table(reference: Any, other: Any, reference_name: str, other_name: s
         (left.shape[1], right.shape[1]),
         np.float64,
         what="Matching clusters",
-        remedy="Matching needs far fewer clusters than objects: check that labels are given.",
+        remedy="Matching needs far fewer clusters than objects: check that you passed labels.",
     )
     table: Any = left.T @ right
     return as_array(table).astype(np.float64, copy=False)
 
 
 def partners(overlap: FloatArray) -> IntArray:
-    """For each row the column that the Hungarian method matches to it, -1 where none is left."""
+    """For each row the column that the Hungarian method matches to it, -1 if unmatched."""
     rows, columns = linear_sum_assignment(overlap, maximize=True)
     partner = np.full(overlap.shape[0], -1, dtype=np.int64)
     partner[rows] = columns

@@ -29,12 +29,12 @@ class Projection:
 
     @classmethod
     def of(cls, X: FloatArray, labels: IntArray, n_clusters: int) -> Projection:
-        """At most max(k - 1, 3) directions in which the labels' clusters differ in place."""
+        """At most max(k - 1, 3) directions in which the means of the clusters differ."""
         return cls.principal(X).toward(X, labels, n_clusters)
 
     @classmethod
     def principal(cls, X: FloatArray) -> Projection:
-        """The leading principal components; all columns as they are where there are few."""
+        """The leading principal components; all columns unchanged if there are few."""
         center = X.mean(axis=0, dtype=np.float64)
         if X.shape[1] <= _FEW_COLUMNS:
             size = float((X - center).std(axis=0).max()) or 1.0
@@ -42,7 +42,7 @@ class Projection:
         return cls(center, _principal_directions(X - center))
 
     def toward(self, X: FloatArray, labels: IntArray, n_clusters: int) -> Projection:
-        """The discriminant directions of the labels among these; all where there are few."""
+        """The discriminant directions of the labels among these; all if there are few."""
         if X.shape[1] <= _FEW_COLUMNS:
             return self
         turned = _discriminant_directions(self.apply(X), labels, n_clusters)
@@ -71,7 +71,7 @@ def _principal_directions(centred: FloatArray) -> FloatArray:
 
 
 def _discriminant_directions(Z: FloatArray, labels: IntArray, n_clusters: int) -> FloatArray:
-    """Between-cluster against within-cluster spread, filled up with principal directions."""
+    """Between-cluster against within-cluster spread, completed by principal directions."""
     n, p = Z.shape
     indicator = (labels[:, None] == np.arange(n_clusters)).astype(Z.dtype)
     sizes = indicator.sum(axis=0)
@@ -90,24 +90,24 @@ def _discriminant_directions(Z: FloatArray, labels: IntArray, n_clusters: int) -
     return np.column_stack([leading, orthogonal[:, leading.shape[1] : wanted]])
 
 
-# EM steps; a few of them tell which kinds of mixture cannot become the best.
+# EM steps; a few of them show which kinds of mixture cannot become the best.
 _FIRST_STEPS, _STEPS = 3, 10
-# Several pieces a cluster sort themselves out late: they may gain so many times as much again.
+# Several components per cluster converge late: they may gain this many times as much again.
 _PATIENCE = 4.0
-# Clusters are cut into two, four and eight pieces, but none of fewer objects than this.
+# Clusters are split into two, four and eight components, but none of fewer objects than this.
 _HALVINGS = (1, 2, 3)
 _FEWEST_TO_CUT = 4
-# Degrees of freedom of the pieces, Gaussian or with heavy tails, and the mean fourth power of
-# their whitened residuals, squares cut off at 9.
+# Degrees of freedom of the components, Gaussian or heavy-tailed, and the mean fourth power of
+# their whitened residuals, with squares cut off at 9.
 _TAILS = {np.inf: 2.89, 4.0: 7.33}
-# Share of the penalty of the Bayesian information criterion. Covariances that are drawn together
-# have fewer free parameters than are counted.
+# Share of the penalty of the Bayesian information criterion. Shrunk covariances have fewer free
+# parameters than are counted.
 _PENALTY = 0.5
 _MOST_OBJECTS = 4000
 _FEW_OBJECTS = 20
-# Directions are found from at most so many objects.
+# Directions are computed from at most this many objects.
 _MOST_PROJECTED = 2**17
-# Objects that one thread evaluates at a time.
+# Objects per thread and evaluation.
 _ROWS = 2**11
 
 
@@ -119,14 +119,14 @@ class SeededMixture:
     owner: IntArray
     log_weights: FloatArray
     means: FloatArray
-    # Inverse Cholesky factors: rows of (x - mean) become white noise.
+    # Inverse Cholesky factors, which whiten rows of (x - mean).
     whitening: FloatArray
     n_clusters: int
-    # How much the mixture should count beside other evidence, from 0 to 1.
+    # Weight of the mixture relative to other evidence, from 0 to 1.
     trust: float
     # Degrees of freedom of Student's t; None for Gaussians.
     tails: float | None = None
-    # Softens the posterior as far as the clusters that it began at do not bear it out.
+    # Softens the posterior to its agreement with the starting clusters.
     power: float = 1.0
     _arrays: ClassVar[dict[str, str]] = {
         "projection": "part apply() p d",
@@ -141,7 +141,7 @@ class SeededMixture:
     }
 
     def memberships(self, X: FloatArray) -> FloatArray:
-        """Softened posterior of each cluster, the sum over the cluster's own pieces."""
+        """Softened posterior of each cluster, summed over the cluster's components."""
         tails = np.inf if self.tails is None else self.tails
         mixture = Pieces(self.log_weights, self.means, self.whitening, tails)
         result = np.empty((len(X), self.n_clusters), dtype=X.dtype)
@@ -155,18 +155,18 @@ class SeededMixture:
         return result
 
     def agreeing(self, shares: FloatArray, labels: IntArray) -> SeededMixture:
-        """The mixture as soft as its pieces' shares in labelled objects tell."""
+        """The mixture softened to the agreement of its components' shares with the labels."""
         return replace(self, power=power_to_agree(self._sums(shares), labels))
 
     def _sums(self, shares: FloatArray) -> FloatArray:
-        """Clusters' shares from those of their pieces."""
+        """Sums of component shares per cluster."""
         indicator = (self.owner[:, None] == np.arange(self.n_clusters)).astype(np.float64)
         summed = shares @ indicator
         return np.asarray(summed / summed.sum(axis=1, keepdims=True))
 
 
 class _Space(NamedTuple):
-    """Directions, the objects in them, and by tails what other directions add to a criterion."""
+    """Directions, the objects in them, and the criterion of the other directions by tails."""
 
     projection: Projection
     Z: FloatArray
@@ -175,24 +175,24 @@ class _Space(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A kind of mixture: the cluster of each piece, and the fit so far."""
+    """A kind of mixture: the cluster of each component, and the fit so far."""
 
     space: _Space
     owner: IntArray
     fit: Fit
-    # How much the criterion has fallen in the steps so far.
+    # Decrease of the criterion in the steps so far.
     gain: float = 0.0
 
     @property
     def criterion(self) -> float:
-        """Minus twice the log likelihood and a penalty: the less, the better."""
+        """Minus twice the log likelihood plus a penalty; smaller is better."""
         n, d = self.space.Z.shape
         count = n_parameters(len(self.owner), d, common=self.fit.common)
         rest = self.space.rest[self.fit.pieces.tails]
         return float(_PENALTY * count * np.log(n) - 2.0 * self.fit.log_likelihood + rest)
 
     def advanced(self, n_steps: int) -> _Candidate:
-        """The candidate after some more EM steps."""
+        """The candidate after more EM steps."""
         later = self._replace(fit=self.fit.advanced(n_steps))
         return later._replace(gain=self.gain + self.criterion - later.criterion)
 
@@ -206,13 +206,13 @@ def fit_seeded_mixture(
     n_steps: int = _STEPS,
     max_objects: int = _MOST_OBJECTS,
 ) -> SeededMixture:
-    """Fit the mixture that begins at `labels`, on a sample of `max_objects` if there are more.
+    """Fit a mixture that starts at `labels`, on a sample of `max_objects` if there are more.
 
-    One piece a cluster is tried with Gaussian and with heavy tails, with covariances of their own
-    and with a common one, in the few directions in which clusters differ in place and in all
-    leading principal ones, where their shapes may differ as well. Several pieces a cluster are
-    tried with the best tails in the few directions. An information criterion decides. Without
-    steps of EM (`n_steps=0`) the pieces describe the clusters as they are.
+    Mixtures with one component per cluster are compared: Gaussian and heavy-tailed, with separate
+    and common covariances, in the few directions in which the cluster means differ and in all
+    leading principal ones, where shapes may differ as well. Several components per cluster are
+    tried with the best tails in the few directions. An information criterion decides. Without EM
+    steps (`n_steps=0`) the components describe the clusters as they are.
     """
     every = -(-len(X) // _MOST_PROJECTED)
     whole = Projection.principal(X[::every])
@@ -246,7 +246,7 @@ def fit_seeded_mixture(
         fit = begin_fit(spaces[0].moments, cut, tails)
         return _Candidate(spaces[0], own, fit).advanced(first_steps)
 
-    # The longest work first, so that no thread has to wait for it.
+    # The longest task first, so that no thread waits for it at the end.
     begun = each(begin_cut, sorted(_HALVINGS, reverse=True))
     candidates = [best, *each(finish, _promising(begun, best, patience=_PATIENCE))]
     best = min(candidates, key=_criterion)
@@ -267,9 +267,9 @@ def fit_seeded_mixture(
 def _spaces(few: Projection, whole: Projection, X: FloatArray) -> list[_Space]:
     """The few directions and, if there are more, all of them.
 
-    What the few leave out is taken to be alike for all clusters: a single Gaussian, given the few
-    directions, whose density is the joint over the marginal one. This makes the criteria of both
-    comparable.
+    The directions left out are modelled alike for all clusters, by a single Gaussian conditional on
+    the few directions, whose density is the joint over the marginal one. This makes the criteria of
+    both comparable.
     """
     none = dict.fromkeys(_TAILS, 0.0)
     part = _space(few, X, none)
@@ -290,17 +290,17 @@ def _space(projection: Projection, X: FloatArray, rest: dict[float, float]) -> _
 
 
 def _criterion_of_one(space: _Space, tails: float) -> float:
-    """Criterion of a single piece of all objects; a Gaussian is found at once."""
+    """Criterion of a single component for all objects; a Gaussian has a closed form."""
     fit = begin_fit(space.moments, np.ones((len(space.Z), 1)), tails, common=True)
     one = _Candidate(space, np.zeros(1, dtype=np.int64), fit)
     return one.advanced(0 if np.isinf(tails) else _STEPS).criterion
 
 
 def _promising(begun: list[_Candidate], best: _Candidate, *, patience: float) -> list[_Candidate]:
-    """All that may still become better than the best so far.
+    """All candidates that may still become better than the best so far.
 
-    Steps change less and less: whoever would have to gain more than `patience` times what it has
-    gained so far is left behind.
+    Later steps gain less: a candidate that would have to gain more than `patience` times what it
+    has gained so far is dropped.
     """
     return [one for one in begun if one.criterion - patience * abs(one.gain) <= best.criterion]
 
@@ -310,7 +310,7 @@ def _criterion(candidate: _Candidate) -> float:
 
 
 def _sample(labels: IntArray, size: int, rng: np.random.Generator) -> IntArray:
-    """Numbers of a random sample of the objects, with a few of every cluster it would miss."""
+    """A random sample of object numbers, with a few of every cluster it would miss."""
     chosen = rng.choice(len(labels), size, replace=False)
     missed = np.setdiff1d(labels, labels[chosen])
     few = [rng.permutation(np.flatnonzero(labels == c))[:_FEW_OBJECTS] for c in missed]
@@ -318,7 +318,7 @@ def _sample(labels: IntArray, size: int, rng: np.random.Generator) -> IntArray:
 
 
 def _seed(Z: FloatArray, labels: IntArray, halvings: int) -> tuple[IntArray, FloatArray]:
-    """Cut every cluster in two, some times over; returns each piece's cluster and its members."""
+    """Split every cluster in two several times; returns each component's cluster and members."""
     owner: IntArray
     piece: IntArray
     owner, piece = np.unique(labels, return_inverse=True)
@@ -330,7 +330,7 @@ def _seed(Z: FloatArray, labels: IntArray, halvings: int) -> tuple[IntArray, Flo
 
 
 def _halved(Z: FloatArray, owner: IntArray, piece: IntArray) -> tuple[IntArray, IntArray]:
-    """Every piece cut at its mean, across the direction in which it is longest."""
+    """Every component split at its mean, across its longest direction."""
     order = np.argsort(piece, kind="stable")
     owners, piece = list(owner), piece.copy()
     for members in np.split(order, np.cumsum(np.bincount(piece))[:-1]):
@@ -346,11 +346,11 @@ def _halved(Z: FloatArray, owner: IntArray, piece: IntArray) -> tuple[IntArray, 
 
 
 def _trust(Z: FloatArray, fit: Fit) -> float:
-    """1 where the fitted pieces look as they should, less the more they do not.
+    """1 where the whitened residuals look as expected, smaller the more they deviate.
 
-    The whitened residuals of a Gaussian piece have fourth moments of 3 (2.89 when squares are cut
-    off at 9, which keeps outliers from deciding). Lines, rings cut into pieces and uniform regions
-    deviate by 1 to 2, and their mixture has no say in where clusters end.
+    The whitened residuals of a Gaussian component have fourth moments of 3 (2.89 with squares cut
+    off at 9, which limits the effect of outliers). Lines, split rings and uniform regions deviate
+    by 1 to 2, and their mixture should not decide where clusters end.
     """
     own, found = fit.shares.argmax(axis=1), fit.pieces
     noise = np.empty_like(Z)

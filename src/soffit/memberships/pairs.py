@@ -1,4 +1,4 @@
-"""Memberships in the light of pairs known to belong together, or apart."""
+"""Memberships given pairs known to belong together or apart."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import numpy as np
 from soffit._typing import FloatArray
 from soffit.affinity import SideInformation
 
-# No statement is taken as more certain than this.
+# Upper limit on the certainty of any statement.
 _LEAST = 0.01
 
 
 def with_pairs(
     memberships: FloatArray, beliefs: FloatArray, side: SideInformation, *, weight: float = 1.0
 ) -> FloatArray:
-    r"""Take pairs as evidence about the objects they touch.
+    r"""Use pairs as evidence about the objects they touch.
 
     .. math:: p'_{ic} \propto p_{ic} \prod_{j \text{ with } i} q_{jc}^{\omega}
               \prod_{j \text{ apart from } i} (1 - q_{jc})^{\omega}
 
-    Bayes' rule with the beliefs q about the partners, which are kept away from certainty by one
-    percent. Objects that no pair touches keep their memberships.
+    Bayes' rule with the beliefs q about the partners, clipped one percent away from certainty.
+    Objects without pairs keep their memberships.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def with_pairs(
     side : SideInformation
         The pairs.
     weight : float, default 1.0
-        The exponent omega in (0, 1]: how far statements are trusted.
+        The exponent omega in (0, 1]: how much the pairs are trusted.
 
     Returns
     -------
@@ -65,12 +65,12 @@ def with_pairs(
 
 
 def pair_log_likelihood(memberships: FloatArray, side: SideInformation) -> FloatArray:
-    r"""How well memberships foretell pairs.
+    r"""Log-likelihood of pairs given memberships.
 
     .. math:: \log \Pr(i \text{ with } j) = \log \sum_c p_{ic} p_{jc}
 
-    for pairs in one cluster, and the log of one minus this sum for pairs in two. Probabilities are
-    kept away from certainty by one percent, so that no single pair decides.
+    for must-link pairs, and the log of one minus this sum for cannot-link pairs. Probabilities are
+    clipped one percent away from certainty, so that no single pair dominates.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def pair_log_likelihood(memberships: FloatArray, side: SideInformation) -> Float
     Returns
     -------
     ndarray of shape (n_pairs,)
-        One value a pair, those that belong together first.
+        One value per pair, must-links first.
 
     Examples
     --------

@@ -20,10 +20,9 @@ class Level:
     memberships : ndarray of shape (n, m)
         Probability of each of the level's clusters given the object; rows sum to one (eq. 6).
     weights : ndarray of shape (m,)
-        Weights of the clusters; they add up to the weight of the graph.
+        Weights of the clusters; they sum to the weight of the graph.
     similarities : ndarray of shape (m, m)
-        How much of the graph's weight passes from cluster to cluster (eq. 5); its row sums are
-        the weights.
+        Weight of the graph that passes between clusters (eq. 5); its row sums are the weights.
     parents : ndarray of shape (m, m_above), or None at the top
         Probability of each cluster of the level above, given a cluster of this one.
     """
@@ -50,7 +49,7 @@ class ClusterTree:
     """All clusters of a hierarchy as nodes, each with its most probable parent.
 
     Nodes are numbered level by level from the bottom. A soft hierarchy has links to several
-    parents; the tree keeps the strongest one and says how probable it is.
+    parents; the tree keeps the most probable one and its probability.
 
     Attributes
     ----------
@@ -95,7 +94,7 @@ class ClusterTree:
 
     @classmethod
     def of(cls, levels: Sequence[Level]) -> ClusterTree:
-        """The tree of the levels, given from the bottom to the top."""
+        """The tree of the levels, from the bottom to the top."""
         counts = [level.n_clusters for level in levels]
         first = np.concatenate([[0], np.cumsum(counts)])
         parent = np.full(first[-1], -1, dtype=np.int64)
@@ -134,7 +133,8 @@ class ClusterTree:
         Returns
         -------
         ndarray of int
-            Their numbers; empty at the bottom, and for a cluster that is nobody's first choice.
+            Their numbers; empty at the bottom, and for a cluster that is not a most probable
+            parent.
         """
         if not 0 <= node < len(self):
             raise ValueError(f"node must be from 0 to {len(self) - 1}, got {node!r}.")

@@ -15,19 +15,19 @@ from soffit.graph import Graph, Locality, reciprocal
 
 _SHARE_OF_GAP = 0.5
 _MOST_STEPS = 512
-# On larger graphs the steps are replaced by a polynomial of lower degree. The bound on its error is
-# wide: what is left out is of the order of 1e-6.
+# On larger graphs the steps are replaced by a polynomial of lower degree. The bound on its error
+# is loose: the actual error is about 1e-6.
 _MANY_OBJECTS = 2000
 _ERROR = 1e-2
-# Objects that one thread walks with at a time; on small graphs, one of so many parts.
+# Objects per thread at a time; on small graphs, the number of parts.
 _ROWS, _PARTS = 2**12, 4
 
 
 def walk_length(eigenvalue: float) -> int:
-    r"""Steps after which what lies below the given eigenvalue has faded, but clusters have not.
+    r"""Number of steps after which modes below the given eigenvalue have decayed, but not clusters.
 
-    :math:`t = 0.5 / (1 - \lambda_{k+1})` lazy steps: the spectral gap behind the k clusters sets
-    the pace at which memberships even out inside one.
+    :math:`t = 0.5 / (1 - \lambda_{k+1})` lazy steps: the spectral gap after the k clusters sets the
+    rate at which memberships become uniform inside a cluster.
     """
     gap = max(1.0 - float(eigenvalue), 1e-9)
     return int(np.clip(_SHARE_OF_GAP / gap, 1, _MOST_STEPS))
@@ -37,10 +37,10 @@ def walk_length(eigenvalue: float) -> int:
 class Walk:
     r"""Memberships after :math:`W_{s+1} = \tfrac12 (W_s + D^{-1} A W_s)`, s = 0 ... t - 1.
 
-    Half of the walk stays where it is, so that two-sided (bipartite) graphs do not swing to and
-    fro. A new object that looks at the fitted ones, but is not seen by them, arrives at
-    :math:`2^{-t} w_0 + p \sum_s 2^{s-t} W_s` with p its affinities made to sum to one; the sum is
-    kept, so that new objects cost one product.
+    The steps are lazy (they stay with probability 1/2), so that memberships on bipartite graphs do
+    not oscillate. A new object that is linked to the fitted ones, but not they to it, arrives at
+    :math:`2^{-t} w_0 + p \sum_s 2^{s-t} W_s` with p its affinities normalized to sum to one; the
+    sum is kept, so that new objects cost one product.
     """
 
     memberships: FloatArray
@@ -53,7 +53,7 @@ class Walk:
     }
 
     def arrive(self, block: Matrix, W_new: FloatArray) -> FloatArray:
-        """The same walk for new objects with these affinities and rows at its beginning."""
+        """The same walk for new objects with these affinities and initial rows."""
         graph = Graph.of(block)
         degrees = graph.degrees()
         moved = 0.5**self.steps * W_new + reciprocal(degrees)[:, None] * graph.product(self.seen)
@@ -61,7 +61,7 @@ class Walk:
 
 
 def random_walk(A: Matrix, W: FloatArray, steps: int, *, locality: Locality | None = None) -> Walk:
-    """Let memberships walk on the graph for some lazy steps; isolated objects stay."""
+    """Smooth memberships by lazy random-walk steps on the graph; isolated objects stay."""
     graph = Graph.of(A)
     if graph.is_sparse and graph.n > _MANY_OBJECTS:
         return polynomial_walk(graph, W, steps, locality or Locality(np.arange(graph.n)))
@@ -82,7 +82,7 @@ def polynomial_walk(
     r"""The same walk by Chebyshev polynomials of :math:`P = D^{-1} A`.
 
     :math:`((1 + x) / 2)^t` is a polynomial of degree t, but one of degree of the order of
-    :math:`\sqrt t` is as good as equal to it on [-1, 1].
+    :math:`\sqrt t` approximates it on [-1, 1] almost exactly.
     """
     from soffit.memberships.kernels import chebyshev_rows
 
@@ -91,7 +91,7 @@ def polynomial_walk(
     A = graph.permuted(locality.order).csr
     start = locality.rows(W)
     walked, seen = W.dtype.type(arrive[0]) * start, W.dtype.type(see[0]) * start
-    # T_{-1} = T_1 makes the first step one half of the others'.
+    # T_{-1} = T_1 makes the first step half of the others.
     before, now = np.zeros_like(start), start
     for degree in range(1, len(arrive)):
         half = 0.5 if degree == 1 else 1.0
@@ -111,12 +111,12 @@ def polynomial_walk(
         before, now = now, before
     np.maximum(walked, 0.0, out=walked)
     walked /= walked.sum(axis=1, keepdims=True)
-    # What is no longer needed takes the results.
+    # Reuse arrays that are no longer needed for the results.
     return Walk(locality.back(walked, out=before), locality.back(seen, out=now), steps)
 
 
 def _coefficients(steps: int) -> tuple[FloatArray, FloatArray]:
-    """Chebyshev coefficients of the walk, and of what new objects see of it."""
+    """Chebyshev coefficients of the walk, and of the part that new objects use."""
     degree = min(steps, ceil(sqrt(2.0 * steps * log(2.0 / _ERROR))))
     x = chebpts1(degree + 1)
     powers = ((1.0 + x) / 2.0) ** np.arange(steps + 1)[:, None]
@@ -128,6 +128,6 @@ def _coefficients(steps: int) -> tuple[FloatArray, FloatArray]:
 
 
 def sharpen(W: FloatArray, power: float) -> FloatArray:
-    """Rows to a power, made to sum to one again."""
+    """Rows raised to a power and normalized to sum to one."""
     raised = (W / W.max(axis=1, keepdims=True)) ** W.dtype.type(power)
     return np.asarray(raised / raised.sum(axis=1, keepdims=True), dtype=W.dtype)

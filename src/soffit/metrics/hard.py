@@ -37,7 +37,7 @@ def _score(name: str, y_true: Any, y_pred: Any, **settings: Any) -> float:
 
     labels = _codes(y_true, y_pred)
     with warnings.catch_warnings():
-        # Almost as many labels as objects are no reason to think of regression.
+        # Almost as many labels as objects do not make this a regression problem.
         warnings.filterwarnings("ignore", message="The number of unique classes is greater")
         return float(getattr(sklearn.metrics, name)(*labels, **settings))
 
@@ -79,10 +79,10 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 
 def purity(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Share of objects that belong to the commonest class of their cluster.
+    """Share of objects that belong to the most frequent class of their cluster.
 
     Range 1/(number of classes) to 1, 1 if every cluster holds one class only. Several clusters
-    may stand for the same class, so purity grows with the number of clusters; n clusters of one
+    may represent the same class, so purity grows with the number of clusters; n clusters of one
     object each reach 1.
 
     Parameters
@@ -137,12 +137,12 @@ def rand_index(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 def adjusted_rand(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     r"""Rand index corrected for chance.
 
-    With t pairs together in both clusterings, a in the first, b in the second, N in all,
+    With t pairs together in both clusterings, a in the first, b in the second, N in total,
 
     .. math:: \frac{t - ab/N}{(a + b)/2 - ab/N}.
 
     Range -1/2 to 1: 1 for equal clusterings, 0 on average for unrelated ones. Two clusterings that
-    are both one single cluster, or both single objects, are equal and score 1.
+    are both a single cluster, or both only singletons, are equal and score 1.
 
     Parameters
     ----------

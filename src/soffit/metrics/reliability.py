@@ -1,4 +1,4 @@
-"""Do memberships mean what they say: confidence against accuracy."""
+"""Calibration of memberships: confidence against accuracy."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from soffit._typing import FloatArray, IntArray
-from soffit.metrics.truth import judge
+from soffit.metrics.truth import match_to_truth
 
 
 @dataclass(frozen=True)
 class CalibrationCurve:
-    """Mean confidence, accuracy and number of objects of each bin that holds any."""
+    """Mean confidence, accuracy and number of objects of each nonempty bin."""
 
     confidence: FloatArray
     accuracy: FloatArray
@@ -29,8 +29,8 @@ def calibration_curve(
     Objects are sorted by their largest membership into bins of equal width over 0 to 1, each
     including its upper end. Calibrated memberships lie on the diagonal: of the objects with
     confidence 0.8, four in five are right. Clusters are matched to classes by their overlap, as
-    in `match_clusters`. An object whose largest membership is in a cluster without a class, or
-    whose class has no cluster, is wrong.
+    in `match_clusters`. An object is wrong if its largest membership is in a cluster without a
+    class, or if its class has no cluster.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def calibration_curve(
     Returns
     -------
     CalibrationCurve
-        Arrays `confidence`, `accuracy` (both within 0 to 1) and `count`, one entry per bin that
-        is not empty, by rising confidence.
+        Arrays `confidence`, `accuracy` (both within 0 to 1) and `count`, one entry per nonempty
+        bin, by increasing confidence.
 
     Examples
     --------
@@ -56,10 +56,10 @@ def calibration_curve(
     """
     if isinstance(n_bins, bool) or not isinstance(n_bins, Integral) or n_bins < 1:
         raise ValueError(f"n_bins must be a positive integer, got {n_bins!r}; try 15.")
-    judged = judge(y_true, memberships)
-    top = judged.memberships.argmax(axis=1)
-    confidence = np.minimum(judged.memberships.max(axis=1), 1.0)
-    right = (top == judged.true_cluster).astype(np.float64)
+    matched = match_to_truth(y_true, memberships)
+    top = matched.memberships.argmax(axis=1)
+    confidence = np.minimum(matched.memberships.max(axis=1), 1.0)
+    right = (top == matched.true_cluster).astype(np.float64)
     inner_edges = np.arange(1, n_bins) / n_bins
     bins = np.searchsorted(inner_edges, confidence, side="left")
     count = np.bincount(bins, minlength=n_bins)
@@ -77,7 +77,7 @@ def calibration_error(y_true: ArrayLike, memberships: ArrayLike, *, n_bins: int 
     .. math:: \sum_b \frac{n_b}{n} |\text{accuracy}_b - \text{confidence}_b|
 
     over the bins of `calibration_curve`. Range 0 (calibrated) to 1 (certain and always wrong).
-    It says nothing about how informative the memberships are; read it beside `brier`.
+    It does not measure how informative the memberships are; use it together with `brier`.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from soffit._typing import FloatArray
 from soffit.memberships.measures import check_same_length
-from soffit.metrics.truth import check_probabilities, judge
+from soffit.metrics.truth import check_probabilities, match_to_truth
 
 
 def brier(y_true: ArrayLike, memberships: ArrayLike) -> float:
@@ -18,8 +18,8 @@ def brier(y_true: ArrayLike, memberships: ArrayLike) -> float:
     .. math:: \frac1n \sum_i \sum_c (g_{ic} - [y_i = c])^2
 
     Range 0 (certain and right) to 2 (certain and wrong); k equal memberships give 1 - 1/k. It
-    is the smallest value over all one-to-one matchings of clusters to classes. A cluster without
-    a class is compared with zeros, and so is a class without a cluster.
+    is the smallest value over all one-to-one matchings of clusters to classes. Clusters without a
+    class, and classes without a cluster, are compared with zeros.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ def brier(y_true: ArrayLike, memberships: ArrayLike) -> float:
     >>> round(brier(["a", "b"], [[0.1, 0.9], [1.0, 0.0]]), 6)
     0.01
     """
-    judged = judge(y_true, memberships)
-    own = judged.membership_of_truth()
-    others = np.einsum("ic,ic->i", judged.memberships, judged.memberships) - own**2
+    matched = match_to_truth(y_true, memberships)
+    own = matched.membership_of_truth()
+    others = np.einsum("ic,ic->i", matched.memberships, matched.memberships) - own**2
     return float(np.mean(np.maximum(others, 0) + (1 - own) ** 2))
 
 
@@ -57,7 +57,7 @@ def log_loss(y_true: ArrayLike, memberships: ArrayLike, *, floor: float = 1e-3) 
     Range 0 (certain and right) to -log(floor), which is 6.9 for the default. Without a floor a
     single confident mistake would make the mean infinite. Memberships are not rescaled after
     the floor is applied. Clusters are matched to classes by their overlap, as in
-    `match_clusters`; objects of a class without a cluster count with the floor.
+    `match_clusters`; objects of a class without a cluster get the floor.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def log_loss(y_true: ArrayLike, memberships: ArrayLike, *, floor: float = 1e-3) 
     memberships : array of shape (n, k)
         Rows sum to one. k may differ from the number of classes.
     floor : float, default 1e-3
-        Smallest membership taken into account, between 0 and 1, both excluded.
+        Smallest membership used, between 0 and 1, both excluded.
 
     Returns
     -------
@@ -80,8 +80,8 @@ def log_loss(y_true: ArrayLike, memberships: ArrayLike, *, floor: float = 1e-3) 
     """
     if not 0 < floor < 1:
         raise ValueError(f"floor must lie between 0 and 1, got {floor!r}; try 1e-3.")
-    own = judge(y_true, memberships).membership_of_truth()
-    # Rows may exceed one by rounding, the loss must not fall below zero for that.
+    own = match_to_truth(y_true, memberships).membership_of_truth()
+    # Rows may exceed one by rounding; the loss must not become negative.
     return -float(np.mean(np.log(np.clip(own, floor, 1.0)))) + 0.0
 
 
@@ -92,7 +92,7 @@ def posterior_distance(posterior: ArrayLike, memberships: ArrayLike) -> float:
 
     Range 0 (equal) to 1 (never on the same cluster). The minimum over all one-to-one matchings
     of clusters is found exactly by the Hungarian method on the distances between columns. The
-    side with fewer clusters is filled up with zero columns. Symmetric in its two arguments.
+    side with fewer clusters is padded with zero columns. Symmetric in its two arguments.
 
     Parameters
     ----------

@@ -16,15 +16,15 @@ from soffit.memberships.measures import check_same_length, encode_labels
 from soffit.metrics.hard import adjusted_rand
 from soffit.metrics.truth import check_probabilities
 
-# Relative size below which a denominator is rounding only.
+# Relative size below which a denominator is only rounding error.
 _ROUNDING = 1e-12
-# Root mean square below which the differences between objects are rounding only.
+# Root mean square below which differences between objects are only rounding error.
 _ROUNDING_OF_MEMBERSHIPS = 1e-15
 
 
 @dataclass(frozen=True)
 class _Centred:
-    """Memberships split into their column means and what remains."""
+    """Memberships split into their column means and the residual."""
 
     means: FloatArray
     rest: FloatArray
@@ -36,7 +36,7 @@ class _Centred:
 
     @property
     def spread(self) -> float:
-        """Trace of A less the sum of its entries divided by n."""
+        """Trace of A minus the sum of its entries divided by n."""
         return float(np.vdot(self.rest, self.rest))
 
     @property
@@ -63,13 +63,13 @@ def frobenius_ari(first: ArrayLike, second: ArrayLike) -> float:
               e = \frac{s_A s_B}{n^2}
               + \frac{(t_A - s_A/n)(t_B - s_B/n)}{n - 1},
 
-    which is what is computed, from k x k products of the column-centred memberships. No n x n
-    matrix is formed, the cost is O(n k^2).
+    which is computed from k x k products of the column-centred memberships. No n x n matrix is
+    formed; the cost is O(n k^2).
 
     The value is at most 1, reached only if A and B are proportional, which for hard clusterings
     means equal; 0 is the mean under permutation; negative values are possible. For two hard
-    clusterings it is `adjusted_rand`. If all objects of both have the same memberships, or all
-    are alone in both, A and B are proportional and the value is 1.
+    clusterings it equals `adjusted_rand`. If all objects have the same memberships in both, or all
+    are singletons in both, A and B are proportional and the value is 1.
 
     Parameters
     ----------
@@ -118,13 +118,13 @@ def _adjusted_frobenius(U: _Centred, V: _Centred, n_objects: int) -> float:
 
 
 def _excess(U: _Centred, V: _Centred, n_objects: int) -> float:
-    """<U U^T, V V^T> less s_A s_B / n^2, by splitting U = 1 m^T + rest."""
+    """<U U^T, V V^T> minus s_A s_B / n^2, by splitting U = 1 m^T + rest."""
     product = U.rest.T @ V.rest
     return float(2 * n_objects * (U.means @ product @ V.means) + np.vdot(product, product))
 
 
 def _centre(memberships: FloatArray) -> _Centred:
-    # Differences to one object first: they are exactly zero where the memberships are constant.
+    # Subtract one object first: differences are exactly zero where the memberships are constant.
     rest = memberships - memberships[0]
     shift = rest.mean(axis=0)
     rest -= shift
@@ -154,7 +154,7 @@ def expected_ari(
 ) -> float:
     """Mean adjusted Rand index of labels drawn from the memberships.
 
-    Each draw gives every object a cluster at random, with its memberships as probabilities and
+    Each draw assigns every object a random cluster, with its memberships as probabilities and
     independently of the others. Range -1/2 to 1. It is 1 only for equal hard clusterings: two
     equal but soft ones score less, because their draws differ.
 
@@ -163,11 +163,11 @@ def expected_ari(
     memberships : array of shape (n, k)
         Rows sum to one.
     other : array of shape (n,) or (n, k_other)
-        True labels, or memberships from which labels are drawn too.
+        True labels, or memberships from which labels are drawn as well.
     n_draws : int, default 100
         Number of draws.
     random_state : int, RandomState or None
-        Source of the draws.
+        Seed of the draws.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Memberships read against true labels: what every probability score starts from."""
+"""Memberships matched to true labels: the basis of every probability score."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _ROW_SUM_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
-class Judged:
+class Matched:
     """Memberships and, for each object, the cluster matched to its true class (-1: none)."""
 
     memberships: FloatArray
     true_cluster: IntArray
 
     def membership_of_truth(self) -> FloatArray:
-        """Membership in the true class; zero where no cluster stands for that class."""
+        """Membership in the true class; zero where no cluster is matched to that class."""
         rows = np.arange(self.true_cluster.size)
         own = self.memberships[rows, self.true_cluster]
         return np.where(self.true_cluster >= 0, own, 0.0)
 
 
-def judge(y_true: Any, memberships: Any) -> Judged:
+def match_to_truth(y_true: Any, memberships: Any) -> Matched:
     """Match clusters to classes by their overlap."""
     values = check_probabilities(memberships, "memberships")
     classes, _ = encode_labels(y_true, "y_true")
     check_same_length(classes.size, values.shape[0], "y_true", "memberships")
     partner = partners(overlap_table(classes, values, "y_true", "memberships"))
-    return Judged(memberships=values, true_cluster=partner[classes])
+    return Matched(memberships=values, true_cluster=partner[classes])
 
 
 def check_probabilities(memberships: Any, name: str) -> FloatArray:

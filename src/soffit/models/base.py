@@ -53,9 +53,9 @@ class PageWriter:
     def report(self, path: Any, X: Any = None, **options: Any) -> None:
         """Write one self-contained HTML page about the fitted model.
 
-        The page describes the clusters in words and figures, warns where the result should not be
-        trusted, lists all objects in a table that can be sorted and searched, and says how to get
-        the same result again. It works without a network.
+        The page describes the clusters in words and figures, warns where the result is unreliable,
+        lists all objects in a sortable and searchable table, and shows how to reproduce the result.
+        It works offline.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class PageWriter:
         sklearn.exceptions.NotFittedError
             If the model is not fitted.
         ValueError
-            If there is not one row, identifier or label for each object.
+            If rows, identifiers or labels do not match the number of objects.
 
         Examples
         --------
@@ -88,16 +88,16 @@ class PageWriter:
         ...     [file.name for file in Path(folder).iterdir()]
         ['moons.html']
         """
-        # The report lies above the models. It is found by its name, here and nowhere else, so
-        # that no import leads upwards.
+        # `report` is a higher layer than `models`: import it by name, here and nowhere else, so
+        # that no import statement points upwards.
         import_module("soffit.report").write_report(path, self, X=X, **options)
 
 
 class NotebookSummary:
     """Gives an estimator the summary of `soffit.results` in place of scikit-learn's diagram.
 
-    ``sklearn.set_config(display="text")`` turns it off as it does the diagram; inside a pipeline
-    the model is drawn as a part of the pipeline's diagram.
+    ``sklearn.set_config(display="text")`` turns it off, like the diagram. Inside a pipeline the
+    model is drawn as part of the pipeline's diagram.
     """
 
     def _html_repr(self) -> str:
@@ -105,7 +105,7 @@ class NotebookSummary:
 
         return summary_html(self)
 
-    # scikit-learn before 1.7 does not ask `_html_repr`.
+    # scikit-learn before 1.7 does not use `_html_repr`.
     def _repr_html_inner(self) -> str:
         return self._html_repr()
 
@@ -117,14 +117,14 @@ class NotebookSummary:
 
 
 class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
-    """What clusterings and classifiers share: one way to fit, publish and place new objects.
+    """Shared base of clusterings and classifiers: fit, publish, place new objects.
 
-    A model is a composition: its constructor assigns, `_recipe` says which steps a fit takes.
+    A model is a composition: its constructor only assigns, and `_recipe` names the steps of a fit.
     `fit` runs the recipe into one frozen value and publishes it; nothing else writes to the model.
     """
 
     _rules: ClassVar[dict[str, Rule]] = {}
-    # Which neighbours make an edge, and its weight.
+    # Which neighbours form an edge, and how it is weighted.
     _keep: ClassVar[Literal["mutual", "union"]] = "mutual"
     _weights: ClassVar[Literal["overlap", "local", "binary"]] = "overlap"
     # Parameters, declared here for the type checker; every estimator's __init__ assigns them.
@@ -148,11 +148,11 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     # --- fit -----------------------------------------------------------------------------------
 
     def _fit(self, X: Any, constraints: Constraints | None = None, y: Any = None) -> Self:
-        """What every `fit` does; models that take more than X pass it on."""
+        """The body of every `fit`; models that take more than X pass it on."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
         progress = self._progress()
         warm = vars(self).get("_fitted") if getattr(self, "warm_start", False) else None
-        # One thread for BLAS: the same bytes on any machine. Own loops use `n_jobs` threads.
+        # One BLAS thread: the same bytes on any machine. Our own loops use `n_jobs` threads.
         with progress, threadpool_limits(limits=1), thread_limit(self.n_jobs):
             data = self._read(X, constraints or Constraints(), y)
             self._warn_of_matrix(data.objects)
@@ -176,7 +176,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         )
 
     def _publish(self, fitted: Fitted) -> None:
-        """Replace everything that an earlier fit has left."""
+        """Replace all attributes of an earlier fit."""
         kept = {*self._get_param_names(), "_fitted"}
         for name in [name for name in vars(self) if name.endswith("_") and name not in kept]:
             delattr(self, name)
@@ -193,7 +193,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         )
 
     def _settings(self) -> Settings:
-        """What the parameters say about affinities."""
+        """The parameters that concern affinities."""
         return Settings(
             metric=self.metric,
             n_neighbors=self.n_neighbors,
@@ -204,8 +204,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         )
 
     def _read(self, X: Any, constraints: Constraints, y: Any) -> Data:
-        """Read and check what was passed to `fit`, without a trace in the model."""
-        # scikit-learn's check writes down the columns; it may do so in a copy only.
+        """Read and check the arguments of `fit` without changing the model."""
+        # scikit-learn's check records the columns on the estimator: let it do so on a copy.
         scratch = copy(self)
         objects = read_objects(
             X,
@@ -235,7 +235,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     # --- scikit-learn --------------------------------------------------------------------------
 
     def _names(self, parameter: str, value: str) -> bool:
-        """Whether a parameter, which may be any object, is this text."""
+        """Whether a parameter, which may be any object, equals this string."""
         given = getattr(self, parameter, None)
         return isinstance(given, str) and given == value
 
@@ -299,10 +299,10 @@ class SimilarityClustering(
         """Cluster the objects.
 
         If `max_time`, the `callback` or Ctrl-C stops the fit, the best solution so far is kept and
-        a warning is issued; `converged_` is then False and `stopped_` names the reason. Before the
-        first iteration of a solver there is nothing to keep: time and callback end the fit after
-        that iteration, and Ctrl-C at once, with a KeyboardInterrupt. So does a second Ctrl-C at
-        any time. A fit that fails leaves the model as it was.
+        a warning is issued; `converged_` is then False and `stopped_` gives the reason. Before the
+        first iteration of a solver there is no solution to keep: a time limit or callback then
+        takes effect after that iteration, and Ctrl-C raises KeyboardInterrupt at once, as a second
+        Ctrl-C does at any time. A fit that fails leaves the model unchanged.
 
         Parameters
         ----------
@@ -323,8 +323,8 @@ class SimilarityClustering(
     def predict_proba(self, X: Any) -> FloatArray:
         """Memberships of new objects.
 
-        Each new object solves the fitted problem for its own row, with the affinities to the
-        fitted objects, the same scale and the same degree correction.
+        Each new object solves the fitted problem for its own row, from its affinities to the fitted
+        objects, with the fitted scales and degree correction.
 
         Parameters
         ----------
@@ -356,7 +356,7 @@ class SimilarityClustering(
         return self.predict_proba(X).argmax(axis=1)
 
     def transform(self, X: Any) -> FloatArray:
-        """Memberships as features, for pipelines; the same as `predict_proba`.
+        """Memberships as features, for pipelines; same as `predict_proba`.
 
         Parameters
         ----------
@@ -371,7 +371,7 @@ class SimilarityClustering(
         return self._with_names(self.predict_proba(X), X)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
-        """Cluster the objects and return their memberships, as `set_output` asks.
+        """Cluster the objects and return their memberships, in the container set by `set_output`.
 
         Parameters
         ----------
@@ -380,7 +380,7 @@ class SimilarityClustering(
         y : None
             Not used.
         **fit_params
-            What else the model's `fit` takes.
+            Further arguments of `fit`.
 
         Returns
         -------
@@ -399,7 +399,7 @@ class SimilarityClustering(
         y : None
             Not used.
         **fit_params
-            What else the model's `fit` takes.
+            Further arguments of `fit`.
 
         Returns
         -------
@@ -416,9 +416,9 @@ class SimilarityClustering(
 
         .. math:: \sum_i \frac{(b_i^\top V w_i)^2}{\|V w_i\|^2} \Big/ \sum_i \|b_i\|^2,
 
-        between 0 and 1; larger is better. On held-out objects it serves model selection tools such
-        as scikit-learn's `GridSearchCV`. It compares settings of one model that leave the
-        affinities as they are; scores of different affinities are about different matrices.
+        between 0 and 1; larger is better. Evaluate it on held-out objects, for example in
+        scikit-learn's `GridSearchCV`. Scores are comparable only between settings that leave the
+        affinities unchanged.
 
         Parameters
         ----------
@@ -438,10 +438,10 @@ class SimilarityClustering(
             return self._fitted.explained(table)
 
     def _with_names(self, rows: FloatArray, X: Any) -> Any:
-        """The rows; as a frame with the names of nodes or cells, if frames are wanted.
+        """The rows, as a frame with the names of nodes or cells if frames are configured.
 
-        scikit-learn gives a frame the index of the frame that came in, and leaves a frame that is
-        one already.
+        scikit-learn would index the frame like the input frame; it leaves an existing frame
+        unchanged.
         """
         of_this = getattr(self, "_sklearn_output_config", {})
         wanted = of_this.get("transform", get_config()["transform_output"])
@@ -452,7 +452,7 @@ class SimilarityClustering(
             return rows
         import pandas as pd
 
-        # Names may be tuples; they are names all the same, not levels of an index.
+        # Names may be tuples; keep them as plain names, not as levels of a MultiIndex.
         return pd.DataFrame(rows, index=pd.Index(names, tupleize_cols=False))
 
     @property
@@ -462,7 +462,7 @@ class SimilarityClustering(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        # scikit-learn's checks read these of everything that has predict_proba.
+        # scikit-learn's checks read these tags of every estimator with predict_proba.
         tags.classifier_tags = ClassifierTags(multi_class=True)
         return tags
 
@@ -491,12 +491,12 @@ def check_columns(model: Any, columns: NDArray[Any] | None) -> None:
 
 @cache
 def _blas() -> ThreadpoolController:
-    """The loaded BLAS libraries: finding them takes longer than placing a few objects."""
+    """The loaded BLAS libraries, cached: finding them takes longer than placing a few objects."""
     return ThreadpoolController()
 
 
 def blas_on_one_thread() -> Any:
-    """A context in which BLAS uses one thread, so that bytes are the same on any machine."""
+    """A context in which BLAS uses one thread, so that results have the same bytes everywhere."""
     return _blas().limit(limits=1)
 
 

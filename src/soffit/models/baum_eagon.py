@@ -14,7 +14,7 @@ from soffit.models.base import SimilarityClustering
 
 
 class BaumEagon(SimilarityClustering):
-    r"""Soft clusters from any nonnegative similarities, up to a common factor.
+    r"""Soft clusters from any nonnegative similarities, up to a common scale factor.
 
     .. math:: \min_{Y, \alpha} \|W - \alpha Y^\top Y\|_F^2, \quad
               y_i \text{ on the probability simplex}
@@ -22,53 +22,56 @@ class BaumEagon(SimilarityClustering):
     Parameters
     ----------
     n_clusters : int or None, default 8
-        Number of clusters; None chooses it (`soffit.selection.choose_k_of_graph`, kept as
+        Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
     affinity : str, callable or Affinity, default "relative"
         The similarities W. One of "relative", "nearest_neighbors", "rbf", "laplacian", "cosine",
         "precomputed".
     metric : str or callable, default "euclidean"
-        The distance behind the similarities; "precomputed" takes distances instead of features.
+        Distance behind the similarities; "precomputed" means that X holds distances.
     n_neighbors : int, default 10
-        Neighbour that sets the scale of similarities, or size of a neighbour graph.
+        Neighbour that sets the scale of the similarities, or size of the neighbour graph.
     solver : {"rows", "gradient", "growth"}, default "rows"
-        Exact row blocks, which leave the diagonal out; accelerated projected gradient; or the
-        published growth transformation (eq. 7 in its numerically stable form, eq. 8 for alpha).
+        Exact row blocks, without the diagonal; accelerated projected gradient; or the published
+        growth transformation (eq. 7 in a numerically stable form, eq. 8 for alpha).
     n_init : int, default 1
-        Random starts; the one with the lowest objective is kept.
+        Number of random starts; the one with the lowest objective is kept.
     max_iter : int, default 20000
-        Most iterations of the solver; the growth transformation needs thousands.
+        Maximum number of iterations; the growth transformation needs thousands.
     tol : float, default 1e-5
-        Relative decrease of the objective below which a solver stops; tol / 100 for the growth
-        transformation, whose single steps are short.
+        Relative decrease of the objective below which a solver stops. The growth transformation
+        uses tol / 100, because its single steps are short.
     max_time : float or None, default None
-        Seconds after which the best so far is returned; None means no limit.
+        Time limit in seconds; the best solution so far is kept. None means no limit.
     warm_start : bool, default False
-        Begin where the last fit ended, if it had as many objects and clusters.
+        Start from the last fit, if it had as many objects and clusters.
     random_state : int, RandomState or None, default None
-        Seed of the starts.
+        Seed of the random starts.
     verbose : int, default 0
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
-        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
+        Called with a `FitEvent` after every iteration; if it returns True, the fit stops.
     n_jobs : int or None, default -1
-        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
-        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
+        Number of threads, as in scikit-learn: -1 uses all cores (limited by OMP_NUM_THREADS), None
+        means 1 unless set by `joblib.parallel_config`. It does not change results.
 
     Attributes
     ----------
     memberships_ : ndarray of shape (n, k)
-        The columns of Y as rows; they sum to one.
+        The columns of Y, as rows that sum to one.
     labels_ : ndarray of shape (n,)
         Most probable cluster.
     entropy_ : ndarray of shape (n,)
         Uncertainty of each object in nats.
     scale_ : ndarray of shape (k,)
-        alpha, repeated.
+        alpha, repeated k times.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         W.
-    objective_, objective_history_, n_iter_, converged_, stopped_
-        How the fit went.
+    objective_, objective_history_, n_iter_
+        Final objective, its value after each iteration, and number of iterations.
+    converged_, stopped_ : bool, str
+        Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
+        "callback" or "interrupted".
 
     Examples
     --------

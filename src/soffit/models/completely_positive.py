@@ -33,15 +33,15 @@ from soffit.models.base import SimilarityClustering
 from soffit.normalize import Normalized, normalize
 from soffit.normalize.additive import additive_observed
 from soffit.normalize.sinkhorn import sinkhorn_observed
-from soffit.partition.choose import partitions_of_tied
+from soffit.partition.choose import partitions_of_linked
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-# With fewer affinities than this share of all pairs, a matrix is a graph of local ties.
+# A matrix with fewer affinities than this share of all pairs counts as a local graph.
 _GRAPH = 0.1
-# Starts are compared at this many times the tolerance; the lowest is then seldom overtaken.
+# Starts are compared at this multiple of the tolerance; the lowest is then rarely overtaken.
 _COARSE = 10.0
 _OBSERVED = {"sinkhorn": sinkhorn_observed, "additive": additive_observed}
 
@@ -51,84 +51,88 @@ class CompletelyPositive(SimilarityClustering):
 
     .. math:: \min_{G \ge 0} \sum_{i \ne j} m_{ij} \Big(F_{ij} - \sum_r G_{ir} G_{jr}\Big)^2
 
-    F is the affinity matrix brought to equal row sums, m are weights of pairs (1 unless given).
-    Memberships are the rows of G divided by their sums. The diagonal is left out: how similar an
-    object is to itself says nothing about clusters.
+    F is the affinity matrix normalized to equal row sums, m are pair weights (1 by default).
+    Memberships are the rows of G divided by their sums. The diagonal is left out: the similarity
+    of an object to itself says nothing about clusters.
 
     Parameters
     ----------
     n_clusters : int or None, default 8
-        Number of clusters; None chooses it (`soffit.selection.choose_k_of_graph`, kept as
+        Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
     affinity : str, callable or Affinity, default "rbf"
         One of "rbf", "nearest_neighbors", "relative", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
-        Any metric that scikit-learn knows; "precomputed" takes distances instead of features.
+        Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 25
-        Neighbours of each object in a graph, or the one that sets the bandwidth of a kernel.
+        Neighbours per object in a graph, or the neighbour that sets the bandwidth of a kernel.
     normalization : {"sinkhorn", "additive", None}, default "sinkhorn"
-        Scaling to row sums of 1, which keeps a graph sparse; the nearest matrix with equal row
-        sums, for dense affinities; or nothing. Neither of the first two is better on all data.
+        Sinkhorn scaling to row sums of 1, which keeps a graph sparse; the nearest matrix with equal
+        row sums, for dense affinities; or none. Neither of the first two is better on all data.
     solver : {"coordinate", "multiplicative", "parallel"}, default "coordinate"
-        Exact steps over single entries; the published updates (eq. 6 and 7); or updates of all
-        entries at once.
+        Exact steps over single entries; the published updates (eq. 6 and 7); or simultaneous
+        updates of all entries.
     side_weight : float, default 1.0
-        Weight alpha of side information, above 0 and at most 1, in units of the largest affinity.
+        Weight alpha of side information, above 0 and at most 1, relative to the largest affinity.
     transitive : bool, default True
-        Add the pairs that follow from the given ones. Contradictions through others are then
-        found and reported, too.
+        Add the pairs implied by the given ones. Indirect contradictions are then also detected.
     start : {"auto", "random", "spectral"}, default "auto"
-        Random positive entries, or the best of several partitions by eigenvectors. "auto" takes
-        the latter for graphs of local ties (less than a tenth of all pairs), where the objective
-        hardly tells good clusters from bad ones, and where affinities are negative; else chance.
+        Random positive entries, or the best of several spectral partitions. "auto" is spectral for
+        local graphs (less than a tenth of all pairs), where the objective hardly separates good
+        clusters from bad ones, and for negative affinities; otherwise random.
     n_init : int, default 5
-        Random starts; the one with the lowest objective is kept. There is one spectral start.
+        Number of random starts; the one with the lowest objective is kept. A spectral start is
+        deterministic and runs once.
     max_iter : int, default 1000
-        Most sweeps from one start.
+        Maximum number of sweeps per start.
     tol : float, default 1e-5
         Relative decrease of the objective below which a solver stops.
     max_time : float or None, default None
-        Seconds after which the best so far is returned; None means no limit.
+        Time limit in seconds; the best solution so far is kept. None means no limit.
     warm_start : bool, default False
-        Begin where the last fit ended, if it had as many objects and clusters.
+        Start from the last fit, if it had as many objects and clusters.
     random_state : int, RandomState or None, default None
-        Seed of the starts.
+        Seed of the random starts.
     verbose : int, default 0
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
-        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
+        Called with a `FitEvent` after every iteration; if it returns True, the fit stops.
     n_jobs : int or None, default -1
-        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
-        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
+        Number of threads, as in scikit-learn: -1 uses all cores (limited by OMP_NUM_THREADS), None
+        means 1 unless set by `joblib.parallel_config`. It does not change results.
 
     Attributes
     ----------
     memberships_ : ndarray of shape (n, k)
-        Rows of G divided by their sums. An object tied to no other, or whose row is zero, has the
-        mean membership of the others.
+        Rows of G divided by their sums. Isolated objects and objects with a zero row get the mean
+        membership of the others.
     labels_ : ndarray of shape (n,)
         Most probable cluster.
     entropy_ : ndarray of shape (n,)
         Uncertainty of each object in nats.
     factor_ : ndarray of shape (n, k)
-        G; zero for objects tied to no other.
+        G; zero rows for isolated objects.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         The affinities, before side information and normalization.
-    objective_, objective_history_, n_iter_, converged_, stopped_
-        How the fit went, from the best start.
+    objective_, objective_history_, n_iter_
+        Of the best start: final objective, its value after each iteration, and number of
+        iterations.
+    converged_, stopped_ : bool, str
+        Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
+        "callback" or "interrupted".
 
     Notes
     -----
-    The published equations hold with these corrections. Eq. 6 lowers the objective when entries
-    are updated one after the other; all at once it needs the root of the ratio. Eq. 7 does so only
-    if the diagonal has no weight. Both never leave a zero, so starts are positive. Negative
-    entries break them: with side information use ``normalization="additive"``, whose beta is set
-    to the smallest admissible value, or ``solver="coordinate"``. The iteration of Proposition 1
-    does not converge for any nonnegative matrix, but needs total support: where an object has no
-    affinity to itself, Sinkhorn scaling is given its largest one to others. Without the diagonal
+    The published equations hold with these corrections. Eq. 6 decreases the objective if entries
+    are updated one after the other; simultaneous updates need the square root of the ratio. Eq. 7
+    does so only if the diagonal has no weight. Neither can leave zero, so starts are positive.
+    Negative entries break both: with side information use ``normalization="additive"``, with the
+    smallest admissible beta, or ``solver="coordinate"``. The iteration of Proposition 1 does not
+    converge for every nonnegative matrix; it needs total support. For Sinkhorn scaling, an object
+    without self-affinity is therefore given its largest affinity to others. Without the diagonal
     one object can fill a column without limit; the coordinate solver bounds the entries.
 
-    With ``normalization="sinkhorn"`` cannot-link pairs can lower an affinity to zero, not below.
+    With ``normalization="sinkhorn"``, cannot-link pairs lower an affinity to zero at most.
 
     Examples
     --------
@@ -215,12 +219,12 @@ class CompletelyPositive(SimilarityClustering):
         y : None
             Not used.
         must_link, cannot_link : array-like of shape (p, 2), optional
-            Pairs of objects known to be in one cluster, or in different ones. Pairs that
-            contradict each other are an error.
+            Pairs of objects known to be in the same cluster, or in different ones. Contradictory
+            pairs raise an error.
         pair_weight : array or sparse matrix of shape (n, n), optional
-            Symmetric weights of pairs; zero means that the affinity of the pair is unknown, which
-            is not the same as zero. Row sums are then estimated from the observed pairs, and the
-            cost grows with them only. Pairs of the side information count as observed.
+            Symmetric pair weights; zero marks a pair with unknown affinity, which differs from zero
+            affinity. Row sums are then estimated from the observed pairs, and the cost grows with
+            their number. Pairs of the side information count as observed.
 
         Returns
         -------
@@ -268,7 +272,7 @@ def _factorize(
     )
     solve = partial(solver, problem, callback=stage.progress.iteration)
     found = _lowest(solve, starts(stage, problem, K, tol=tol), max_iter, tol, stage.progress)
-    return Solution(problem, normalized, _without_untied(found, K), part=part)
+    return Solution(problem, normalized, _without_isolated(found, K), part=part)
 
 
 def _normalized(K: Matrix, weight: Matrix | None, how: Any) -> Normalized:
@@ -284,7 +288,7 @@ def _lowest(
     tol: float,
     progress: Progress,
 ) -> Factorization:
-    """Go on from the lowest of the points that a coarse search from each start reaches."""
+    """Run a coarse search from every start and continue from the lowest point."""
     best = lowest(solve(start, max_iter=max_iter, tol=_COARSE * tol) for start in starts)
     if best.cut_short or best.n_iter >= max_iter:
         return best
@@ -312,9 +316,9 @@ def _starts(
         return
     spectral = start == "spectral"
     if start == "auto":
-        # From chance, cannot-links that stay negative tend to empty whole clusters.
+        # From random starts, negative cannot-links tend to empty whole clusters.
         repelled = normalization is None and K.min() < 0
-        local = _share_of_ties(stage.relations.A) < _GRAPH
+        local = _share_of_edges(stage.relations.A) < _GRAPH
         spectral = problem.pair_weight is None and (repelled or local)
     if spectral:
         progress.phase("spectral start")
@@ -326,30 +330,30 @@ def _starts(
 
 
 def partition_start(K: Matrix, n_clusters: int) -> FloatArray:
-    """Rows close to a partition of the objects that have any tie; the others are dealt out evenly.
+    """Rows close to a partition; isolated objects are spread evenly over the clusters.
 
-    Seeds are fixed: the start depends on the affinities alone.
+    Seeds are fixed: the start depends on the affinities only.
     """
 
     def find(A: Matrix) -> list[IntArray]:
         return [graph_partition(A, normalize(A, "degree").matrix, n_clusters).labels]
 
     A = without_diagonal(without_negative(K))
-    (labels,) = partitions_of_tied(A, n_clusters, find)
+    (labels,) = partitions_of_linked(A, n_clusters, find)
     return labels_start(labels, n_clusters)
 
 
-def _share_of_ties(K: Matrix) -> float:
-    """Share of all pairs i != j with an affinity."""
+def _share_of_edges(K: Matrix) -> float:
+    """Share of all pairs i != j with a nonzero affinity."""
     n = K.shape[0]
     count = K.count_nonzero() if is_sparse(K) else np.count_nonzero(K)
     return float(count - np.count_nonzero(K.diagonal())) / max(n * (n - 1), 1)
 
 
-def _without_untied(found: Factorization, K: Matrix) -> Factorization:
-    """The factor with zero rows for objects that have no affinity to any other.
+def _without_isolated(found: Factorization, K: Matrix) -> Factorization:
+    """The factor with zero rows for isolated objects.
 
-    The additive normalization gives even those a fit, to whatever else has few ties.
+    The additive normalization would fit them to other objects with low degree.
     """
     ties = np.asarray(abs(without_diagonal(K)).sum(axis=1)).ravel()
     if np.all(ties > 0):

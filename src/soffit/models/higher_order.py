@@ -33,7 +33,7 @@ from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Fitted, explained_squares
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Count, Data, Recipe, Stage
-from soffit.fitting.restarts import solve_side_by_side
+from soffit.fitting.restarts import solve_in_threads
 from soffit.fitting.run import check_n_clusters, membership_attributes, search_attributes
 from soffit.inputs import read_input
 from soffit.models.base import SimilarityClustering, read_columns
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-# Tuples are sampled for about this many clusters where their number is to be found.
+# Tuples are sampled for about this many clusters when n_clusters is None.
 _USUAL_NUMBER = 4
 
 
@@ -53,52 +53,51 @@ class HigherOrder(SimilarityClustering):
     .. math:: \min_{G \ge 0} \sum_{t} m_t \Big(K_t - \sum_{r=1}^k
               G_{t_1 r} \cdots G_{t_p r}\Big)^2
 
-    over sampled tuples t of p objects. Any two points lie on a line, so pairs cannot tell crossing
-    lines apart; three can. By conditional independence the probability that the objects of a
+    over sampled tuples t of p objects. Any two points lie on a line, so pairs cannot separate
+    crossing lines; triples can. By conditional independence the probability that the objects of a
     tuple belong together is the sum on the right, with :math:`G_{ir}` the membership of object i.
 
     Parameters
     ----------
     n_clusters : int or None, default 8
-        Number of clusters; None chooses it from the tuples, flattened to pairs.
+        Number of clusters; None selects it from the tuples, flattened to pairs.
     order : int, default 3
-        Objects in a tuple, p.
+        Number p of objects per tuple.
     tuple_affinity : {"line", "plane", "circle", "point"} or callable, default "line"
         K. A name stands for :math:`\exp(-\delta^2 / w^2)` with the root mean square distance
         :math:`\delta` of a tuple's points to their best line (order at least 3), plane or circle
-        (order at least 4), or to their mean ("point", for round clusters). A callable takes the
-        points of t tuples, an array of shape (t, order, d), and returns t values of at least 0
-        that do not depend on the order of the points in a tuple.
+        (order at least 4), or to their mean ("point", for round clusters). A callable maps the
+        points of t tuples, an array of shape (t, order, d), to t nonnegative values that do not
+        depend on the order of the points in a tuple.
     width : float or None, default None
-        w. None takes five times the deviation that is typical of the objects that fit the best
-        tuples.
+        w. None means five times the typical deviation of objects that fit the best tuples.
     n_tuples : int or None, default None
-        Sampled tuples; None means 100 for each object. All are taken if there are fewer.
+        Number of sampled tuples; None means 100 per object. All tuples are used if there are fewer.
     n_init : int, default 3
-        Starts: the first from eigenvectors of the affinities summed to pairs, the others random;
-        the one with the lowest objective is kept.
+        Number of starts: the first from eigenvectors of the affinities summed to pairs, the others
+        random; the one with the lowest objective is kept.
     max_iter : int, default 1000
-        Most sweeps over the objects.
+        Maximum number of sweeps over the objects.
     tol : float, default 1e-5
-        Relative decrease of the objective below which a sweep is the last.
+        Relative decrease of the objective below which sweeps stop.
     max_time : float or None, default None
-        Seconds after which the best so far is returned; None means no limit.
+        Time limit in seconds; the best solution so far is kept. None means no limit.
     warm_start : bool, default False
-        Begin where the last fit ended, if it had as many objects and clusters.
+        Start from the last fit, if it had as many objects and clusters.
     random_state : int, RandomState or None, default None
-        Seed of the sample and of the starts.
+        Seed of the sample and of the random starts.
     verbose : int, default 0
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
-        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
+        Called with a `FitEvent` after every iteration; if it returns True, the fit stops.
     n_jobs : int or None, default -1
-        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
-        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
+        Number of threads, as in scikit-learn: -1 uses all cores (limited by OMP_NUM_THREADS), None
+        means 1 unless set by `joblib.parallel_config`. It does not change results.
 
     Attributes
     ----------
     memberships_ : ndarray of shape (n, k)
-        The rows of G divided by their sums. An object in no tuple, or with a zero row, has the
+        The rows of G divided by their sums. An object in no tuple, or with a zero row, gets the
         mean membership of the others.
     labels_ : ndarray of shape (n,)
         Most probable cluster.
@@ -107,23 +106,26 @@ class HigherOrder(SimilarityClustering):
     factor_ : ndarray of shape (n, k)
         G.
     tuples_ : ndarray of shape (t, order)
-        The tuples that were fitted.
+        The fitted tuples.
     tuple_values_ : ndarray of shape (t,)
         Their affinities.
     width_ : float or None
         Width of the affinity; None with a callable and after `fit_tuples`.
-    objective_, objective_history_, n_iter_, converged_, stopped_
-        How the fit went.
+    objective_, objective_history_, n_iter_
+        Final objective, its value after each iteration, and number of iterations.
+    converged_, stopped_ : bool, str
+        Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
+        "callback" or "interrupted".
 
     Notes
     -----
-    The paper leaves the update for tuples to later work. Here rows are moved in turn by its
-    eq. 6, read as ratio steps on a row: without repeated objects the objective is quadratic in
-    a row, and no step raises it. The cost grows with the sampled tuples, not with :math:`n^p`.
+    The paper leaves the update for tuples to later work. Here rows are updated in turn by its eq.
+    6, applied to a whole row: without repeated objects the objective is quadratic in a row, and no
+    step raises it. The cost grows with the sampled tuples, not with :math:`n^p`.
 
-    Random tuples of k clusters fall into one cluster about once in :math:`k^{p-1}` times. The
-    sample therefore extends, for every object, those random tuples of p - 1 that tell other
-    objects apart best: some fit them well, the others not at all. No labels are used.
+    Random tuples of k clusters fall into one cluster about once in :math:`k^{p-1}` times. For every
+    object, the sample therefore extends those random tuples of p - 1 objects that separate other
+    objects best: some fit them well, the others not at all. No labels are used.
 
     Examples
     --------
@@ -141,7 +143,7 @@ class HigherOrder(SimilarityClustering):
     ICCV, section 4.
     """
 
-    # Tuples take the place of pairs: there is no matrix of affinities and no metric.
+    # Tuples replace pairs: there is no affinity matrix and no metric.
     _rules = {
         name: rule
         for name, rule in SimilarityClustering._rules.items()
@@ -217,12 +219,12 @@ class HigherOrder(SimilarityClustering):
     def fit_tuples(self, tuples: Any, values: Any, n_objects: int, *, weights: Any = None) -> Self:
         """Cluster objects by given affinities of some of their tuples.
 
-        The parameters `order`, `tuple_affinity`, `width` and `n_tuples` do not matter here.
+        The parameters `order`, `tuple_affinity`, `width` and `n_tuples` are ignored.
 
         Parameters
         ----------
         tuples : int array of shape (t, order)
-            Object numbers, from 0. A tuple stands for all orders of its objects.
+            Object numbers, from 0. A tuple stands for all permutations of its objects.
         values : array of shape (t,)
             Affinities, at least 0. Tuples that are not listed are unknown, not zero.
         n_objects : int
@@ -233,7 +235,7 @@ class HigherOrder(SimilarityClustering):
         Returns
         -------
         self
-            The fitted model. It has no points, so that it cannot place new ones.
+            The fitted model. It has no points, so it cannot place new ones.
 
         Examples
         --------
@@ -267,10 +269,10 @@ class HigherOrder(SimilarityClustering):
         given = read_input(X)
         if given.kind == "graph":
             raise TypeError(
-                "HigherOrder measures tuples of points; a graph knows pairs only. Pass a table, or "
-                "tuples with their values to fit_tuples."
+                "HigherOrder measures tuples of points, but a graph has only pairs. Pass a table, "
+                "or tuples with their values to fit_tuples."
             )
-        # scikit-learn's check writes down the columns; it may do so in a copy only.
+        # scikit-learn's check records the columns on the estimator: let it do so on a copy.
         scratch = copy(self)
         table = validate_data(scratch, given.data, dtype=[np.float64, np.float32])
         check_n_clusters(self.n_clusters, len(table))
@@ -305,8 +307,8 @@ class HigherOrder(SimilarityClustering):
     def _new_table(self, X: Any) -> Any:
         if self._fitted.placer is None:
             raise ValueError(
-                "This model was fitted by fit_tuples and has no points that new ones could be "
-                "compared with. Fit it to points, or include the new objects in the tuples."
+                "This model was fitted by fit_tuples and has no points to compare new ones "
+                "with. Fit it to points, or include the new objects in the tuples."
             )
         return validate_data(self, read_input(X).data, reset=False, dtype=[np.float64, np.float32])
 
@@ -328,7 +330,7 @@ class _Given:
 
 @dataclass(frozen=True, eq=False)
 class _TupleData(Data):
-    """Objects without points, of which some tuples are known."""
+    """Objects without points, with known affinities of some tuples."""
 
     known: KnownTuples | None = None
 
@@ -362,7 +364,7 @@ class TuplePlacer:
         return self.rows.place(table)
 
     def explained(self, table: Any) -> tuple[float, float]:
-        """Squared affinities of tuples with new points, explained and in all."""
+        """Squared affinities of tuples with new points: explained part and total."""
         profiles = np.asarray(self.rows.rows.factor, dtype=np.float64)
         gram = profiles.T @ profiles
         explained = total = 0.0
@@ -431,7 +433,7 @@ def _solve(stage: Stage[Tuples], *, n_init: int, max_iter: int, tol: float) -> F
 
 
 def _lowest(stage: Stage[Tuples], n_init: int, max_iter: int, tol: float) -> Factorization:
-    """The lowest objective over all starts; the first one wins ties."""
+    """The lowest objective over all starts; ties go to the first."""
     known, n, k = stage.relations.known, stage.data.objects.n_objects, stage.n_clusters
     data = (known.tuples, known.values, n)
     warm = stage.warm_factor(n)
@@ -444,7 +446,7 @@ def _lowest(stage: Stage[Tuples], n_init: int, max_iter: int, tol: float) -> Fac
         starts = [tuple_start(*data, k, weights=known.weights, random_state=seeds)]
         starts += [random_start(n, k, seeds) for _ in range(n_init - 1)]
     solve = partial(solve_tuples, *data, weights=known.weights, max_iter=max_iter, tol=tol)
-    return solve_side_by_side(solve, starts, stage.progress)
+    return solve_in_threads(solve, starts, stage.progress)
 
 
 def _checked_count(n_objects: Any) -> int:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PointWalk:
-    """The walk with transitions T = D^-1 A: products with A, never n x n powers."""
+    """The walk with transitions T = D^-1 A: products with A, never powers of n x n matrices."""
 
     A: Matrix
     degrees: FloatArray
@@ -54,7 +54,7 @@ class PointWalk:
 
     def walk(self, Y: FloatArray, steps: int) -> FloatArray:
         """T^(t-1) (I + T) / 2 Y."""
-        # Long thin paths leave the range of float32; a graph is small enough to be converted.
+        # Long thin paths underflow in float32; a graph is small enough to convert.
         A: Any = self.A.astype(np.float64) if is_sparse(self.A) else self.A
         share = inverse(self.degrees)[:, None].astype(A.dtype)
         F = Y.astype(A.dtype)
@@ -65,11 +65,11 @@ class PointWalk:
 
 @dataclass(frozen=True, eq=False)
 class ClusterWalk:
-    r"""The same walk on :math:`B \Lambda^{-1} B^\top`, taken from cluster to cluster.
+    r"""The same walk on :math:`B \Lambda^{-1} B^\top`, from cluster to cluster.
 
     :math:`T^t = D^{-1} B (\Lambda^{-1} C)^{t-1} \Lambda^{-1} B^\top` with
-    :math:`C = B^\top D^{-1} B` (eq. 5): labels go to the clusters, walk among them, and come
-    back.
+    :math:`C = B^\top D^{-1} B` (eq. 5): labels go to the clusters, walk among them, and return to
+    the objects.
     """
 
     B: FloatArray
@@ -125,42 +125,42 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
     .. math:: p(c \mid i) \propto \Big(T^{t-1} \, \frac{I + T}{2} \, Y\Big)_{ic}, \qquad
               Y_{jc} = \frac{[y_j = c]}{\sum_{l : y_l = c} d_l},
 
-    which is Bayes' rule for a walk that began at the labelled objects of a class, in proportion
-    to their degrees, and is found at i after t steps, all classes being equally likely. Dividing
-    by the degrees of the labelled objects makes up for classes with more, or better connected,
-    labels; very long walks then forget the classes evenly. Half of the walk rests in its last
-    step, lest it end on one side of a two-sided graph only.
+    which is Bayes' rule for a walk that starts at the labelled objects of a class, in proportion
+    to their degrees, and is at i after t steps, with equal class priors. Dividing by the degrees
+    of the labelled objects corrects for classes with more, or better connected, labels; very long
+    walks then forget all classes evenly. The last step is lazy (it stays with probability 1/2), so
+    that walks on bipartite graphs do not end on one side only.
 
     Parameters
     ----------
     steps : int, default 16
-        The length t of the walk. Few steps do not reach all objects, very many forget where they
-        began. With one or two labels a class on large graphs, 32 to 64 do better.
+        Length t of the walk. Short walks do not reach all objects, very long ones forget where they
+        started. With one or two labels per class on large graphs, 32 to 64 steps are better.
     on : {"points", "clusters"}, default "points"
         Walk from object to object, or from cluster to cluster of a `RelationFactorization` W ~ B
-        Lambda^-1 B': the factorization takes its time once, then `relabel` is much quicker.
+        Lambda^-1 B': after one factorization, `relabel` is much faster.
     n_clusters : int, default 100
-        Clusters for ``on="clusters"``; no more than there are objects.
+        Number of clusters for ``on="clusters"``, at most the number of objects.
     affinity : str, callable or Affinity, default "nearest_neighbors"
         The weights W. One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine",
-        "precomputed". Here, as in `RelationFactorization`, the neighbour graph keeps all listed
+        "precomputed". As in `RelationFactorization`, the neighbour graph keeps all listed
         neighbours and has locally scaled weights.
     metric : str or callable, default "euclidean"
-        The distance behind W; "precomputed" takes distances instead of features.
+        The distance behind W; "precomputed" means that X holds distances.
     n_neighbors : int, default 10
-        Neighbours of each object in the graph.
+        Neighbours per object in the graph.
     max_time : float or None, default None
-        Seconds after which the factorization for ``on="clusters"`` is used as it is.
+        Time limit in seconds of the factorization for ``on="clusters"``.
     random_state : int, RandomState or None, default None
-        Seed of the factorization; ``on="points"`` needs none.
+        Seed of the factorization; ``on="points"`` is deterministic.
     verbose : int, default 0
-        1 shows phases.
+        1 shows phases and elapsed time, 2 also iterations of the factorization.
     callback : callable or None, default None
         Called with a `FitEvent` after every iteration of the factorization; if it returns True,
-        that ends.
+        the factorization stops.
     n_jobs : int or None, default -1
-        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
-        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
+        Number of threads, as in scikit-learn: -1 uses all cores (limited by OMP_NUM_THREADS), None
+        means 1 unless set by `joblib.parallel_config`. It does not change results.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
     transduction_ : ndarray of shape (n,)
         The most probable class of each fitted object.
     class_prior_ : ndarray of shape (c,)
-        Mean distribution of the objects that the walk reaches; all others have this one.
+        Mean distribution of the objects that the walk reaches; all others get this one.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         W.
     object_names_ : ndarray of shape (n,) or None
@@ -181,11 +181,11 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
 
     Notes
     -----
-    Unlabelled objects have y = -1; None, NaN and the NA of pandas count as unlabelled too, and in
-    text the value "-1", which is what NumPy makes of a list like ``["a", -1]``.
+    Unlabelled objects have y = -1; None, NaN and pandas' NA also count as unlabelled, and so does
+    the text "-1", which NumPy makes of a list like ``["a", -1]``.
 
-    The poster does not say which learner it used, and its "always better with more steps" does
-    not hold: after some hundred steps the walk forgets.
+    The poster does not name its learner, and its claim that more steps are always better does not
+    hold: after some hundred steps the walk forgets its start.
 
     Examples
     --------
@@ -262,7 +262,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Build the graph of all objects and let the labels walk on it.
+        """Build the graph of all objects and propagate the labels on it.
 
         Parameters
         ----------
@@ -281,15 +281,15 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         return self._fit(X, y=y)
 
     def relabel(self, y: Any) -> Self:
-        """Classify the fitted objects anew from other labels, on the same graph.
+        """Classify the fitted objects again from other labels, on the same graph.
 
-        The graph and the clusters are kept; only the walk is taken again, with the `steps` set
-        now.
+        The graph and the clusters are kept; only the walk is repeated, with the current value of
+        `steps`.
 
         Parameters
         ----------
         y : array of shape (n,)
-            Classes; -1, None or NaN where unknown. They need not be those of `fit`.
+            Classes; -1, None or NaN where unknown. They may differ from those of `fit`.
 
         Returns
         -------
@@ -326,8 +326,8 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes for new objects.
 
-        A new object takes one more step, to the fitted objects that it is like. Labels of its own
-        it has none, whether or not it was fitted.
+        A new object takes one more step, to the fitted objects that it resembles. Its own label is
+        not used, even if it was in the training data.
 
         Parameters
         ----------
@@ -362,12 +362,12 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
 
 @dataclass(frozen=True, eq=False)
 class ClassArrival:
-    """Class weights of the fitted objects after the walk, and how new ones get theirs.
+    """Class weights of the fitted objects after the walk, and the rule for new ones.
 
     Parameters
     ----------
     walk : PointWalk or ClusterWalk
-        The walk, which other labels can take again.
+        The walk, kept for `relabel`.
     walked : array of shape (n, c)
         Weights of the classes where the walk has ended.
     prior : array of shape (c,)
@@ -388,7 +388,7 @@ class ClassArrival:
         return self.walked
 
     def place(self, block: Matrix, degrees: FloatArray) -> FloatArray:
-        """Distributions of new objects, which take one more step."""
+        """Distributions of new objects, by one more step."""
         distributions = _distributions(np.asarray(block @ self.walked))
         distributions[~distributions.any(axis=1)] = self.prior
         return distributions
@@ -435,7 +435,7 @@ def _solve(
         model = _clustered(clusters, stage)
         walk = ClusterWalk.on(model.bipartite_)
         n_iter = model.n_iter_
-        # The classes gain nothing from the last digits of the likelihood.
+        # The last digits of the likelihood do not improve the classes.
         stopped = "converged" if model.stopped_ == "max_iter" else model.stopped_
     stage.progress.phase("walk")
     arrival, found = _classified(walk, labels, steps, given.A.dtype)
@@ -451,7 +451,7 @@ def _solve(
 
 
 def _clustered(clusters: RelationFactorization, stage: Stage[Affinities]) -> RelationFactorization:
-    """The factorization of the graph, in the time that is left."""
+    """The factorization of the graph, within the time left."""
     A = stage.relations.A
     clusters.set_params(
         n_clusters=min(clusters.n_clusters, A.shape[0]),
@@ -464,9 +464,9 @@ def _clustered(clusters: RelationFactorization, stage: Stage[Affinities]) -> Rel
 
 
 def _distributions(walked: FloatArray) -> FloatArray:
-    """Rows made to sum to one; zero rows stay."""
+    """Rows normalized to sum to one; zero rows stay."""
     rows = walked.astype(np.float64)
-    # By the largest entry first: what long thin paths leave is too tiny for sums and inverses.
+    # Divide by the largest entry first: long thin paths leave values too tiny for sums.
     largest = rows.max(axis=1, keepdims=True)
     rows = np.divide(rows, largest, out=rows, where=largest > 0)
     return np.asarray(rows * inverse(rows.sum(axis=1))[:, None])

@@ -11,6 +11,7 @@ import numpy as np
 from soffit._memory import check_allocation
 from soffit._typing import FloatArray, Matrix
 from soffit._validation import OrNone, ShareBelowOne, WholeNumber
+from soffit._wording import Message, Parameter
 from soffit.affinity.given_objects import Affinities
 from soffit.factorize import Factorization, Problem
 from soffit.factorize.divergence.em import bipartite_rows, log_likelihood, solve_em, warm_rows
@@ -26,9 +27,9 @@ from soffit.selection.pruning import count_clusters, starting_number
 
 
 class RelationModel(SimilarityClustering):
-    """A model that factorizes a graph's weights as frequencies of transitions."""
+    """A model that factorizes the weights of a graph as transition frequencies."""
 
-    # Transitions need all listed neighbours: graphs of mutual ones serve this loss less well.
+    # Transitions need all listed neighbours: this loss does less well on mutual-neighbour graphs.
     _keep = "union"
     _weights = "local"
 
@@ -49,68 +50,68 @@ def relation_problem(
     )
 
 
-# Arrays of a number for each object and cluster that exist at once: H, B, memberships, one more.
+# Arrays of shape (n, k) that exist at once: H, B, memberships, one more.
 _COPIES = 4
 
 
 class RelationFactorization(RelationModel):
-    r"""Soft clusters from a factorization of a graph's weights, as transitions of a random walk.
+    r"""Soft clusters from a factorization of graph weights as transitions of a random walk.
 
     .. math:: \min_{H, \Lambda} \sum_{ij} w_{ij} \log\frac{w_{ij}}{(H \Lambda H^\top)_{ij}} - w_{ij}
               + (H \Lambda H^\top)_{ij}, \quad H \ge 0,\; H^\top 1 = 1,\; \Lambda \text{ diagonal.}
 
-    The weights are read as frequencies of transitions through hidden clusters,
-    :math:`p(i, j) \propto \sum_p \lambda_p h_{ip} h_{jp}`, and memberships are the probabilities
-    :math:`p(p | i) = b_{ip} / d_i` with :math:`B = H \Lambda`. The steps are those of
-    expectation-maximisation over the edges only. They begin at spectral and at diffused starts,
-    and the highest likelihood is kept. A new object maximises the likelihood of its own edges.
+    The weights are read as frequencies of transitions through hidden clusters, :math:`p(i, j)
+    \propto \sum_p \lambda_p h_{ip} h_{jp}`, and memberships are the probabilities :math:`p(p | i) =
+    b_{ip} / d_i` with :math:`B = H \Lambda`. The solver is expectation-maximisation over the edges,
+    from spectral and diffused starts; the solution with the highest likelihood is kept. A new
+    object maximises the likelihood of its own edges.
 
     Parameters
     ----------
     n_clusters : int or None, default 8
-        Number of clusters; None finds it (see Notes).
+        Number of clusters; None selects it (see Notes).
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed". Here
-        the neighbour graph keeps all listed neighbours and has locally scaled weights, which
-        suits this loss better than mutual neighbours. The paper's own graph is
+        the neighbour graph keeps all listed neighbours and has locally scaled weights, which suits
+        this loss better than mutual neighbours. The paper's own graph is
         ``NeighborGraph(n_neighbors=10, keep="union", weights="binary")``.
     metric : str or callable, default "euclidean"
-        Any metric that scikit-learn knows; "precomputed" takes distances instead of features.
+        Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 10
-        Neighbours of each object in the graph.
+        Neighbours per object in the graph.
     sparsity : float, default 0.0
-        Prior on memberships: every share loses this much in each step, as a share of the object's
-        degree, and small shares vanish (:math:`1 - \alpha_i = 2 d_i` times it).
+        Prior on memberships: each step subtracts this fraction of the object's degree from every
+        share, and small shares vanish (:math:`1 - \alpha_i = 2 d_i` times it).
     pruning : float or None, default None
-        Prior on cluster weights: every cluster loses this share of the total weight in each step,
-        and light clusters vanish, one at a time (:math:`1 - \beta` = it times the total weight).
-        None means none for a given number of clusters.
+        Prior on cluster weights: each step subtracts this fraction of the total weight from every
+        cluster, and light clusters vanish, one at a time (:math:`1 - \beta` = it times the total
+        weight). None means no prior for a given number of clusters.
     n_init : int or None, default None
-        Diffused starts beside the spectral ones. None means 12, down to 2 on larger graphs.
-        Sparse graphs of more than 40,000 objects have none.
+        Number of diffused starts besides the spectral ones. None means 12, down to 2 on larger
+        graphs. Sparse graphs of more than 40,000 objects use none.
     max_iter : int, default 500
-        Most iterations of a run.
+        Maximum number of iterations per start.
     tol : float, default 1e-6
-        Relative decrease of the objective below which a run stops.
+        Relative decrease of the objective below which the solver stops.
     max_time : float or None, default None
-        Seconds after which the best so far is returned; None means no limit.
+        Time limit in seconds; the best solution so far is kept. None means no limit.
     warm_start : bool, default False
-        Begin where the last fit ended, if it had as many objects and clusters.
+        Start from the last fit, if it had as many objects and clusters.
     random_state : int, RandomState or None, default None
         Seed of the diffused starts; spectral starts have fixed seeds.
     verbose : int, default 0
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
-        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
+        Called with a `FitEvent` after every iteration; if it returns True, the fit stops.
     n_jobs : int or None, default -1
-        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
-        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
+        Number of threads, as in scikit-learn: -1 uses all cores (limited by OMP_NUM_THREADS), None
+        means 1 unless set by `joblib.parallel_config`. It does not change results.
 
     Attributes
     ----------
     memberships_ : ndarray of shape (n, k)
-        p(cluster | object); rows sum to one. An object without any tie has the prior, the weights
-        of the clusters.
+        p(cluster | object); rows sum to one. An isolated object gets the prior, the weights of the
+        clusters.
     labels_ : ndarray of shape (n,)
         Most probable cluster.
     entropy_ : ndarray of shape (n,)
@@ -118,42 +119,45 @@ class RelationFactorization(RelationModel):
     factor_ : ndarray of shape (n, k)
         H; columns sum to one.
     lambda_ : ndarray of shape (k,)
-        Weights of the clusters, which add up to the weight of the graph; also `scale_`.
+        Weights of the clusters; they sum to the weight of the graph. Also `scale_`.
     bipartite_ : ndarray of shape (n, k)
-        B, the weights between objects and clusters; row sums are the degrees (without sparsity).
+        B, the weights between objects and clusters; row sums are the degrees (if sparsity=0).
     log_likelihood_ : float
         :math:`\sum_{ij} w_{ij} \log p(i, j)` with p summing to one over all pairs: eq. 7, with the
-        weights as counts. It grows in proportion to the weights.
+        weights as counts. Proportional to the weights.
     threshold_path_ : ndarray of shape (t, 2)
-        With ``n_clusters=None`` and ``pruning=None``: thresholds as shares of the total weight,
-        and the clusters that survive them.
+        With ``n_clusters=None`` and ``pruning=None``: thresholds as fractions of the total weight,
+        and the number of clusters that survive each.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         The graph.
-    objective_, objective_history_, n_iter_, converged_, stopped_
-        How the fit went.
+    objective_, objective_history_, n_iter_
+        Final objective, its value after each iteration, and number of iterations.
+    converged_, stopped_ : bool, str
+        Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
+        "callback" or "interrupted".
 
     Notes
     -----
-    Self-similarities are left out: the published graphs have none. The published "normalize"
-    steps of eq. 3 and 4 are not needed, both follow from one update of B; one iteration costs
-    O(k nnz), not O(k^2 nnz) as printed.
+    Self-similarities are left out: the published graphs have none. The published "normalize" steps
+    of eq. 3 and 4 are not needed: both follow from one update of B. One iteration costs O(k nnz),
+    not O(k^2 nnz) as printed.
 
-    A sparse graph of more than 40,000 objects is made coarser first. The most informative of
-    a few partitions of the coarse graph, made better on the graph itself, is the only start. Each
-    row works on its own cluster and on those of its neighbours that it would gain from, so that
-    the time follows the edges and not the number of clusters. Priors need all clusters.
+    A sparse graph of more than 40,000 objects is coarsened first. The most informative of a few
+    partitions of the coarse graph, refined on the graph itself, is the only start. Each row is
+    updated for its own cluster and those of its neighbours that would improve it, so that the time
+    grows with the edges and not with the number of clusters. Priors need all clusters.
 
     The published regularised loss is unbounded below, and its prior of 0.7 on cluster weights
-    means something else for every scale of the weights. So priors are shares here, clusters
-    vanish one at a time and never all, and `objective_history_` begins after the last cluster or
-    share that vanished; from there on it never rises.
+    depends on the scale of the weights. Priors are therefore fractions here, clusters vanish one at
+    a time and never all, and `objective_history_` starts after the last cluster or share that
+    vanished; from there on it never rises.
 
-    ``n_clusters=None`` with a given `pruning` begins with more clusters than the spectrum
-    supports and keeps what survives. With ``pruning=None`` a path over growing thresholds is run,
-    and the number that lasts longest over thresholds and over time scales of the random walk is
-    fitted: at most 24, of at least five objects each. It finds planted blocks and separated
-    clusters. On data whose clusters have clusters it may settle on the coarser or finer number,
-    and it can return one cluster when a graph looks random.
+    ``n_clusters=None`` with a given `pruning` starts with more clusters than the spectrum supports
+    and keeps those that survive. With ``pruning=None`` a path over growing thresholds is run, and
+    the number that persists longest over thresholds and over time scales of the random walk is
+    fitted: at most 24, of at least five objects each. It recovers planted blocks and separated
+    clusters. On data with nested clusters it may select the coarser or the finer number, and it
+    can return one cluster when a graph looks random.
 
     Examples
     --------
@@ -245,20 +249,22 @@ def _factorize(
         (A.shape[0], k),
         A.dtype,
         what="RelationFactorization",
-        remedy="Pass a smaller n_clusters, or similarities in single precision.",
+        remedy=Message(
+            "Pass a smaller ", Parameter("n_clusters"), ", or similarities in single precision."
+        ),
         copies=_COPIES,
     )
     problem = relation_problem(A, k, sparsity=sparsity, pruning=pruning)
-    go_on = partial(_continued, problem, stage.progress, max_iter=max_iter, tol=tol)
+    continue_from = partial(_continued, problem, stage.progress, max_iter=max_iter, tol=tol)
     warm = stage.warm_factor(problem.n_objects)
     if warm is not None and stage.warm is not None:
         stage.progress.phase("warm start")
-        found = go_on(warm_rows(warm, stage.warm.attributes["scale_"]))
+        found = continue_from(warm_rows(warm, stage.warm.attributes["scale_"]))
     else:
         found = _from_starts(problem, stage, n_init, max_iter, tol)
         if problem.sparsity > 0 or problem.pruning > 0:
             stage.progress.phase("priors")
-            found = go_on(bipartite_rows(found))
+            found = continue_from(bipartite_rows(found))
     attributes = {
         "lambda_": found.scale,
         "bipartite_": found.factor * found.scale.astype(found.factor.dtype),
@@ -289,7 +295,7 @@ def _from_starts(
 def _continued(
     problem: Problem, progress: Progress, rows: FloatArray, *, max_iter: int, tol: float
 ) -> Factorization:
-    """From given memberships; hardly any further if an earlier search was cut short."""
+    """Continue from given memberships; few iterations if an earlier search was stopped."""
     cut = progress.stopped
     found = solve_em(
         problem,

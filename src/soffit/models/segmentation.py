@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import WholeNumber, check_parameters
+from soffit._wording import Message, Parameter
 from soffit.affinity import SideInformation
 from soffit.affinity.given_objects import Affinities
 from soffit.affinity.pixels import image_affinity
@@ -19,17 +20,17 @@ from soffit.memberships import walk_length
 from soffit.models.soft_clustering import SoftClustering, Start, find_start
 from soffit.partition.multilevel import multilevel_eigenvectors
 
-# Smaller graphs are decomposed at once.
+# Smaller graphs are decomposed directly.
 _FEW = 1200
-# Each step costs a product with the whole graph; sixty-four reach some twenty pixels.
+# Each step costs a product with the whole graph; 64 steps reach about 20 pixels far.
 _MOST_STEPS = 64
 
 
 class PixelClustering(SoftClustering):
-    """`SoftClustering` of a graph of pixels given as ``affinity="precomputed"``.
+    """`SoftClustering` of a pixel graph given as ``affinity="precomputed"``.
 
-    Eigenvalues of such graphs crowd below 1. The start therefore uses multilevel eigenvectors, and
-    the random walk that smooths memberships is cut off.
+    Eigenvalues of pixel graphs crowd just below 1. The start therefore uses multilevel
+    eigenvectors, and the random walk that smooths memberships is limited.
     """
 
     def _recipe(self) -> Recipe[Affinities]:
@@ -39,7 +40,7 @@ class PixelClustering(SoftClustering):
 def find_pixel_start(
     A: Matrix, N: Matrix, degrees: FloatArray, k: int, side: SideInformation | None
 ) -> Start:
-    """A partition by multilevel eigenvectors, and a walk of few steps."""
+    """A partition by multilevel eigenvectors, and a limited number of walk steps."""
     if is_sparse(A) and A.shape[0] > _FEW and np.all(degrees > 0):
         values, V = multilevel_eigenvectors(A, max(n_fine_vectors(A.shape[0], k), k + 1))
         correct = None if side is None else Correction(A, side)
@@ -50,20 +51,20 @@ def find_pixel_start(
     return replace(start, n_steps=min(start.n_steps, _MOST_STEPS))
 
 
-# Each marked pixel is tied to this many others of its stroke, twice as many after symmetry, and
-# told apart from this many of every other stroke.
+# Each marked pixel is linked to this many others of its stroke, twice as many after symmetry,
+# and separated from this many of every other stroke.
 _TOGETHER = 3
 _APART = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Segmentation:
-    """An image's soft segments.
+    """Soft segments of an image.
 
     Parameters
     ----------
     memberships : ndarray of shape (h, w, k)
-        Probability of each segment for every pixel; they sum to one.
+        Probability of each segment for every pixel; sums to one per pixel.
     labels : ndarray of shape (h, w)
         The most probable segment.
     entropy : ndarray of shape (h, w)
@@ -110,20 +111,20 @@ def segment(
     n_clusters : int
         Number of segments.
     scribbles : array-like of int, shape (h, w), optional
-        0 where nothing is marked; 1, 2, ... for the strokes of different segments. There may be
-        fewer strokes than segments.
+        0 where unmarked; 1, 2, ... for the strokes of different segments. There may be fewer
+        strokes than segments.
     radius, sigma_value, sigma_distance
         As for `soffit.affinity.image_affinity`.
     side_weight : float, default 1.0
-        How far scribbles are trusted, in (0, 1].
+        How much scribbles are trusted, in (0, 1].
     random_state : int, RandomState or None, default None
-        Seed of the pairs that stand for all pairs of marked pixels.
+        Seed of the sampled pairs of marked pixels.
     max_time : float or None, default None
-        Seconds after which the best so far is returned; None means no limit.
+        Time limit in seconds; the best solution so far is kept. None means no limit.
     verbose : int, default 0
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
-        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
+        Called with a `FitEvent` after every iteration; if it returns True, the fit stops.
 
     Returns
     -------
@@ -132,8 +133,8 @@ def segment(
 
     Notes
     -----
-    Eigenvectors of the graph of pixels come from coarser and coarser graphs and back; the random
-    walk that smooths memberships has at most 64 steps.
+    Eigenvectors of the pixel graph are computed on coarser graphs first; the random walk that
+    smooths memberships has at most 64 steps.
 
     Examples
     --------
@@ -183,10 +184,10 @@ def segment(
 def scribble_pairs(
     marks: IntArray, random_state: np.random.RandomState
 ) -> tuple[IntArray, IntArray]:
-    """Pairs of marked pixels to be kept together and apart, as many as a multiple of the pixels.
+    """Must-link and cannot-link pairs of marked pixels, a fixed number per pixel.
 
-    All pairs of a stroke would be too many. A few random rings through its pixels hold it together
-    as well, wherever on the image they lie.
+    All pairs of a stroke would be too many. A few random rings through its pixels connect it as
+    well, wherever they lie in the image.
     """
     flat = marks.ravel()
     strokes = [np.flatnonzero(flat == mark) for mark in np.unique(flat[flat > 0])]
@@ -220,20 +221,32 @@ def _stacked(pairs: list[IntArray]) -> IntArray:
 def _checked_scribbles(scribbles: Any, shape: tuple[int, int], n_clusters: int) -> IntArray:
     marks = np.asarray(scribbles)
     if marks.dtype.kind not in "iu":
-        raise TypeError(
-            f"scribbles must hold whole numbers (0 where nothing is marked), not {marks.dtype}."
-        )
+        raise TypeError(f"scribbles must hold integers (0 where unmarked), not {marks.dtype}.")
     if marks.shape != shape:
-        raise ValueError(f"scribbles must have the shape of the image, {shape}, got {marks.shape}.")
+        raise ValueError(
+            Message(
+                Parameter("scribbles"),
+                f" must have the shape of the image, {shape}, got {marks.shape}.",
+            )
+        )
     if marks.min() < 0:
         raise ValueError(
-            f"scribbles must not be negative, got {marks.min()}: 0 marks nothing, strokes are "
-            "numbered from 1."
+            Message(
+                Parameter("scribbles"),
+                f" must not be negative, got {marks.min()}: 0 means unmarked, strokes are numbered "
+                "from 1.",
+            )
         )
     count = len(np.unique(marks[marks > 0]))
     if count > n_clusters:
         raise ValueError(
-            f"scribbles hold {count} different strokes, but n_clusters={n_clusters}. Choose "
-            f"n_clusters of at least {count}."
+            Message(
+                Parameter("scribbles"),
+                f" has {count} different strokes, but ",
+                Parameter("n_clusters", n_clusters),
+                ". Choose ",
+                Parameter("n_clusters"),
+                f" of at least {count}.",
+            )
         )
     return np.asarray(marks, dtype=np.int64)

@@ -20,50 +20,50 @@ class SoF(SimilarityClustering):
     .. math:: \min_W \|P - W W^\top\|_F^2, \quad W \ge 0,\; W 1 = 1, \qquad
               P_{ij} = \exp\Big(-c \frac{L_{ij}}{\sqrt{s_i s_j}}\Big)
 
-    This is the published model. Its probabilities are often too even, because P is far below 1
+    This is the published model. Its memberships are often too uniform, because P is far below 1
     even inside a cluster; ``scale="fit"`` fits :math:`P \approx \alpha W W^\top` instead, which
     keeps the labels, converges sooner and gives memberships closer to the truth.
 
     Parameters
     ----------
     n_clusters : int or None, default 8
-        Number of clusters; None chooses it (`soffit.selection.choose_k_of_graph`, kept as
+        Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
     affinity : str, callable or Affinity, default "relative"
         P. One of "relative", "nearest_neighbors", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
-        The distance L; "precomputed" takes distances instead of features.
+        The distance L; "precomputed" means that X holds distances.
     c : float, default 1.0
         Scale of the exponent.
     relative_neighbor : int, default 10
-        The neighbour whose distance is an object's unit of length s.
+        Rank of the neighbour whose distance is an object's unit of length s.
     scale : {None, "fit"}, default None
         Keep the published model, or fit one factor alpha.
     solver : {"rows", "gradient", "penalty"}, default "rows"
-        Exact row blocks, which leave the diagonal out (the model is derived for pairs i != j);
-        accelerated projected gradient with the diagonal; or the published penalty method.
+        Exact row blocks, without the diagonal (the model is derived for pairs i != j); accelerated
+        projected gradient with the diagonal; or the published penalty method.
     n_init : int, default 1
-        Random starts; the one with the lowest objective is kept.
+        Number of random starts; the one with the lowest objective is kept.
     n_neighbors : int, default 15
-        Neighbours for ``affinity="nearest_neighbors"`` and the bandwidth of kernels.
+        Neighbours for ``affinity="nearest_neighbors"``, or the neighbour that sets a bandwidth.
     max_iter : int, default 2000
-        Most sweeps or gradient steps (of the penalty method: steps in one round).
+        Maximum number of sweeps or gradient steps (penalty method: steps per round).
     tol : float, default 1e-5
         Relative decrease of the objective below which a solver stops. The penalty method ends a
-        round when the gradient has shrunk to 100 tol.
+        round when the gradient norm falls below 100 tol.
     max_time : float or None, default None
-        Seconds after which the best so far is returned; None means no limit.
+        Time limit in seconds; the best solution so far is kept. None means no limit.
     warm_start : bool, default False
-        Begin where the last fit ended, if it had as many objects and clusters.
+        Start from the last fit, if it had as many objects and clusters.
     random_state : int, RandomState or None, default None
-        Seed of the starts.
+        Seed of the random starts.
     verbose : int, default 0
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
-        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
+        Called with a `FitEvent` after every iteration; if it returns True, the fit stops.
     n_jobs : int or None, default -1
-        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
-        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
+        Number of threads, as in scikit-learn: -1 uses all cores (limited by OMP_NUM_THREADS), None
+        means 1 unless set by `joblib.parallel_config`. It does not change results.
 
     Attributes
     ----------
@@ -74,11 +74,14 @@ class SoF(SimilarityClustering):
     entropy_ : ndarray of shape (n,)
         Uncertainty of each object in nats.
     scale_ : ndarray of shape (k,)
-        alpha, repeated; ones for the published model.
+        alpha, repeated k times; ones for the published model.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         P.
-    objective_, objective_history_, n_iter_, converged_, stopped_
-        How the fit went.
+    objective_, objective_history_, n_iter_
+        Final objective, its value after each iteration, and number of iterations.
+    converged_, stopped_ : bool, str
+        Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
+        "callback" or "interrupted".
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""SoftClustering: the flagship, made from the best parts of the family."""
+"""SoftClustering: the flagship, which combines the best parts of the family."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from soffit.memberships import (
     walk_length,
     with_pairs,
 )
-from soffit.memberships.calibration import calibrated, fit_told_mixture, sharp
+from soffit.memberships.calibration import calibrated, choose_mixture, sharpened
 from soffit.models.base import SimilarityClustering
 from soffit.normalize import normalize
 from soffit.results.fit_quality import UNSTABLE_BELOW, unstable_message
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 # On a dense matrix every step costs n^2 k, and few are needed: its spectral gap is wide.
 _MOST_DENSE_STEPS = 64
-# A mixture of more clusters would have too few objects for each, and cost more than the fit.
+# With more clusters, a mixture would have too few objects per cluster and cost more than the fit.
 _MOST_MIXED = 150
 _SEEDS = np.iinfo(np.int32).max
 
@@ -57,61 +57,61 @@ class SoftClustering(SimilarityClustering):
     r"""Soft clusters of any objects: the default choice.
 
     A neighbour graph, normalized by degrees to N, is factorized with degree correction and one
-    scale a cluster,
+    scale per cluster,
 
     .. math:: \min_{W, s} \sum_{i \ne j} \Big(N_{ij} - \sqrt{d_i d_j} \sum_c s_c W_{ic} W_{jc}
               \Big)^2, \quad W \ge 0,\; W 1 = 1,
 
-    from a partition chosen without labels among several spectral ones. One scale a cluster makes
-    the loss of a hard partition a normalized cut, so that large and small clusters are served
-    alike. Memberships are the rows of W after a random walk whose length follows the spectral
-    gap; for features with Euclidean distances they are averaged with the posterior of a mixture
-    that starts at the clusters and stays near them. With `resamples` they are averaged over fits
-    to parts of the objects, too, and softened to the agreement of these fits.
+    from the best of several spectral partitions, selected without labels. With one scale per
+    cluster the loss of a hard partition is a normalized cut, so that large and small clusters are
+    treated alike. Memberships are the rows of W after a random walk whose length follows the
+    spectral gap; for features with Euclidean distances they are averaged with the posterior of a
+    mixture that starts at the clusters and stays near them. With `resamples` they are also averaged
+    over fits to subsamples, and softened to the agreement of these fits.
 
     Parameters
     ----------
     n_clusters : int or None, default 8
-        Number of clusters; None chooses it (`soffit.selection.choose_k_of_graph`, kept as
+        Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
-        Any metric that scikit-learn knows; "precomputed" takes distances instead of features.
+        Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 15
-        Neighbours of each object in the graph.
+        Neighbours per object in the graph.
     scale : {"cluster", "single"}, default "cluster"
-        One scale a cluster, set by the start, or one for all, which favours clusters of equal
+        One scale per cluster, set by the start, or one for all, which favours clusters of equal
         size.
     standardize : {"auto", True, False}, default "auto"
-        Bring columns to unit standard deviation; "auto" does so when the largest is more than 20
-        times the median, which only different units of measurement explain.
+        Scale columns to unit standard deviation; "auto" does so if the largest standard deviation
+        is more than 20 times the median, which only different units of measurement explain.
     resamples : int, default 0
-        0, or the number of times (2 or more; 10 is plenty) that the model is fitted again to 63 %
-        of the objects. Memberships are then averaged over these fits and softened to their
-        agreement: better probabilities, at that many times the cost.
+        0, or how many times (at least 2; 10 is plenty) the model is refitted to 63 % subsamples.
+        Memberships are then averaged over these fits and softened to their agreement, which
+        calibrates them better, at a proportionally higher cost.
     side_weight : float, default 1.0
-        How far the pairs given to `fit` are trusted, in (0, 1]. At 1 one pair weighs as much as
+        How much the pairs given to `fit` are trusted, in (0, 1]. At 1, one pair weighs as much as
         all affinities of an average object.
     transitive : bool, default False
-        Add the pairs that follow from the given ones.
+        Add the pairs implied by the given ones.
     max_iter : int, default 100
-        Most sweeps over the rows.
+        Maximum number of sweeps over the rows.
     tol : float, default 1e-4
         Relative decrease of the objective below which sweeps stop.
     max_time : float or None, default None
-        Seconds after which the best so far is returned; None means no limit.
+        Time limit in seconds; the best solution so far is kept. None means no limit.
     warm_start : bool, default False
-        Begin where the last fit ended, if it had as many objects and clusters.
+        Start from the last fit, if it had as many objects and clusters.
     random_state : int, RandomState or None, default None
-        Seed of the sample and of k-means inside the mixture; the start has fixed seeds.
+        Seed of the subsamples and of k-means inside the mixture; the start has fixed seeds.
     verbose : int, default 0
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
-        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
+        Called with a `FitEvent` after every iteration; if it returns True, the fit stops.
     n_jobs : int or None, default -1
-        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
-        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
+        Number of threads, as in scikit-learn: -1 uses all cores (limited by OMP_NUM_THREADS), None
+        means 1 unless set by `joblib.parallel_config`. It does not change results.
 
     Attributes
     ----------
@@ -128,20 +128,24 @@ class SoftClustering(SimilarityClustering):
     n_steps_ : int
         Length of the random walk.
     overlap_, instability_ : ndarray of shape (n,)
-        With resamples: the two parts of `entropy_`. Clusters touch at the object, or the partition
-        itself changes there when objects are left out.
+        With resamples: the two parts of `entropy_`. Overlap of clusters at the object, and change
+        of the partition itself between subsamples.
     cluster_stability_ : ndarray of shape (k,)
-        With resamples: mean Jaccard overlap of each cluster with its counterpart.
+        With resamples: mean Jaccard overlap of each cluster with its counterparts in the
+        subsamples.
     agreement_, expected_accuracy_ : float
-        With resamples: share of objects on which two resamples agree; and the accuracy that the
-        memberships promise, their mean top value.
+        With resamples: share of objects on which two resamples agree; and the accuracy implied by
+        the memberships, their mean top value.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         The graph.
     neighbor_recall_ : float
-        Share of the true neighbours in the graph: 1 up to 20,000 objects, measured on a sample
-        above, where the search is approximate.
-    objective_, objective_history_, n_iter_, converged_, stopped_
-        How the fit went.
+        Share of the true neighbours in the graph: 1 up to 20,000 objects; above, the search is
+        approximate and its recall is estimated on a sample.
+    objective_, objective_history_, n_iter_
+        Final objective, its value after each iteration, and number of iterations.
+    converged_, stopped_ : bool, str
+        Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
+        "callback" or "interrupted".
 
     Examples
     --------
@@ -226,7 +230,7 @@ class SoftClustering(SimilarityClustering):
         y : None
             Not used.
         must_link, cannot_link : array-like of shape (p, 2), optional
-            Pairs of objects, by number, known to be in one cluster, or in two.
+            Pairs of objects, by number, known to be in the same cluster, or in different ones.
 
         Returns
         -------
@@ -247,7 +251,7 @@ class SoftClustering(SimilarityClustering):
         return self._recipe_with(find_start)
 
     def _recipe_with(self, find_start: FindStart) -> Recipe[Affinities]:
-        """The recipe with a way to find the partition at which the search begins."""
+        """The recipe with a given rule for the partition at which the search starts."""
         factorize = partial(
             _factorize,
             find_start=find_start,
@@ -270,16 +274,16 @@ class SoftClustering(SimilarityClustering):
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A partition at which the search begins, and what its eigenvectors say.
+    """A partition at which the search starts, with the walk length from its eigenvectors.
 
     Parameters
     ----------
     labels : array of shape (n,)
-        A cluster for every object.
+        Cluster of each object.
     n_steps : int
         Steps of the random walk that smooths memberships.
     locality : Locality, optional
-        An order of the objects in which tied ones lie near one another.
+        An order of the objects in which connected ones are close to each other.
     """
 
     labels: IntArray
@@ -292,7 +296,7 @@ FindStart = Callable[[Matrix, Matrix, FloatArray, int, SideInformation | None], 
 
 @dataclass(frozen=True, eq=False)
 class _GraphSolution(Solution):
-    """A solution with the graph on which memberships walk."""
+    """A solution with the graph on which the random walk runs."""
 
     graph: Any = None
     locality: Locality | None = None
@@ -308,7 +312,7 @@ def _factorize(
     tol: float,
 ) -> _GraphSolution:
     given, k = stage.relations, stage.n_clusters
-    # The part of the graph that says something about clusters; the walk needs it again.
+    # The part of the graph that carries information about clusters; the walk needs it again.
     part = Part(diagonal="dropped", strays_of=k)
     A = part.of(given.A)
     degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
@@ -317,7 +321,7 @@ def _factorize(
     warm = stage.warm_factor(A.shape[0])
 
     def begin() -> Start:
-        """A partition of the graph, which must-links join further where there are any."""
+        """A partition of the graph; must-links, if any, add edges first."""
         if given.side is None:
             return find_start(A, N, degrees, k, None)
         joined = given.side.joined(A, side_weight)
@@ -337,7 +341,7 @@ def _factorize(
         k,
         scale="held" if scale == "cluster" else "single",
         degrees=degrees,
-        side=None if given.side is None else _ties(given.side, N, side_weight),
+        side=None if given.side is None else _side_weights(given.side, N, side_weight),
     )
     stage.progress.phase("row blocks")
     found = solve_locally(
@@ -356,7 +360,7 @@ def _factorize(
 
 
 def _warm_steps(stage: Stage[Affinities], find: Callable[[], Start]) -> int:
-    """The length of the walk: that of the earlier fit if it saw the same affinities."""
+    """Length of the walk: that of the earlier fit if it had the same affinities."""
     assert stage.warm is not None
     earlier = stage.warm.attributes
     if same_entries(stage.relations.A, earlier["affinity_matrix_"]):
@@ -367,9 +371,9 @@ def _warm_steps(stage: Stage[Affinities], find: Callable[[], Start]) -> int:
 def find_start(
     A: Matrix, N: Matrix, degrees: FloatArray, k: int, side: SideInformation | None
 ) -> Start:
-    """The best of several spectral partitions of the objects that have any tie.
+    """The best of several spectral partitions of the connected objects.
 
-    The others are dealt out evenly.
+    Isolated objects are spread evenly over the clusters.
     """
     labels = np.arange(len(degrees)) % k
     tied = np.flatnonzero(degrees > 0)
@@ -389,8 +393,8 @@ def find_start(
     return Start(labels, steps if is_sparse(A) else min(steps, _MOST_DENSE_STEPS), locality)
 
 
-def _ties(side: SideInformation, N: Matrix, side_weight: float) -> sp.csr_array:
-    """S: with side_weight 1 a pair weighs as much as all affinities of an average object."""
+def _side_weights(side: SideInformation, N: Matrix, side_weight: float) -> sp.csr_array:
+    """S: with side_weight 1, a pair weighs as much as all affinities of an average object."""
     values = np.asarray(N.data if is_sparse(N) else N)
     energy = float(np.vdot(values, values)) / N.shape[0]
     return side.relation(N.dtype) * N.dtype.type(side_weight * energy)
@@ -406,9 +410,9 @@ class WalkAndMixture:
     Parameters
     ----------
     walk : Walk
-        The walk as new objects see it; it holds no memberships of fitted ones.
+        The walk for new objects; it does not store the memberships of fitted ones.
     mixture : SeededMixture, optional
-        Densities of the clusters.
+        Cluster densities.
     """
 
     walk: Walk
@@ -435,7 +439,7 @@ def _smooth(
     assert isinstance(solution, _GraphSolution)
     given, graph, n_steps = stage.relations, solution.graph, solution.attributes["n_steps_"]
     walk = random_walk(graph, rows, n_steps, locality=solution.locality)
-    # Densities are about Euclidean space; other inputs are served by the walk alone.
+    # Densities need Euclidean features; for other inputs the walk alone is used.
     dense = not stage.data.objects.is_matrix and euclidean and not is_sparse(given.table)
     mixture = None
     if dense and 1 < rows.shape[1] <= _MOST_MIXED:
@@ -444,7 +448,7 @@ def _smooth(
     result = calibrated(walk.memberships, graph, mixture, given.table if dense else None)
     if given.side is not None:
         result = with_pairs(result, rows, given.side, weight=side_weight)
-    # New objects do not need the memberships of fitted ones, only what these have seen.
+    # New objects need what the walk has reached, not the memberships of the fitted objects.
     seen = replace(walk, memberships=walk.memberships[:0].copy())
     return Smoothed(result, WalkAndMixture(seen, mixture))
 
@@ -458,9 +462,9 @@ def _fit_mixture(
     graph, steps, locality = solution.graph, solution.attributes["n_steps_"], solution.locality
 
     def walk(start: FloatArray) -> FloatArray:
-        return sharp(random_walk(graph, start, steps, locality=locality).memberships, graph)
+        return sharpened(random_walk(graph, start, steps, locality=locality).memberships, graph)
 
-    return fit_told_mixture(X, rows, given.side, walk, weight=side_weight, random_state=seed)
+    return choose_mixture(X, rows, given.side, walk, weight=side_weight, random_state=seed)
 
 
 def _smooth_over_subsamples(

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from soffit._typing import FloatArray, Matrix
 from soffit._validation import OneOf, OrNone, WholeNumber
+from soffit._wording import Message, Parameter
 from soffit.affinity.given_objects import Affinities
 from soffit.affinity.walks import FactoredAffinity
 from soffit.factorize import Factorization
@@ -29,7 +30,7 @@ from soffit.models.relation_factorization import RelationModel, relation_problem
 from soffit.normalize import unnormalized
 from soffit.selection.pruning import count_clusters
 
-# From one level to the next the number of clusters falls by about this factor.
+# The number of clusters falls by about this factor per level.
 _FALL = 3.0
 
 
@@ -53,22 +54,29 @@ class DecreasingNumbers:
 
 
 def check_levels(levels: Sequence[int], n_clusters: int | None, n_objects: int) -> list[int]:
-    """The numbers as a list, if they agree with the number of clusters and of objects."""
+    """The numbers as a list, checked against the number of clusters and of objects."""
     if levels[0] > n_objects:
         raise ValueError(
-            f"levels[0]={levels[0]} is larger than the number of objects, n_samples={n_objects}. "
-            f"Choose levels of at most {n_objects} clusters."
+            Message(
+                Parameter("levels"),
+                f" starts with {levels[0]} clusters, more than the number of objects, "
+                f"n_samples={n_objects}. Choose levels of at most {n_objects} clusters.",
+            )
         )
     if n_clusters is not None and n_clusters != levels[-1]:
         raise ValueError(
-            f"n_clusters={n_clusters} is not the last of levels={list(levels)}. Leave one of them "
-            "out."
+            Message(
+                Parameter("n_clusters", n_clusters),
+                " is not the last of ",
+                Parameter("levels", list(levels)),
+                ". Leave one of them out.",
+            )
         )
     return [int(m) for m in levels]
 
 
 def choose_levels(A: Matrix, n_clusters: int | None) -> list[int]:
-    """The given or found number at the top, sqrt(n) at the bottom, a geometric series between."""
+    """The given or selected number at the top, sqrt(n) at the bottom, geometric in between."""
     top = count_clusters(A).n_clusters if n_clusters is None else int(n_clusters)
     bottom = max(round(A.shape[0] ** 0.5), top)
     n_falls = round(np.log(bottom / top) / np.log(_FALL))
@@ -96,49 +104,47 @@ class SoftHierarchy(RelationModel):
     Parameters
     ----------
     n_clusters : int or None, default None
-        Number of clusters at the top. None takes the last of `levels` or, without levels, finds
+        Number of clusters at the top. None means the last of `levels` or, without levels, selects
         it as `RelationFactorization` does.
     levels : sequence of int or None, default None
         Numbers of clusters from the bottom to the top, decreasing, such as ``[100, 20, 10, 4]``.
-        None chooses: about sqrt(n) clusters at the bottom, and a third from each level to the
-        next.
+        None means about sqrt(n) clusters at the bottom, and a third as many on each further level.
     affinity : str, callable or Affinity, default "nearest_neighbors"
         As for `RelationFactorization`.
     metric : str or callable, default "euclidean"
-        Any metric that scikit-learn knows; "precomputed" takes distances instead of features.
+        Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 10
-        Neighbours of each object in the graph.
+        Neighbours per object in the graph.
     refine : bool, default True
-        Let each level's memberships be the start of a factorization of the graph itself. False is
-        the published method. Refined levels fit the graph better, while the chain of eq. 6 then
-        holds only approximately.
+        Use each level's memberships as the start of a factorization of the graph itself. False is
+        the published method. Refined levels fit the graph better, but the chain of eq. 6 then holds
+        only approximately.
     n_init : int, default 12
-        Diffused starts beside the spectral ones, from the second level on; the bottom level, with
-        its many clusters, has a spectral start only.
+        Number of diffused starts besides the spectral ones, from the second level on; the bottom
+        level, with its many clusters, has a spectral start only.
     max_iter : int, default 500
-        Most iterations of a factorization.
+        Maximum number of iterations per factorization.
     tol : float, default 1e-6
         Relative decrease of the objective below which a factorization stops.
     max_time : float or None, default None
-        Seconds after which the best so far is returned; None means no limit.
+        Time limit in seconds; the best solution so far is kept. None means no limit.
     warm_start : bool, default False
-        Begin the bottom level where the last fit ended, if it had as many objects and clusters
-        there.
+        Start the bottom level from the last fit, if it had as many objects and clusters there.
     random_state : int, RandomState or None, default None
         Seed of the diffused starts; spectral starts have fixed seeds.
     verbose : int, default 0
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
-        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
+        Called with a `FitEvent` after every iteration; if it returns True, the fit stops.
     n_jobs : int or None, default -1
-        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
-        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
+        Number of threads, as in scikit-learn: -1 uses all cores (limited by OMP_NUM_THREADS), None
+        means 1 unless set by `joblib.parallel_config`. It does not change results.
 
     Attributes
     ----------
     memberships_ : ndarray of shape (n, k)
-        Of the top level; rows sum to one. An object without any tie has the prior, the weights of
-        the clusters.
+        Of the top level; rows sum to one. An isolated object gets the prior, the weights of the
+        clusters.
     labels_ : ndarray of shape (n,)
         Most probable cluster at the top level.
     entropy_ : ndarray of shape (n,)
@@ -156,17 +162,18 @@ class SoftHierarchy(RelationModel):
     factor_ : ndarray of shape (n, k)
         The top level's weights between objects and clusters, columns made to sum to one.
     objective_, objective_history_, n_iter_
-        Of the last factorization of the graph itself: the top level's if refined, else the
-        bottom level's.
+        Of the last factorization of the graph itself: the top level if refined, else the bottom
+        level.
     converged_, stopped_ : bool, str
-        Whether every factorization has converged, and if not, what ended the fit.
+        Whether every factorization converged, and why the fit ended: "converged", "max_iter",
+        "max_time", "callback" or "interrupted".
 
     Notes
     -----
     Proposition 3.1 of the paper is off by one: level l corresponds to :math:`2^{l-1}` steps, as
-    its introduction says. The reason is that the row sums of :math:`B^\top D^{-1} B` are
-    :math:`\Lambda`, so that :math:`D_{l+1} = \Lambda_l`. It holds for exact factorizations.
-    From random starts the published results are out of reach, hence the spectral ones.
+    its introduction says, because the row sums of :math:`B^\top D^{-1} B` are :math:`\Lambda`, so
+    that :math:`D_{l+1} = \Lambda_l`. It holds for exact factorizations. Random starts do not reach
+    the published results, hence the spectral ones.
 
     Examples
     --------
@@ -264,11 +271,11 @@ class SoftHierarchy(RelationModel):
         return self._level(level).memberships
 
     def induced_affinity(self, level: int) -> FactoredAffinity:
-        r"""The affinity of objects that a level's clusters induce.
+        r"""The affinity between objects that a level's clusters induce.
 
         .. math:: \tilde W_l = \tilde B_l \Lambda_l^{-1} \tilde B_l^\top
 
-        It stands for :math:`2^{l-1}` steps of a random walk on the graph, and keeps its degrees.
+        It approximates :math:`2^{l-1}` steps of a random walk on the graph, and keeps its degrees.
 
         Parameters
         ----------
@@ -278,7 +285,7 @@ class SoftHierarchy(RelationModel):
         Returns
         -------
         FactoredAffinity
-            Supports ``@``, `rows`, `sum`, `diagonal` and `toarray` without n x n entries.
+            Supports ``@``, `rows`, `sum`, `diagonal` and `toarray` without storing n x n entries.
         """
         chosen = self._level(level)
         B = _bipartite(chosen, _degrees(without_diagonal(self.affinity_matrix_)))
@@ -299,7 +306,7 @@ class SoftHierarchy(RelationModel):
 
 @dataclass(frozen=True, eq=False)
 class Upward:
-    """Memberships at the bottom level carried up to the top (eq. 6)."""
+    """Memberships at the bottom level propagated to the top (eq. 6)."""
 
     chain: FloatArray
     _arrays: ClassVar[dict[str, str]] = {"chain": "finite j k"}
@@ -326,12 +333,12 @@ def _factorize(
     A, numbers = without_diagonal(stage.relations.A), stage.count.levels
     search = _Search(stage, max_iter, tol)
     degrees = _degrees(A)
-    search.say_level(1)
+    search.show_level(1)
     flat = search.bottom(A, numbers[0])
     converged = flat.converged
     levels = [_level(_memberships(A, flat), degrees)]
     for number, m in enumerate(numbers[1:], start=2):
-        search.say_level(number)
+        search.show_level(number)
         below = levels[-1]
         found = search.factorize(below.similarities, m, n_draws=n_init)
         parents = bipartite_rows(found)
@@ -378,14 +385,14 @@ class _Search:
     max_iter: int
     tol: float
 
-    def say_level(self, number: int) -> None:
+    def show_level(self, number: int) -> None:
         numbers = self.stage.count.levels
         self.stage.progress.phase(
             f"level {number} of {len(numbers)}: {numbers[number - 1]} clusters"
         )
 
     def bottom(self, A: Matrix, m: int) -> Factorization:
-        """The first level, from the last fit's if this one is to begin there."""
+        """The first level, warm-started from the last fit if possible."""
         last = self.stage.warm.attributes["levels_"] if self.stage.warm is not None else None
         if last and last[0].memberships.shape == (A.shape[0], m):
             return self.refine(A, last[0].memberships)
@@ -413,7 +420,7 @@ class _Search:
         return self.stage.progress.note_stop(found)
 
     def _most_iterations(self) -> int:
-        """Once the fit is to end, the levels to come are only set up: after Ctrl-C, at once."""
+        """After a stop, later levels are only initialised; after Ctrl-C without any iteration."""
         stopped = self.stage.progress.stopped
         return self.max_iter if stopped is None else int(stopped != "interrupted")
 
@@ -433,7 +440,7 @@ def _memberships(A: Matrix, found: Factorization) -> FloatArray:
 
 
 def _chain(levels: list[Level]) -> FloatArray | None:
-    """Probabilities of the top level's clusters given one of the bottom level's (eq. 6)."""
+    """Probabilities of the top level's clusters given those of the bottom level (eq. 6)."""
     chain = None
     for level in levels[:-1]:
         assert level.parents is not None
@@ -445,7 +452,7 @@ def _level(memberships: FloatArray, degrees: FloatArray) -> Level:
     """Weights and similarities (eq. 5) of clusters with these memberships."""
     B = degrees * memberships
     passing = np.asarray(B.T @ memberships)
-    # Half of both orders, so that it is exactly symmetric.
+    # The mean of both orders is exactly symmetric.
     similarities = np.asarray((passing + passing.T) / 2, dtype=memberships.dtype)
     return Level(memberships, np.asarray(B.sum(axis=0)), similarities)
 
@@ -457,7 +464,7 @@ def _columns(B: FloatArray) -> FloatArray:
 
 
 def _passage(lower: FloatArray, upper: FloatArray, degrees: FloatArray) -> FloatArray:
-    """Probability of each upper cluster given a lower one, over the objects of the latter."""
+    """Probability of each upper cluster given a lower one, over the objects of the lower one."""
     joint = (degrees * lower).T @ upper
     sums = joint.sum(axis=1, keepdims=True)
     prior = joint.sum(axis=0) / max(float(joint.sum()), np.finfo(np.float64).tiny)

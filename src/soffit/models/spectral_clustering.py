@@ -25,13 +25,13 @@ from soffit.partition.candidates import cluster_qr, unit_rows
 from soffit.partition.cut import bound_from, leading_values, normalized_cut
 from soffit.partition.rounding import (
     component_numbers,
-    deal_out,
+    distribute_components,
     fill_empty_clusters,
     round_by_kmeans,
 )
 
 _SEEDS = np.iinfo(np.int32).max
-# How far a label is put ahead of others that were as probable; single precision can tell.
+# Lead given to a label over equally probable clusters; visible in single precision.
 _AHEAD = 1e-5
 
 
@@ -50,74 +50,77 @@ class SpectralClustering(SimilarityClustering):
     .. math:: \min_W \sum_{i \ne j} \Big(N_{ij} - \sqrt{d_i d_j} \sum_c s_c W_{ic} W_{jc}\Big)^2,
               \quad W \ge 0,\; W 1 = 1,
 
-    searched from the labels. They say how sure a label is and never change it: where the best row
-    favours another cluster, the nearest row that does not is reported.
+    starting from the labels. They express how certain a label is and never change it: where the
+    best row favours another cluster, the nearest row that keeps the label is reported.
 
     Parameters
     ----------
     n_clusters : int or None, default 8
-        Number of clusters; None chooses it (`soffit.selection.choose_k_of_graph`, kept as
+        Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
-        Any metric that scikit-learn knows; "precomputed" takes distances instead of features.
+        Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 15
-        Neighbours of each object in the graph, or the neighbour that sets a kernel's width.
+        Neighbours per object in the graph, or the neighbour that sets a kernel's bandwidth.
     variant : {"njw", "ncut"}, default "njw"
         Rows of unit length, or the eigenvectors of the random walk.
     rounding : {"kmeans", "cluster_qr"}, default "kmeans"
-        How labels are read off: by k-means on the rows (weighted by degrees for "ncut", which
-        makes its loss the normalized cut seen through k eigenvectors), or by a pivoted QR
-        decomposition, which needs no seed. QR looks at rows before they are made unit length.
+        How eigenvectors become labels: k-means on the rows (weighted by degrees for "ncut", which
+        makes its loss the normalized cut seen through k eigenvectors), or pivoted QR, which is
+        deterministic and uses the rows before they are scaled to unit length.
     n_init : int, default 10
-        Starts of k-means; the one with the least inertia is kept.
+        Number of k-means starts; the one with the lowest inertia is kept.
     max_iter : int, default 100
-        Most sweeps over the rows for the memberships.
+        Maximum number of sweeps over the rows for the memberships.
     tol : float, default 1e-4
         Relative decrease of the objective below which sweeps stop.
     max_time : float or None, default None
-        Seconds after which the best so far is returned; None means no limit.
+        Time limit in seconds; the best solution so far is kept. None means no limit.
     random_state : int, RandomState or None, default None
         Seed of k-means.
     verbose : int, default 0
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
-        Called with a `FitEvent` after every iteration; if it returns True, the fit ends.
+        Called with a `FitEvent` after every iteration; if it returns True, the fit stops.
     n_jobs : int or None, default -1
-        Threads, counted as in scikit-learn: -1 uses all cores (as far as OMP_NUM_THREADS allows),
-        None one thread unless `joblib.parallel_config` says otherwise. Results do not depend on it.
+        Number of threads, as in scikit-learn: -1 uses all cores (limited by OMP_NUM_THREADS), None
+        means 1 unless set by `joblib.parallel_config`. It does not change results.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n,)
-        The rounded eigenvectors: one cluster for each object.
+        The rounded eigenvectors: one cluster per object.
     memberships_ : ndarray of shape (n, k)
-        Probability of each cluster; rows sum to one, `labels_` are the most probable ones.
+        Probability of each cluster; rows sum to one. `labels_` are the most probable clusters.
     entropy_ : ndarray of shape (n,)
         Uncertainty of each object in nats.
     eigenvalues_ : ndarray of shape (k,)
         The largest eigenvalues of the normalized affinities, in descending order.
     embedding_ : ndarray of shape (n, k)
-        The rows that are rounded; zero for objects without any tie.
+        The rows that are rounded; zero for isolated objects.
     relaxed_bound_ : float
-        k less the sum of the eigenvalues: no partition into k clusters cuts less.
+        k minus the sum of the eigenvalues: no partition into k clusters has a smaller cut.
     cut_ : float
         Normalized cut of `labels_`.
     factor_, scale_ : ndarray of shape (n, k), ndarray of shape (k,)
         W as fitted, and s.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         A.
-    objective_, objective_history_, n_iter_, converged_, stopped_
-        How the fit of the memberships went.
+    objective_, objective_history_, n_iter_
+        Of the memberships: final objective, its value after each iteration, and number of
+        iterations.
+    converged_, stopped_ : bool, str
+        Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
+        "callback" or "interrupted".
 
     Notes
     -----
     The diagonal of A is left out, as in the original method of Ng, Jordan & Weiss; the lecture
-    keeps :math:`A_{ii} = 1`, which changes little. What the lecture does not define is defined
-    here: objects without any tie get the mean membership and take no part in the eigenproblem;
-    a graph with k components or more is cut between components, evenly by volume, at no cost;
-    no cluster is left empty.
+    keeps :math:`A_{ii} = 1`, which changes little. Cases that the lecture does not define: isolated
+    objects get the mean membership and are not part of the eigenproblem; a graph with at least k
+    components is cut between components, evenly by volume, at cut zero; no cluster is left empty.
 
     Examples
     --------
@@ -139,7 +142,7 @@ class SpectralClustering(SimilarityClustering):
     Analysis and Machine Intelligence 22(8).
     """
 
-    # Eigenvectors have no use for the factor of an earlier fit.
+    # The factor of an earlier fit is of no use to an eigensolver.
     _rules = {
         name: rule for name, rule in SimilarityClustering._rules.items() if name != "warm_start"
     } | {
@@ -203,7 +206,7 @@ class SpectralClustering(SimilarityClustering):
 
 @dataclass(frozen=True, eq=False)
 class _Rounded:
-    """A partition by eigenvectors, and what they say about all partitions."""
+    """A partition by eigenvectors, and the bound that they give for all partitions."""
 
     labels: IntArray
     embedding: FloatArray
@@ -213,7 +216,7 @@ class _Rounded:
 
 @dataclass(frozen=True, eq=False)
 class _RoundedSolution(Solution):
-    """A solution whose labels are to be kept, where objects have any tie."""
+    """A solution whose labels are kept wherever objects have edges."""
 
     labels: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     tied: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
@@ -248,7 +251,7 @@ def _factorize(
         "embedding_": rounded.embedding,
         "eigenvalues_": rounded.eigenvalues,
         "cut_": cut,
-        # Ritz values are exact up to rounding only; the bound holds for the exact ones.
+        # Ritz values are exact only up to rounding; the bound holds for the exact eigenvalues.
         "relaxed_bound_": min(rounded.bound, cut),
     }
     part = Part(diagonal="dropped")
@@ -266,25 +269,25 @@ def _partition(
     embed: Callable[..., FloatArray],
     round_rows: Callable[..., IntArray],
 ) -> _Rounded:
-    """Labels of all objects; those without any tie are dealt out evenly."""
+    """Labels of all objects; isolated ones are spread evenly over the clusters."""
     n = len(degrees)
     tied = np.flatnonzero(degrees > 0)
     alone = np.flatnonzero(degrees <= 0)
     labels = np.empty(n, dtype=np.int64)
-    # Distinct clusters for the tied ones first, should there be hardly any.
+    # Distinct clusters for the connected objects first, in case there are very few.
     labels[np.concatenate([tied, alone])] = np.arange(n) % k
     embedding = np.zeros((n, k), dtype=N.dtype)
     values: FloatArray = np.empty(0)
     if len(tied):
         A, N = (A, N) if len(tied) == n else (A[tied][:, tied], N[tied][:, tied])
         component = component_numbers(A)
-        # Both storages take the same way: components of a dense matrix are seen as such, too.
+        # The same path for both storages: components of a dense matrix are detected, too.
         split = component.max() > 0
         values, V = leading_eigenvectors(sp.csr_array(N) if split else N, k)
         Y = embed(V, degrees[tied])
         embedding[tied, : Y.shape[1]] = Y
         if component.max() + 1 >= k:
-            labels[tied] = deal_out(component, degrees[tied], k)
+            labels[tied] = distribute_components(component, degrees[tied], k)
         elif len(tied) > k:
             labels[tied] = round_rows(V, Y, degrees[tied])
     return _Rounded(
@@ -298,7 +301,7 @@ def _partition(
 def _embed(V: FloatArray, degrees: FloatArray, *, variant: str) -> FloatArray:
     if variant == "njw":
         return unit_rows(V)
-    # The mean degree keeps numbers near those of V; k-means and QR do not see it.
+    # The mean degree keeps values near those of V; k-means and QR are invariant to it.
     return np.asarray(V / np.sqrt(degrees / degrees.mean())[:, None], dtype=V.dtype)
 
 
@@ -321,7 +324,7 @@ def _round(
 
 
 def _smooth(stage: Stage[Affinities], solution: Solution, rows: FloatArray) -> Smoothed:
-    """Memberships that say how sure a label is, and never change it."""
+    """Memberships that express the certainty of a label and never change it."""
     assert isinstance(solution, _RoundedSolution)
     labels = solution.labels
     changed = solution.tied & (rows.argmax(axis=1) != labels)
@@ -332,9 +335,10 @@ def _smooth(stage: Stage[Affinities], solution: Solution, rows: FloatArray) -> S
 
 
 def with_label_ahead(rows: FloatArray, labels: IntArray) -> FloatArray:
-    """The nearest rows on the simplex in which nothing is above the label, put ahead of ties.
+    """The nearest rows on the simplex whose maximum is the label, with a small lead over ties.
 
-    What exceeds a common level is cut down to it and goes to the label, which reaches the level.
+    Entries above a common level are cut to it; the excess goes to the label, which reaches the
+    level.
     """
     place = np.arange(len(rows))
     W = np.array(rows, dtype=np.float64)

@@ -1,9 +1,9 @@
-"""Approximate nearest neighbours of many points, with the share of true ones that were found.
+"""Approximate nearest neighbours of many points, with an estimate of their recall.
 
-A random tree sorts the points, and those of a leaf are compared with one another. Every further
-tree brings other points together: these are compared with all that any of them lists. Leaves are
-handled one by one whatever the number of threads. The exact neighbours of a sample tell how good
-the lists are and when to stop.
+A random tree sorts the points, and the points of a leaf are compared with each other. Every further
+tree makes other leaves, whose points are compared with all that any of them lists. Leaves are
+processed one by one for any number of threads. The exact neighbours of a sample give the recall of
+the lists and decide when to stop.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ import numpy as np
 
 from soffit._threads import each
 from soffit._typing import FloatArray, IntArray
-from soffit.neighbors.recall import Judge
+from soffit.neighbors.recall import Recall
 from soffit.neighbors.trees import Tree, grow_tree, ranges, ranges_of_leaves
 
-# Points of a leaf: of the first tree, whose lists are empty, and of those that follow.
+# Points per leaf: of the first tree, whose lists are empty, and of later ones.
 _FIRST_LEAF, _LEAF = 368, 136
-# New points are led to leaves of this size, which are parts of the first tree's.
+# New points descend to leaves of this size, which are parts of the first tree's leaves.
 _LAST_LEAF = 46
-# Lists are longer than asked for while the search lasts: more ways lead to each neighbour.
+# Lists are longer than requested during the search, which gives more paths to each neighbour.
 _SPARE = 5
 _SHORTEST_LIST = 20
-# Trees end at this share of true neighbours in the sample (a little above the 0.9 that is wanted,
-# as a sample may be lucky), or when they hardly help.
+# Trees stop at this recall on the sample (a little above the target of 0.9, to allow for sampling
+# error), or when they gain little.
 ENOUGH = 0.91
-# What a tree cuts apart, its own lists miss: with fewer trees whole walls of ties may be missing.
+# A tree misses neighbours across its splits: with fewer trees, edges across whole planes may lack.
 _FEWEST_TREES, _MOST_TREES = 4, 16
 _LEAST_GAIN = 0.002
-# A new point asks at most so many others for their lists.
+# Maximum number of points whose lists are read for a new point.
 _MOST_ASKED = 40
 
 
 @dataclass(frozen=True, eq=False)
 class NeighborIndex:
-    """Points sorted so that near ones lie near in memory, and their neighbour lists.
+    """Points sorted so that near ones are close in memory, and their neighbour lists.
 
     Attributes
     ----------
     order : array of shape (n,)
-        The object that each sorted point is.
+        The object of each sorted point.
     tree : tuple of arrays
-        Planes (normals and offsets) that lead to the leaves, and the bounds of these.
+        Planes (normals and offsets) that lead to the leaves, and the bounds of the leaves.
     members, squares : arrays of shape (n, length)
         Lists of the sorted points and their squared distances, nearest first.
     recall : float
@@ -144,7 +144,7 @@ class NeighborIndex:
 
 
 class _Marks:
-    """Arrays with a number for every point, one a thread: they need not be cleared between uses."""
+    """Arrays with a number for every point, one per thread: not cleared between uses."""
 
     def __init__(self, n: int) -> None:
         self._n = n
@@ -152,7 +152,7 @@ class _Marks:
 
     @contextmanager
     def taken(self) -> Iterator[IntArray]:
-        """An array that nobody else uses meanwhile."""
+        """An array for exclusive use."""
         try:
             place = self._free.pop()
         except IndexError:
@@ -164,14 +164,14 @@ class _Marks:
 
 
 def list_length(n_neighbors: int) -> int:
-    """How many neighbours are kept while so many are searched."""
+    """Length of the lists during a search for `n_neighbors`."""
     return max(n_neighbors + _SPARE, _SHORTEST_LIST)
 
 
 def _lists(
     points: FloatArray, first_tree: Tree, n_neighbors: int, n_jobs: int | None
 ) -> tuple[IntArray, FloatArray, float]:
-    """Neighbour lists, their squared distances and the share of true neighbours in a sample.
+    """Neighbour lists, their squared distances and the recall on a sample.
 
     The points are sorted by the leaves of the first tree.
     """
@@ -198,28 +198,28 @@ def _lists(
 
         each(join_range, ranges_of_leaves(bounds), n_jobs)
 
-    # Leaves are halves of halves: every so many of them were one some halvings before.
+    # Leaves are repeated halves: consecutive ones together were one leaf some halvings before.
     join(np.arange(n, dtype=np.int32), _every(first_tree.bounds, _FIRST_LEAF // _LAST_LEAF))
-    judge = Judge.of(n, n_neighbors, compare, n_jobs)
-    recall, before = judge.recall(members), -1.0
+    exact = Recall.of(n, n_neighbors, compare, n_jobs)
+    recall, before = exact.of_lists(members), -1.0
     for number in range(1, _MOST_TREES):
         if number >= _FEWEST_TREES and (recall >= ENOUGH or recall - before < _LEAST_GAIN):
             break
         tree = grow_tree(points, _LEAF, number, n_jobs)
         join(tree.order, tree.bounds)
-        recall, before = judge.recall(members), recall
+        recall, before = exact.of_lists(members), recall
     return members, squares, recall
 
 
 def _every(bounds: IntArray, count: int) -> IntArray:
-    """Bounds of `count` leaves together, or of all where there are no more."""
+    """Bounds of groups of `count` leaves, or of all leaves if there are fewer."""
     return bounds[:: min(count, len(bounds) - 1)]
 
 
 def _standard(X: FloatArray, n_jobs: int | None) -> tuple[FloatArray, FloatArray, float]:
-    """Points in single precision, moved to their mean and made at most one in size.
+    """Points in single precision, centred and scaled to at most one in size.
 
-    Squares then neither overflow nor lose the digits that a common offset takes.
+    Squares then neither overflow nor lose digits to a common offset.
     """
     parts = [slice(part.start, part.stop) for part in ranges(len(X))]
     sums = each(lambda rows: X[rows].sum(axis=0, dtype=np.float64), parts, n_jobs)

@@ -21,7 +21,7 @@ from soffit.graph import as_array
 Metric: TypeAlias = str | Callable[..., float]
 Block: TypeAlias = Callable[[slice, slice], FloatArray]
 
-# Metrics that scikit-learn hands to SciPy; its own ones come from `distance_metrics`.
+# Metrics that scikit-learn passes to SciPy; its own ones come from `distance_metrics`.
 # fmt: off
 _SCIPY_METRICS = (
     "braycurtis", "canberra", "chebyshev", "correlation", "dice", "hamming", "jaccard",
@@ -33,9 +33,9 @@ _SPARSE_METRICS = ("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan", 
 # Below this share of |x|^2 + |y|^2 the expanded square loses digits, so the difference is used.
 _CANCELLATION = 1e-5
 _DIRECT_ENTRIES = 2**20
-# Above this share of near pairs it is quicker to take the difference of all pairs.
+# Above this share of near pairs it is faster to take the difference of all pairs.
 _MANY = 0.05
-_REMEDY = "Use affinity='nearest_neighbors', which keeps the near pairs only."
+_REMEDY = "Use affinity='nearest_neighbors', which keeps only near pairs."
 
 
 def distances(
@@ -53,13 +53,13 @@ def distances(
         Any metric of scikit-learn, `"precomputed"`, or a function of two rows. The scales of
         "seuclidean" and "mahalanobis" come from Y, or from X when Y is None.
     n_jobs : int, default None
-        Threads; they never change the result.
+        Number of threads; does not change the result.
 
     Returns
     -------
     ndarray or csr_array
-        Fresh memory. Without Y it is exactly symmetric with an exactly zero diagonal (an
-        asymmetric function is asked for i < j only). It is sparse only for sparse precomputed
+        Newly allocated. Without Y it is exactly symmetric with an exactly zero diagonal (an
+        asymmetric function is evaluated for i < j only). It is sparse only for sparse precomputed
         distances: stored entries, zeros included, are the known distances.
 
     Examples
@@ -90,7 +90,7 @@ def distances(
 
 
 def objects_to_keep(X: Any, metric: Metric) -> Any:
-    """What `distances` needs as Y later: features, or only the number of objects."""
+    """What to keep as Y for `distances`: features, or only the number of objects."""
     precomputed = isinstance(metric, str) and metric == "precomputed"
     return np.empty((np.shape(X)[0], 0)) if precomputed else X
 
@@ -199,7 +199,7 @@ def _correlation(X: Any, Y: Any) -> Block:
 
     def rounded(rows: slice, columns: slice) -> FloatArray:
         D = block(rows, columns)
-        # 1 - correlation of equal rows is rounding noise: equal must mean zero.
+        # 1 - correlation of equal rows is rounding error: equal rows must have distance zero.
         D[np.abs(D) <= 16 * np.finfo(np.float64).eps] = 0
         return D
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# Ranks are looked at in groups of so many: most groups hold nothing near.
+# Ranks are scanned in groups of this size: most groups hold nothing near.
 _GROUP = 16
 
 
@@ -13,9 +13,9 @@ _GROUP = 16
 def nearest_by_rank(ranks, reach, rows, reference, n_neighbors, margin):
     """The nearest rows of `reference`, sorted by distance, equal distances by index.
 
-    A rank is half a squared distance, up to a constant of its row and up to rounding. The `margin`
-    smallest ranks bound the distance to the last neighbour; whoever else may lie within this bound
-    (`reach` is the rounding less the row's constant) is compared by exact distance, too.
+    A rank is half a squared distance, up to a constant per row and up to rounding. The `margin`
+    smallest ranks bound the distance to the last neighbour; all other rows that may lie within this
+    bound (`reach` is the rounding minus the row's constant) are also compared by exact distance.
     """
     m, n = ranks.shape
     indices = np.empty((m, n_neighbors), dtype=np.int64)
@@ -35,7 +35,7 @@ def nearest_by_rank(ranks, reach, rows, reference, n_neighbors, margin):
                 _keep_lowest(ranks[i], first, first + _GROUP, lowest, candidates)
         _keep_lowest(ranks[i], whole, n, lowest, candidates)
         limit = np.inf
-        # Ranks that overflowed are not numbers: the list is not full, and nobody is ruled out.
+        # Overflowed ranks are NaN: the list is not full, and no row is excluded.
         if lowest[-1] < np.inf:
             _keep_nearest(best, who, candidates, rows[i], reference)
             limit = 0.5 * best[-1] + reach[i]
@@ -68,7 +68,7 @@ def _keep_nearest(best, who, candidates, x, reference):
 
 @njit(cache=True, nogil=True)
 def insert_sorted(best, who, value, j):
-    """Put j into the sorted list of the smallest values, behind its equals; the last one falls."""
+    """Insert j into the sorted list of the smallest values, after its equals; drops the last."""
     place = len(best) - 1
     while place > 0 and best[place - 1] > value:
         best[place] = best[place - 1]
@@ -115,9 +115,9 @@ def _lists(members, i, j):
 
 @njit(cache=True, nogil=True)
 def edges_of_lists(lists, members, first, last, mutual):
-    """Each edge of the objects first to last once: an object and a place in its list.
+    """Each edge of the objects first to last once: an object and a position in its list.
 
-    An edge that both ends list belongs to the smaller number; others are left out if `mutual`.
+    An edge listed by both ends belongs to the smaller number; others are left out if `mutual`.
     `members` holds the lists in ascending order.
     """
     length = lists.shape[1]
@@ -150,9 +150,9 @@ def _draw(state, count):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def grow(X, order, heights, normals, offsets, first, last, node, depth, state):
-    """Halve the points order[first:last] again and again along random lines, `depth` times.
+    """Halve the points order[first:last] recursively along random lines, `depth` times.
 
-    `node` numbers the halves like a heap; where `normals` has room, the planes are kept.
+    `node` numbers the halves like a heap; if `normals` has room, the planes are kept.
     """
     d = X.shape[1]
     normal = np.empty(d, dtype=np.float32)
@@ -182,7 +182,7 @@ def grow(X, order, heights, normals, offsets, first, last, node, depth, state):
 
 @njit(cache=True, nogil=True)
 def _select(values, items, low, high, middle):
-    """Reorder so that position `middle` holds what it would hold after sorting."""
+    """Partial sort: position `middle` gets its value of the sorted order."""
     while high - low > 1:
         a, b, c = values[low], values[(low + high) // 2], values[high - 1]
         pivot = max(min(a, b), min(max(a, b), c))
@@ -207,7 +207,7 @@ def _select(values, items, low, high, middle):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def leaves_of(Y, normals, offsets, leaves):
-    """The leaf of the tree to which each row of Y goes down."""
+    """The leaf of the tree that each row of Y reaches."""
     for c in range(len(Y)):
         node = 0
         while node < len(normals):
@@ -218,9 +218,9 @@ def leaves_of(Y, normals, offsets, leaves):
         leaves[c] = node - len(normals)
 
 
-# Candidates compared at once: their copies stay in the cache while all rows of a leaf pass by.
+# Candidates compared at once: their copies stay in the cache for all rows of a leaf.
 BLOCK = 256
-# Squares are looked at in groups of so many: most groups hold nothing near.
+# Squares are scanned in groups of this size: most groups hold nothing near.
 _JOIN_GROUP = 16
 
 
@@ -228,7 +228,7 @@ _JOIN_GROUP = 16
 def squares_to(x, columns, count, squares):
     """Squared distances of x to the first `count` columns; the number of rows is a multiple of 4.
 
-    Four coordinates in one pass: loops over candidates become vector instructions.
+    Four coordinates per pass: loops over candidates become vector instructions.
     """
     for b in range(count):
         squares[b] = np.float32(0.0)
@@ -252,9 +252,9 @@ def _copy_columns(X, numbers, first, count, columns):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _take_nearer(new, numbers, first, count, members, squares, groups):
-    """Put the candidates that are near enough into a list.
+    """Insert the candidates that are near enough into a list.
 
-    `new` goes on with infinity to the end of the last group; `groups` has room for their numbers.
+    `new` is padded with infinity to the end of the last group; `groups` has room for their numbers.
     """
     worst = squares[-1]
     n_near = 0
@@ -262,7 +262,7 @@ def _take_nearer(new, numbers, first, count, members, squares, groups):
         least = new[start]
         for b in range(1, _JOIN_GROUP):
             least = min(least, new[start + b])
-        # No branch: whether a group is near is hard to foretell.
+        # No branch: whether a group is near is hard to predict.
         groups[n_near] = start
         n_near += least < worst
     for g in range(n_near):
@@ -274,9 +274,10 @@ def _take_nearer(new, numbers, first, count, members, squares, groups):
 
 @njit(cache=True, nogil=True)
 def _candidates(order, low, size, members, place, found, listed):
-    """The points of a leaf, then whoever they list; returns how many these are.
+    """The points of a leaf, then all that they list; returns their number.
 
-    `place` tells where in `found` a number is, if it is there; `listed` where each point's list is.
+    `place` is the position of a number in `found`, if it is there; `listed` that of each point's
+    list.
     """
     for a in range(size):
         found[a] = order[low + a]
@@ -302,8 +303,8 @@ def _candidates(order, low, size, members, place, found, listed):
 def join_leaves(X, order, bounds, first, last, members, squares, place):
     """Compare the points of every leaf from `first` to `last` with all that any of them lists.
 
-    Reads and writes the lists of these points only. `place` has a number for every point, which
-    nobody else uses.
+    Reads and writes the lists of these points only. `place` has a number for every point and is for
+    exclusive use.
     """
     d, length = X.shape[1], members.shape[1]
     widest = 0
@@ -325,7 +326,7 @@ def join_leaves(X, order, bounds, first, last, members, squares, place):
             _copy_columns(X, found, start, count, columns)
             for a in range(size):
                 squares_to(rows[a], columns, count, new)
-                # Neither the point itself nor those that it lists already.
+                # Neither the point itself nor the points already in its list.
                 if start <= a < start + count:
                     new[a - start] = np.inf
                 for t in range(length):
@@ -339,7 +340,7 @@ def join_leaves(X, order, bounds, first, last, members, squares, place):
 
 @njit(cache=True, nogil=True)
 def copy_lists(order, members, squares, size, first, last, indices, distances):
-    """The lists of the sorted points first to last, by the objects that these and others are."""
+    """The lists of the sorted points first to last, in terms of objects."""
     for p in range(first, last):
         i = order[p]
         for t in range(indices.shape[1]):
@@ -374,8 +375,8 @@ def compare_with_all(X, chosen, first, last, members, squares):
 def find_nearest(Y, leaves, X, bounds, lists, place, near, squares, most_asked):
     """Nearest points of X for the rows of Y, which are sorted by leaf: fills `near` and `squares`.
 
-    A row is compared with the points of its leaf and with all that these list; then those that
-    it keeps are asked for their lists, nearest first, until all of them or `most_asked` have been.
+    A row is compared with the points of its leaf and with all that these list; then with the lists
+    of the points it keeps, nearest first, until all of them or `most_asked` have been read.
     """
     n, d = X.shape
     order = np.arange(n).astype(np.int32)
@@ -411,7 +412,7 @@ def find_nearest(Y, leaves, X, bounds, lists, place, near, squares, most_asked):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _ask(y, X, lists, near, squares, asked):
-    """Compare a row with those that its nearest points list, as long as there is room to ask."""
+    """Compare a row with the lists of its nearest points, as long as there is room."""
     n_done, at = 0, 0
     while at < len(near) and near[at] >= 0 and n_done < len(asked):
         between = near[at]
@@ -430,13 +431,13 @@ def _ask(y, X, lists, near, squares, asked):
                 square += step * step
             if square < squares[-1] and not _contains(near, len(near), j):
                 insert_sorted(squares, near, square, j)
-                # Whoever came before the present one has to be asked as well.
+                # Points inserted before the current one still have to be visited.
                 at = 0
 
 
 @njit(cache=True, nogil=True)
 def _contains(numbers, count, j):
-    """Whether j is among the first `count` numbers; looks at all of them, a vector at a time."""
+    """Whether j is among the first `count` numbers; vectorised, without early exit."""
     is_there = False
     for t in range(count):
         is_there |= numbers[t] == j
@@ -445,7 +446,7 @@ def _contains(numbers, count, j):
 
 @njit(cache=True, nogil=True)
 def _enter(members, squares, fresh, i, j, square):
-    """Put j into the sorted list of i unless it is there or too far; the last one falls out."""
+    """Insert j into the sorted list of i unless it is there or too far; drops the last."""
     if square >= squares[i, -1]:
         return 0
     for t in range(members.shape[1]):
@@ -457,7 +458,7 @@ def _enter(members, squares, fresh, i, j, square):
 
 @njit(cache=True, nogil=True)
 def _insert(members, squares, fresh, i, j, square):
-    """Put j into the sorted list of i, behind its equals, and mark it; returns its place."""
+    """Insert j into the sorted list of i, after its equals, and mark it; returns its position."""
     place = members.shape[1] - 1
     while place > 0 and squares[i, place - 1] > square:
         squares[i, place] = squares[i, place - 1]
@@ -472,7 +473,7 @@ def _insert(members, squares, fresh, i, j, square):
 
 @njit(cache=True, nogil=True)
 def listed_by(members, fresh, first, last, others, others_fresh, count):
-    """Who lists each of the rows `first` to `last`: as many as fit, nearest ones first."""
+    """Which points list each of the rows `first` to `last`: as many as fit, nearest first."""
     n, length = members.shape
     room = others.shape[1]
     for t in range(length):
@@ -486,7 +487,7 @@ def listed_by(members, fresh, first, last, others, others_fresh, count):
 
 @njit(cache=True, nogil=True)
 def _sparse_candidates(i, members, fresh, others, others_fresh, count, stamp, found):
-    """Numbers of all neighbours of neighbours of i that may be new to it; returns how many."""
+    """All neighbours of neighbours of i that may be new to it; returns their number."""
     length = members.shape[1]
     n_found = 0
     stamp[i] = i + 1
@@ -517,9 +518,9 @@ def _sparse_candidates(i, members, fresh, others, others_fresh, count, stamp, fo
 def improve(indptr, indices, data, norms, first, last, graph, lists, stamp, wide):
     """Neighbours of neighbours, in both directions, for the rows `first` to `last`.
 
-    `graph` holds the lists before this round (members, squares, fresh, who lists whom, fresh,
-    count), `lists` those after it; `wide` is a zero vector as long as a row. Returns how many
-    entries are new.
+    `graph` holds the lists before this round (members, squares, fresh, reverse lists, fresh,
+    count), `lists` those after it; `wide` is a zero vector as long as a row. Returns the number of
+    new entries.
     """
     members, squares, fresh, others, others_fresh, count = graph
     new, new_squares, new_fresh = lists

@@ -1,4 +1,4 @@
-"""How many of the true neighbours are found: measured on a sample."""
+"""Recall of approximate neighbour lists, estimated on a sample."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Comparison = Callable[[range, IntArray, IntArray, FloatArray], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
-    """The true neighbours of a sample of the objects."""
+class Recall:
+    """Recall of neighbour lists, by the true neighbours of a sample."""
 
     chosen: IntArray
     members: IntArray
 
     @classmethod
-    def of(cls, n: int, n_neighbors: int, compare: Comparison, n_jobs: int | None) -> Judge:
+    def of(cls, n: int, n_neighbors: int, compare: Comparison, n_jobs: int | None) -> Recall:
         """Compare a sample of n objects with all of them."""
         size = min(_SAMPLE, n)
         chosen = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
@@ -35,7 +35,7 @@ class Judge:
         each(lambda part: compare(part, chosen, members, squares), parts, n_jobs)
         return cls(chosen, members)
 
-    def recall(self, members: IntArray) -> float:
+    def of_lists(self, members: IntArray) -> float:
         """Share of the true neighbours that the lists contain."""
         n_neighbors = self.members.shape[1]
         listed = members[self.chosen, :n_neighbors]

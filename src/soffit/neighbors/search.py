@@ -1,7 +1,7 @@
 """Nearest neighbours, in an order that does not depend on the number of threads.
 
-Exact up to some thousand objects and in few dimensions; approximate above, with the share of true
-neighbours measured.
+Exact up to some thousand objects and in few dimensions; approximate above, with the recall
+estimated.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from soffit.neighbors.sparse import sparse_neighbors
 
 # Below this many columns a k-d tree beats comparing all pairs.
 _TREE_COLUMNS = 8
-# Rows compared at once by the brute-force search: large enough for BLAS, small enough for cache.
+# Rows compared at once by brute force: large enough for BLAS, small enough for the cache.
 _CHUNK = 64
-# Single precision ranks if rounding is at most this share of the distance to the last neighbour, by
-# a sample of so many rows, and if half the squared lengths are far from its limits.
+# Rank in single precision if rounding is at most this share of the distance to the last neighbour,
+# by a sample of this many rows, and if half the squared lengths are far from its limits.
 _CLEAR = 0.02
 _SAMPLE = 32
 _SINGLE = (1e-10, 1e10)
 
-# Up to here all pairs are compared; above, only in so few dimensions that a k-d tree is as quick.
+# Up to this size all pairs are compared; above, only in dimensions where a k-d tree is as fast.
 _MOST_COMPARED = 20_000
 _EXACT_TREE_COLUMNS = 3
 
@@ -137,7 +137,7 @@ class SparseSearch(ExactSearch):
 
 
 def _on_sphere(X: Any) -> Any:
-    """Rows made unit length; zero rows stay."""
+    """Rows scaled to unit length; zero rows stay."""
     from sklearn.preprocessing import normalize
 
     return normalize(X)
@@ -153,22 +153,22 @@ def nearest_neighbors(
     X : array, CSR features, or distances when ``metric="precomputed"``
         The objects.
     n_neighbors : int
-        Neighbours per object, the object itself not counted.
+        Neighbours per object, without the object itself.
     metric : str or callable
-        Any metric that scikit-learn knows.
+        Any metric of scikit-learn.
     n_jobs : int, optional
-        Threads.
+        Number of threads.
 
     Returns
     -------
     indices, distances : arrays of shape (n, n_neighbors)
-        Sorted by distance, equal distances by index. Where a sparse distance matrix stores too
-        few neighbours of an object, indices are -1 and distances infinite.
+        Sorted by distance, equal distances by index. If a sparse distance matrix stores too few
+        neighbours of an object, indices are -1 and distances infinite.
     """
     n = X.shape[0]
     indices, distances = neighbors_of(X, X, min(n_neighbors + 1, n), metric=metric, n_jobs=n_jobs)
     own = indices == np.arange(n)[:, None]
-    # With more copies of a point than neighbours asked for, the point itself may not be listed.
+    # With more copies of a point than neighbours requested, the point itself may not be listed.
     own[~own.any(axis=1), -1] = True
     keep = ~own
     shape = (n, indices.shape[1] - 1)
@@ -205,7 +205,7 @@ def _by_tree(
 def _by_products(
     X_new: FloatArray, X: FloatArray, n_neighbors: int, n_jobs: int | None
 ) -> tuple[IntArray, FloatArray]:
-    """Compare all pairs through matrix products; what rounding leaves open, by exact distances."""
+    """Compare all pairs by matrix products; exact distances where rounding is ambiguous."""
     from soffit.neighbors.kernels import nearest_by_rank
 
     X, X_new = np.ascontiguousarray(X), np.ascontiguousarray(X_new)
@@ -214,7 +214,7 @@ def _by_products(
     half_norms = 0.5 * np.einsum("ij,ij->i", reference, reference)
     dtype = _dtype_of_ranks(reference, half_norms, n_neighbors)
     # (x, 1) times (-y, |y|^2 / 2) ranks all y for x. Transposed beforehand: BLAS is several times
-    # slower when it must read a long thin matrix across.
+    # slower when it reads a long thin matrix across.
     against = np.ascontiguousarray(np.column_stack([-reference, half_norms]).T, dtype=dtype)
     margin = min(n_neighbors + 8, len(X))
     rounding = _rounding(X.shape[1], dtype)
@@ -222,7 +222,7 @@ def _by_products(
     def search(first: int) -> tuple[IntArray, FloatArray]:
         given = X_new[first : first + _CHUNK]
         rows = given - center
-        # Where ranks overflow, exact distances decide. NumPy keeps this setting for each thread.
+        # If ranks overflow, exact distances decide. NumPy keeps this setting per thread.
         with np.errstate(over="ignore", invalid="ignore"):
             ones = np.ones(len(rows), dtype=X.dtype)
             ranks = np.column_stack([rows, ones]).astype(dtype) @ against
@@ -238,12 +238,12 @@ def _by_products(
 
 
 def _rounding(n_columns: int, dtype: Any) -> float:
-    """Bounds the error of a rank by rounding: d + 1 products and sums, and the centring."""
+    """Bound on the rounding error of a rank: d + 1 products and sums, and the centring."""
     return 2 * (n_columns + 5) * float(np.finfo(dtype).eps)
 
 
 def _dtype_of_ranks(reference: FloatArray, half_norms: FloatArray, n_neighbors: int) -> Any:
-    """Single precision where it decides nearly all pairs: half the time of double."""
+    """Single precision if it decides nearly all pairs: half the time of double."""
     n, largest = len(reference), float(half_norms.max())
     if not _SINGLE[0] < largest < _SINGLE[1]:
         return reference.dtype
@@ -294,6 +294,6 @@ def _from_sparse_distances(D: sp.csr_array, n_neighbors: int) -> tuple[IntArray,
 
 
 def _ordered(indices: IntArray, distances: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Sort each row by distance, then by index, so that ties have one answer."""
+    """Sort each row by distance, then by index, so that the order is unique."""
     order = np.lexsort((indices, distances), axis=1)
     return np.take_along_axis(indices, order, 1), np.take_along_axis(distances, order, 1)

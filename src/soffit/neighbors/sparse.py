@@ -1,8 +1,8 @@
 """Approximate nearest neighbours of the rows of a sparse table.
 
-First lists come from random projections to few columns, where the rows are dense; then neighbours
-of neighbours, in both directions, are compared as they are, round by round (W. Dong, C. Moses &
-K. Li, 2011).
+The first lists come from random projections to few columns, where the rows are dense; then
+neighbours of neighbours, in both directions, are compared exactly, round by round (W. Dong,
+C. Moses & K. Li, 2011).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit.neighbors.approximate import ENOUGH, NeighborIndex
-from soffit.neighbors.recall import Judge
+from soffit.neighbors.recall import Recall
 from soffit.neighbors.trees import ranges
 
 _PROJECTED_COLUMNS = 64
@@ -57,8 +57,8 @@ def sparse_neighbors(
         wide = np.zeros(d, dtype=np.float32)
         compare_with_all(*arrays, chosen, part.start, part.stop, members, squares, wide)
 
-    judge = Judge.of(n, n_neighbors, compare, n_jobs)
-    (members, squares, _), recall = _improved(lists, improve_range, judge, n_jobs)
+    exact = Recall.of(n, n_neighbors, compare, n_jobs)
+    (members, squares, _), recall = _improved(lists, improve_range, exact, n_jobs)
     indices = np.empty((n, n_neighbors), dtype=np.int32)
     indices[order] = np.where(members >= 0, order[members], -1)[:, :n_neighbors]
     distances = np.empty((n, n_neighbors), dtype=np.float32)
@@ -67,12 +67,12 @@ def sparse_neighbors(
 
 
 def _improved(
-    lists: Lists, improve_range: Any, judge: Judge, n_jobs: int | None
+    lists: Lists, improve_range: Any, exact: Recall, n_jobs: int | None
 ) -> tuple[Lists, float]:
-    """Rounds of neighbours of neighbours until the sample's lists are right or nothing changes."""
+    """Rounds of neighbours of neighbours until the recall suffices or little changes."""
     n = len(lists[0])
     spare: Lists = (np.empty_like(lists[0]), np.empty_like(lists[1]), np.empty_like(lists[2]))
-    recall = judge.recall(lists[0])
+    recall = exact.of_lists(lists[0])
     for _ in range(_MOST_ROUNDS):
         if recall >= ENOUGH:
             break
@@ -83,14 +83,14 @@ def _improved(
 
         changes = sum(each(improve, ranges(n), n_jobs))
         lists, spare = spare, lists
-        recall = judge.recall(lists[0])
+        recall = exact.of_lists(lists[0])
         if changes < _FEW_CHANGES * lists[0].size:
             break
     return lists, recall
 
 
 def _listed_by(lists: Lists, n_jobs: int | None) -> tuple[IntArray, Any, IntArray]:
-    """Who lists each point: their numbers, whether that is new, and how many they are."""
+    """The reverse lists: the points that list each point, whether that is new, and their number."""
     from soffit.neighbors.kernels import listed_by
 
     members, _, fresh = lists
@@ -102,6 +102,6 @@ def _listed_by(lists: Lists, n_jobs: int | None) -> tuple[IntArray, Any, IntArra
     def collect(part: range) -> None:
         listed_by(members, fresh, part.start, part.stop, others, others_fresh, count)
 
-    # Each half reads all lists, so more pieces would be no gain.
+    # Each half reads all lists, so more pieces would not help.
     each(collect, pieces(n, -(-n // 2)), n_jobs)
     return others, others_fresh, count

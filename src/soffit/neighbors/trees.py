@@ -1,4 +1,4 @@
-"""Random trees: halves of halves of the points along random lines."""
+"""Random trees: recursive halving of the points along random lines."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 
-# Subtrees are grown in pieces of so many points, which fit into the cache.
+# Subtrees are grown in pieces of this many points, which fit into the cache.
 _RANGE = 2**14
 _MOST_RANGES = 64
-# The largest prime below 2**64: powers of two modulo it keep the random numbers of levels apart.
+# The largest prime below 2**64: powers of two modulo it separate the random numbers of levels.
 _PRIME = 2**64 - 59
 
 
@@ -68,6 +68,6 @@ def ranges(n: int) -> list[range]:
 
 
 def ranges_of_leaves(bounds: IntArray) -> list[range]:
-    """The same of leaves, by their number of points."""
+    """Ranges of leaves, by their number of points."""
     n_leaves, n = len(bounds) - 1, int(bounds[-1])
     return pieces(n_leaves, max(_RANGE * n_leaves // n, -(-n_leaves // _MOST_RANGES), 1))

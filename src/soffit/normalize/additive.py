@@ -30,9 +30,9 @@ class AdditiveNormalized(Normalized):
     }
 
     def cross(self, block: Matrix) -> Matrix:
-        """b_j - mean(b) - r_j / n + s / n^2 + beta / n, cut off at 0 where it is negative.
+        """b_j - mean(b) - r_j / n + s / n^2 + beta / n, clipped at 0.
 
-        r and s are the row sums and the sum of the fitted affinities. Before the cut-off the row
+        r and s are the row sums and the sum of the fitted affinities. Before clipping the row
         sums to beta. The result is dense.
         """
         out = new_array(block.shape, block.dtype, what=_WHAT)
@@ -50,16 +50,16 @@ def additive(A: Matrix, *, beta: float | None = None) -> AdditiveNormalized:
         F_{ij} = A_{ij} - \frac{r_i}{n} - \frac{r_j}{n} + \frac{s}{n^2} + \frac{\beta}{n},
         \qquad r = A 1, \; s = 1^\top A 1
 
-    Every row and column of F sums to :math:`\beta`. It shifts all entries alike, so the smallest
-    value that keeps F nonnegative is known: it makes the smallest entry 0. A may have negative
-    entries (from side information). If A is constant, F is zero. F is dense.
+    Every row and column of F sums to :math:`\beta`, which shifts all entries alike. The smallest
+    value that keeps F nonnegative makes its smallest entry 0. A may have negative entries (from
+    side information). If A is constant, F is zero. F is dense.
 
     Parameters
     ----------
     A : ndarray or csr_array of shape (n, n)
         Symmetric affinities.
     beta : float, default None
-        The row sums; None takes the smallest admissible value.
+        The row sums; None means the smallest admissible value.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def additive(A: Matrix, *, beta: float | None = None) -> AdditiveNormalized:
     _centre(graph, means, means, grand_mean, out=F)
     lowest, highest = float(F.min()), float(F.max())
     if highest - lowest <= 64 * np.finfo(A.dtype).eps * abs(grand_mean):
-        # A constant matrix: what is left is rounding noise.
+        # A constant matrix: only rounding error is left.
         F[...] = 0
         lowest = 0.0
     smallest = -n * lowest
@@ -119,18 +119,18 @@ def _check_beta(beta: float, smallest: float, n: int) -> None:
 
 
 def additive_observed(A: Matrix, pair_weight: Matrix) -> AdditiveNormalized:
-    r"""Shift to constant row sums that are estimated from the observed pairs.
+    r"""Shift to constant row sums estimated from the observed pairs.
 
     .. math::
 
         F_{ij} = A_{ij} - \mu_i - \mu_j + \bar\mu + \frac{\beta}{n}, \qquad
         \mu_i = \frac{\sum_{j \ne i} m_{ij} A_{ij}}{\sum_{j \ne i} m_{ij}}
 
-    on the pairs i != j with a positive weight m. The mean over an object's observed pairs takes
-    the place of its row sum divided by n, and the mean of these means that of the total sum. An
-    object without any observed pair counts as average. beta is the smallest value >= 0 that keeps
-    the observed pairs nonnegative. Values of A at unknown pairs do not matter, and the cost grows
-    with the observed pairs only.
+    on the pairs i != j with a positive weight m. The mean over an object's observed pairs replaces
+    its row sum divided by n, and the mean of these means replaces the total sum. An object without
+    any observed pair counts as average. beta is the smallest value >= 0 that keeps the observed
+    pairs nonnegative. Values of A at unknown pairs are ignored, and the cost grows with the number
+    of observed pairs only.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def additive_observed(A: Matrix, pair_weight: Matrix) -> AdditiveNormalized:
     shifted = pairs.values - (means[pairs.rows] + means[pairs.columns]) + grand_mean
     lowest, highest = float(shifted.min(initial=0.0)), float(shifted.max(initial=0.0))
     if highest - lowest <= 64 * np.finfo(A.dtype).eps * abs(grand_mean):
-        # All pairs alike: what is left is rounding noise.
+        # All pairs are equal: only rounding error is left.
         shifted[...] = lowest = 0.0
     return AdditiveNormalized(
         matrix=pairs.matrix(shifted - lowest, A),

@@ -31,7 +31,7 @@ def normalize(A: Matrix, how: str | None = None, **options: Any) -> Normalized:
     how : {None, "none", "degree", "sinkhorn", "additive"}
         The rule.
     **options
-        Passed on: `tol` and `max_iter` of `sinkhorn`, `beta` of `additive`.
+        `tol` and `max_iter` of `sinkhorn`, `beta` of `additive`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a normalization returns, and what the normalizations share."""
+"""The result of a normalization, and helpers shared by the normalizations."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Normalized:
     def cross(self, block: Matrix) -> Matrix:
         """Normalize the (m, n) affinities of new objects like the rows of the fitted ones.
 
-        The row of a fitted object gives its row of `matrix` again. This base class changes
-        nothing; rows without any affinity are safe everywhere.
+        The row of a fitted object yields its row of `matrix`. This base class changes nothing; zero
+        rows are safe everywhere.
         """
         return block
 
 
 def check_nonnegative(A: Matrix, *, how: str) -> None:
-    """Refuse matrices that square roots and scaling cannot treat."""
+    """Refuse negative entries, which square roots and scaling cannot handle."""
     smallest = float(Graph.of(A).values.min(initial=0.0))
     if smallest < 0:
         raise ValueError(
@@ -56,7 +56,7 @@ def check_nonnegative(A: Matrix, *, how: str) -> None:
 
 
 def new_array(shape: tuple[int, ...], dtype: np.dtype[np.floating], *, what: str) -> FloatArray:
-    """An empty array, refused early when it would not fit."""
+    """An empty array, refused early if it would not fit into memory."""
     remedy = "Use affinity='nearest_neighbors' with normalization='degree' or 'sinkhorn'."
     check_allocation(shape, dtype, what=what, remedy=remedy)
     return np.empty(shape, dtype=dtype)

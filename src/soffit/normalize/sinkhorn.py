@@ -29,7 +29,7 @@ def check_total_support(A: Matrix, active: NDArray[np.bool_]) -> None:
     # The identity and the swap of i and j put every entry of such a matrix on a diagonal.
     if np.all(A.diagonal()[objects] > 0):
         return
-    # Hall's theorem: with that many entries in every row, any one of them extends to a diagonal.
+    # Hall's theorem: with this many entries in every row, any one of them extends to a diagonal.
     counts = np.asarray((A > 0).sum(axis=1)).ravel()
     if counts[objects].min() >= (len(objects) + 1) / 2:
         return
@@ -77,7 +77,7 @@ def _check_entries(
         )
 
 
-# Products in float32 cannot tell row sums closer to 1 than this.
+# Products in float32 cannot bring row sums closer to 1 than this.
 _SINGLE_TOLERANCE = 1e-5
 
 
@@ -99,10 +99,10 @@ class SinkhornNormalized(Normalized):
 def sinkhorn(A: Matrix, *, tol: float = 1e-8, max_iter: int = 1000) -> SinkhornNormalized:
     r"""Scale to a doubly stochastic matrix, :math:`\mathrm{diag}(x) A \mathrm{diag}(x)`.
 
-    The iteration :math:`x \leftarrow \sqrt{x / (A x)}` needs one product with A per step and
-    copies A only once, at the end. A zero row has factor 1 and stays zero. The scaling exists if
-    and only if every positive entry of A lies on a diagonal of positive entries (total support);
-    a positive diagonal is enough. This is checked when `tol` is not reached.
+    The iteration :math:`x \leftarrow \sqrt{x / (A x)}` needs one product with A per step and copies
+    A only once, at the end. A zero row has factor 1 and stays zero. The scaling exists if and only
+    if every positive entry of A lies on a diagonal of positive entries (total support); a positive
+    diagonal is sufficient. This is checked only if `tol` is not reached.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def sinkhorn(A: Matrix, *, tol: float = 1e-8, max_iter: int = 1000) -> SinkhornN
     tol : float, default 1e-8
         Largest accepted difference of a row sum from 1; at least 1e-5 for float32.
     max_iter : int, default 1000
-        Largest number of steps; a ConvergenceWarning tells when it was reached.
+        Maximum number of steps; a ConvergenceWarning is issued if it is reached.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def sinkhorn(A: Matrix, *, tol: float = 1e-8, max_iter: int = 1000) -> SinkhornN
     active = graph.degrees() > 0
     factors, error = _factors(A, active, tol, max_iter)
     if error > tol:
-        # Asked only now, because a matching of a large graph takes longer than the scaling.
+        # Checked only now, because a matching of a large graph takes longer than the scaling.
         check_total_support(A, active)
         _warn_not_converged(error, tol, max_iter)
     return SinkhornNormalized(
@@ -167,7 +167,7 @@ def _factors(
         if error <= tol:
             break
         following = np.where(active, np.sqrt(x / product), 1)
-        # Without support the factors drift apart by a constant ratio per step, out of range.
+        # Without support the factors diverge by a constant ratio per step, out of range.
         if following.max() > limit or following.min() < 1 / limit:
             break
         x = following
@@ -177,7 +177,7 @@ def _factors(
 
 
 def _product(A: Matrix, x: FloatArray, active: NDArray[np.bool_]) -> FloatArray:
-    # The vector takes A's precision, because mixing precisions would copy A every time.
+    # The vector takes A's precision, because mixed precisions would copy A every time.
     return np.where(active, np.asarray(A @ x.astype(A.dtype), dtype=np.float64), 1)
 
 
@@ -198,19 +198,19 @@ def _warn_not_converged(error: float, tol: float, max_iter: int) -> None:
 
 
 def sinkhorn_observed(A: Matrix, pair_weight: Matrix) -> SinkhornNormalized:
-    r"""Scale to row sums of 1 that are estimated from the observed pairs.
+    r"""Scale to row sums of 1 estimated from the observed pairs.
 
     .. math:: F_{ij} = x_i A_{ij} x_j, \qquad
               x_i \Big(A_{ii} x_i + (n-1) \sum_{j \ne i} \frac{m_{ij} A_{ij} x_j}{\sqrt{d_i d_j}}
               \Big) = 1, \qquad d_i = \sum_{j \ne i} m_{ij}
 
-    on the pairs i != j with a positive weight m: each observed pair stands for those that are
-    unknown. The root keeps the matrix symmetric. The cost grows with the observed pairs only.
+    on the pairs i != j with a positive weight m: each observed pair also represents unknown ones.
+    The root keeps the matrix symmetric. The cost grows with the number of observed pairs only.
 
     Parameters
     ----------
     A : ndarray or csr_array of shape (n, n)
-        Symmetric nonnegative affinities. A positive diagonal makes sure that a scaling exists.
+        Symmetric nonnegative affinities. A positive diagonal guarantees that a scaling exists.
     pair_weight : ndarray or csr_array of shape (n, n)
         Symmetric weights >= 0; zero means unknown.
 

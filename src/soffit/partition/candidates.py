@@ -1,8 +1,8 @@
-"""A good hard partition of a graph, chosen without labels: where the flagship's fit begins.
+"""A good hard partition of a graph, chosen without labels: the start of the flagship's fit.
 
-The spectral relaxation alone cuts long or uneven clusters in the wrong place. So several candidate
-partitions are made from the same eigenvectors, some of them by cutting too finely and merging, and
-a cut that knows about sizes chooses among them.
+The spectral relaxation alone cuts elongated or uneven clusters in the wrong place. Several
+candidate partitions are therefore made from the same eigenvectors, some of them by cutting too
+finely and merging, and a size-aware cut selects among them.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from soffit.partition.kmeans import kmeans
 _LEAST_CUT = 0.002
 _LEAST_SHARE = 0.01
 _SIZE_WEIGHT = 1.0 / 3.0
-# The score of even clusters whose mean conductance is as small as the least that counts.
+# The score of even clusters at the smallest mean conductance that counts.
 RANK_OF_CLEAN_CUTS = log(2 * _LEAST_CUT)
-# Single k-means runs end in different optima, and the best one is not the one with the least
-# inertia: each is a candidate of its own.
+# Single k-means runs end in different optima, and the best one is not the one with the lowest
+# inertia: each is a separate candidate.
 _KMEANS_STARTS = 6
 # Finer cuts by k-means: groups as a multiple of the clusters, and the seed's offset.
 _KMEANS_FINER = ((1.5, 0), (1.5, 1), (2.0, 0))
 # A cluster below this share of an even one is a splinter.
 _SPLINTER_SHARE = 0.05
-# Merging finds slightly smaller cuts through touching clusters, too: it must be clearly better.
+# Merging also finds slightly smaller cuts through touching clusters: it must be clearly better.
 _MARGIN_OF_MERGING = 0.2
 
 MergeRule = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def cluster_qr(V: FloatArray) -> IntArray:
-    """Labels from eigenvectors by a pivoted QR decomposition: no seed, no iteration."""
+    """Labels from eigenvectors by pivoted QR: no seed, no iteration."""
     k = V.shape[1]
     _, _, pivots = qr(V.T, mode="economic", pivoting=True)
     left, _, right = svd(V[pivots[:k]].T)
@@ -46,7 +46,7 @@ def cluster_qr(V: FloatArray) -> IntArray:
 
 
 def cluster_kmeans(V: FloatArray, *, random_state: int, n_init: int = 3) -> IntArray:
-    """Labels by k-means on the rows of the eigenvectors, made unit length."""
+    """Labels by k-means on the rows of the eigenvectors, scaled to unit length."""
     return kmeans(unit_rows(V), V.shape[1], random_state=random_state, n_init=n_init)
 
 
@@ -75,7 +75,7 @@ def cut_gain(between: FloatArray, volume: FloatArray) -> FloatArray:
 
 
 def merge_groups(between: FloatArray, n_clusters: int, rule: MergeRule) -> IntArray:
-    """Join groups two at a time by `rule` until `n_clusters` are left; returns group -> cluster."""
+    """Merge groups pairwise by `rule` until `n_clusters` are left; returns group -> cluster."""
     between = between.copy()
     cluster = np.arange(len(between))
     alive = list(range(len(between)))
@@ -84,7 +84,7 @@ def merge_groups(between: FloatArray, n_clusters: int, rule: MergeRule) -> IntAr
         gain = rule(current, np.maximum(current.sum(axis=1), 1e-300))
         linked = current > 0
         np.fill_diagonal(linked, False)
-        # Unlinked groups are joined only when no link is left.
+        # Unlinked groups are merged only when no link is left.
         gain = np.where(linked, gain, -np.inf) if linked.any() else gain
         np.fill_diagonal(gain, -np.inf)
         a, b = divmod(int(gain.argmax()), len(alive))
@@ -99,9 +99,9 @@ def merge_groups(between: FloatArray, n_clusters: int, rule: MergeRule) -> IntAr
 def size_aware_cut(
     A: Matrix, labels: IntArray, n_clusters: int, *, sizes: FloatArray | None = None
 ) -> float:
-    """Small when clusters are well separated and none of them is a splinter.
+    """Small if clusters are well separated and none of them is a splinter.
 
-    A node may stand for several objects; `sizes` says for how many.
+    A node may represent several objects, as given by `sizes`.
     """
     between = group_weights(A, labels, n_clusters)
     return size_aware_cut_between(between, np.bincount(labels, sizes, minlength=n_clusters))
@@ -123,7 +123,7 @@ def share_inside(between: FloatArray) -> FloatArray:
 
 
 def n_fine_vectors(n_objects: int, n_clusters: int) -> int:
-    """How many eigenvectors the candidates need."""
+    """Number of eigenvectors that the candidates need."""
     return max(min(max(4 * n_clusters, 20), n_objects // 6, 150), n_clusters)
 
 
@@ -171,12 +171,11 @@ def best_partition(
     correct: Callable[[IntArray, int], IntArray] | None = None,
     sizes: FloatArray | None = None,
 ) -> IntArray:
-    """The candidate with the smallest size-aware cut; one with a splinter only for want of others.
+    """The candidate with the smallest size-aware cut; one with a splinter only as a last resort.
 
-    On data with far outliers the smallest cuts are those that set a few outliers apart. Where
-    something is known about the clusters, `correct` brings every candidate into line with it
-    first: a candidate that had to be bent much has a large cut afterwards. `sizes` tells how many
-    objects each node stands for; one if not given.
+    On data with far outliers the smallest cuts separate a few outliers. With constraints, `correct`
+    first adapts every candidate to them: a candidate that needs many changes has a large cut
+    afterwards. `sizes` is the number of objects per node; one by default.
     """
     rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
     merged = merged_partitions(A, V, n_clusters, random_state=random_state)
@@ -195,7 +194,7 @@ def best_partition(
 def partition_rank(
     A: Matrix, labels: IntArray, n_clusters: int, *, sizes: FloatArray | None = None
 ) -> tuple[bool, float]:
-    """Whether a partition has a splinter, and its size-aware cut: the less, the better."""
+    """Whether a partition has a splinter, and its size-aware cut; smaller is better."""
     counts = np.bincount(labels, sizes, minlength=n_clusters)
     has_splinter = bool(counts.min() < _SPLINTER_SHARE * counts.sum() / n_clusters)
     return has_splinter, size_aware_cut(A, labels, n_clusters, sizes=sizes)

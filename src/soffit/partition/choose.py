@@ -26,16 +26,16 @@ from soffit.partition.eigenvectors import leading_eigenvectors, regularized_eige
 from soffit.partition.label_sweeps import information, majority_sweeps
 from soffit.partition.multilevel import CoarseGraph, coarse_graph, multilevel_eigenvectors
 
-# Up to here eigenvectors come from Lanczos iterations, above by way of coarser graphs.
+# Up to this size eigenvectors come from Lanczos iterations, above from coarser graphs.
 _MOST_DIRECT = 20_000
-# Larger graphs are made coarser before they are partitioned.
+# Larger graphs are coarsened before they are partitioned.
 _MOST_NODES = 40_000
-# Eigenvectors of more clusters than these would cost more than the fit.
+# For more clusters, eigenvectors would cost more than the fit.
 _MOST_VECTORS = 150
-# A coarse graph has at least so many nodes per cluster; more where labels are swept afterwards.
+# Minimum number of coarse nodes per cluster; more if labels are swept afterwards.
 _NODES_PER_CLUSTER = 8
 _NODES_PER_SWEPT_CLUSTER = 40
-# Runs of k-means for up to so many clusters.
+# Runs of k-means, for at most this many clusters.
 _KMEANS_STARTS = ((32, 3), (150, 1))
 
 Correct = Callable[[IntArray, int], IntArray]
@@ -43,7 +43,7 @@ Correct = Callable[[IntArray, int], IntArray]
 
 @dataclass(frozen=True, eq=False)
 class GraphPartition:
-    """Labels, the first eigenvalue behind the clusters (None if there is none), and an order."""
+    """Labels, the first eigenvalue after the clusters (None if there is none), and an order."""
 
     labels: IntArray
     eigenvalue: float | None
@@ -53,16 +53,16 @@ class GraphPartition:
 def graph_partition(
     A: Matrix, N: Matrix, n_clusters: int, *, correct: Correct | None = None
 ) -> GraphPartition:
-    """A good partition into k clusters, chosen without labels; every object has a tie.
+    """A good partition into k clusters, chosen without labels; no object may be isolated.
 
     Parameters
     ----------
     A, N : array or CSR of shape (n, n)
         Affinities, and the same normalized by degrees.
     n_clusters : int
-        Clusters.
+        Number of clusters.
     correct : callable, optional
-        Brings labels into line with what is known about the clusters.
+        Adapts labels to the constraints.
     """
     graph = Graph.of(A)
     if not graph.is_sparse or graph.n <= _MOST_NODES:
@@ -81,10 +81,10 @@ def graph_partition(
 
 
 def informative_partition(A: Matrix, n_clusters: int) -> IntArray:
-    """The most informative of some partitions of a coarser graph, improved on the graph itself.
+    """The most informative of some partitions of a coarser graph, refined on the graph itself.
 
-    Labels of the coarse nodes are often wrong for some of the objects in them; a few sweeps over
-    the edges correct that. Every object has a tie.
+    Labels of coarse nodes are often wrong for some of their objects; a few sweeps over the edges
+    correct this. No object may be isolated.
     """
     graph = Graph.of(A)
     coarse = _coarser(graph, n_clusters, _NODES_PER_SWEPT_CLUSTER)
@@ -100,7 +100,7 @@ def informative_partition(A: Matrix, n_clusters: int) -> IntArray:
 
 
 def _coarser(graph: Graph, n_clusters: int, per_cluster: int) -> CoarseGraph:
-    """A graph with few enough nodes for eigenvectors, and enough of them for each cluster."""
+    """A graph with few enough nodes for eigenvectors, and enough of them per cluster."""
     return coarse_graph(graph.csr, max(_MOST_NODES, per_cluster * n_clusters))
 
 
@@ -122,10 +122,10 @@ def _partition(
 
 
 def _better(A: sp.csr_array, sizes: FloatArray, k: int, labels: IntArray) -> IntArray:
-    """The given partition, or one by regularized eigenvectors if that has the better rank.
+    """The given partition, or one by regularized eigenvectors if that has a better rank.
 
     On very many objects the usual eigenvectors may describe small groups in sparse regions. A
-    partition without such groups that cuts next to nothing is not questioned.
+    partition without such groups and with almost no cut weight is accepted as it is.
     """
     rank = partition_rank(A, labels, k, sizes=sizes)
     if rank < (False, RANK_OF_CLEAN_CUTS):
@@ -141,23 +141,23 @@ def _better(A: sp.csr_array, sizes: FloatArray, k: int, labels: IntArray) -> Int
 
 
 def _order(coarse: CoarseGraph, labels: IntArray) -> IntArray:
-    """Objects by the cluster of their node, then by its place in a narrow order of the nodes."""
+    """Objects by the cluster of their node, then by its position in a bandwidth-reducing order."""
     narrow = reverse_cuthill_mckee(sp.csr_matrix(coarse.matrix), symmetric_mode=True)
     narrow = narrow[np.argsort(labels[narrow], kind="stable")]
     place = inverse_order(narrow, np.int32)
     return np.argsort(place[coarse.node], kind="stable").astype(np.int32)
 
 
-def partitions_of_tied(
+def partitions_of_linked(
     A: Matrix, n_clusters: int, find: Callable[[Matrix], list[IntArray]]
 ) -> list[IntArray]:
-    """What `find` makes of the graph of tied objects; the others are dealt out evenly.
+    """Apply `find` to the graph of linked objects; isolated ones are spread evenly.
 
-    Where there are not more tied objects than clusters, each has one of its own.
+    If there are not more linked objects than clusters, each gets its own cluster.
     """
     n = A.shape[0]
     graph = Graph.of(A)
-    tied = graph.tied()
+    tied = graph.linked()
     dealt: IntArray = np.arange(n) % n_clusters
     if len(tied) <= n_clusters:
         dealt[tied] = np.arange(len(tied))
@@ -173,7 +173,7 @@ def partitions_of_tied(
 
 
 def spectral_partitions(A: Matrix, n_clusters: int, *, n_kmeans: int) -> list[IntArray]:
-    """Labels from the eigenvectors by QR, and by so many single runs of k-means."""
+    """Labels from the eigenvectors by QR, and by `n_kmeans` single runs of k-means."""
     _, V = leading_eigenvectors(degree(A).matrix, n_clusters)
     # Fixed seeds: the spectral starts are the same for every random_state.
     by_kmeans = each(lambda seed: cluster_kmeans(V, random_state=seed, n_init=1), range(n_kmeans))

@@ -1,9 +1,9 @@
-"""A partition of a graph into hundreds of clusters, without one eigenvector a cluster.
+"""A partition of a graph into hundreds of clusters, without one eigenvector per cluster.
 
-Random signals on the graph, with everything but the slow modes filtered out, tell clusters apart
-as well as that many eigenvectors do, as long as there are some dozens of signals (N. Tremblay,
-G. Puy, R. Gribonval & P. Vandergheynst, 2016, Compressive spectral clustering, ICML). Where the
-slow modes end is read from the density of eigenvalues, estimated by Lanczos quadrature.
+Some dozens of random signals on the graph, low-pass filtered to the slow modes, separate clusters
+as well as hundreds of eigenvectors (N. Tremblay, G. Puy, R. Gribonval & P. Vandergheynst, 2016,
+Compressive spectral clustering, ICML). The cut-off is read from the density of eigenvalues,
+estimated by Lanczos quadrature.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SAMPLED = 10
 
 
 def many_clusters(N: sp.csr_array, n_clusters: int, *, random_state: int) -> tuple[IntArray, float]:
-    """Labels, and an estimate of the eigenvalue behind the slowest `n_clusters` modes."""
+    """Labels, and an estimate of the eigenvalue after the slowest `n_clusters` modes."""
     from sklearn.cluster import KMeans, kmeans_plusplus
 
     rng = np.random.default_rng(random_state)
@@ -38,12 +38,12 @@ def many_clusters(N: sp.csr_array, n_clusters: int, *, random_state: int) -> tup
     signals = rng.standard_normal((N.shape[0], _SIGNALS)).astype(N.dtype)
     smooth = unit_rows(_slow_part(N, signals, cut))
     sample = rng.permutation(len(smooth))[: _SAMPLED * n_clusters]
-    # In double precision: scikit-learn would convert single numbers again for every center.
+    # In double precision: scikit-learn would convert single precision again for every center.
     seeds, _ = kmeans_plusplus(
         smooth[sample].astype(np.float64), n_clusters, random_state=random_state
     )
-    # Hundreds of centres in many dimensions: scikit-learn's products by BLAS are several times as
-    # quick as our own short runs.
+    # For hundreds of centres in many dimensions, scikit-learn's BLAS products are several times
+    # faster than our own short runs.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = KMeans(n_clusters, init=seeds, n_init=1, max_iter=_MOST_ITERATIONS)

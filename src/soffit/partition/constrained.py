@@ -1,4 +1,4 @@
-"""Labels corrected by side information: where a fit with must-link and cannot-link pairs begins."""
+"""Labels corrected by side information: the start of a fit with must-link and cannot-link pairs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import SideInformation
 from soffit.graph import Graph, pair_components, reciprocal
 
-# A broken cannot-link outweighs this many members that have to move.
+# A violated cannot-link outweighs this many members that have to move.
 _PRICE = 10.0
-# Lazy steps by which corrected objects carry the others along.
+# Lazy steps by which corrected objects influence the others.
 _STEPS = 10
 
 
 class Correction:
     """Corrects partitions of one graph by the same pairs.
 
-    Objects joined by must-links move together. Each such group takes the cluster where most of
-    its members are and no cannot-link is broken, large groups first. Then the labels of the
-    objects that no pair touches walk a few steps on the graph, with the corrected ones held
-    fixed, so that the surroundings of a corrected object follow it.
+    Objects joined by must-links move together. Each such group takes the cluster of most of its
+    members among those that violate no cannot-link, large groups first. Then the labels of objects
+    without pairs take a few random-walk steps on the graph, with the corrected ones fixed, so that
+    the neighbourhood of a corrected object follows it.
     """
 
     def __init__(self, A: Matrix, side: SideInformation) -> None:

@@ -1,4 +1,4 @@
-"""The normalized cut of a partition, and the bound that eigenvalues set to it."""
+"""The normalized cut of a partition, and its lower bound by eigenvalues."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from soffit.partition.eigenvectors import leading_eigenvectors
 
 
 def normalized_cut(A: Matrix, labels: Any) -> float:
-    r"""Weight that leaves each cluster, as a share of the cluster's volume, summed.
+    r"""Weight that leaves each cluster, as a fraction of the cluster's volume, summed.
 
     .. math:: C = \sum_r \frac{\sum_{i \in r,\, j \notin r} A_{ij}}{\sum_{i \in r,\, j} A_{ij}}
                 = k - \sum_r \frac{e_r^\top A e_r}{e_r^\top D e_r}
 
-    A cluster of objects without any affinity counts 1, as in the second form with 0 for 0/0.
+    A cluster of isolated objects counts 1, as in the second form with 0 for 0/0.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def normalized_cut(A: Matrix, labels: Any) -> float:
     given = np.asarray(labels)
     if given.shape != (A.shape[0],):
         raise ValueError(
-            f"labels must be a vector of {A.shape[0]} clusters, one an object, got shape "
+            f"labels must be a vector of {A.shape[0]} clusters, one per object, got shape "
             f"{given.shape}."
         )
     clusters, codes = np.unique(given, return_inverse=True)
@@ -57,13 +57,13 @@ def normalized_cut(A: Matrix, labels: Any) -> float:
 
 
 def relaxed_bound(A: Matrix, n_clusters: int, *, random_state: int = 0) -> float:
-    r"""The least value that any normalized cut into k clusters can have, up to rounding.
+    r"""The smallest possible normalized cut into k clusters, up to rounding.
 
     .. math:: k - \sum_{c=1}^k \lambda_c \le C, \qquad
               \lambda_1 \ge \lambda_2 \ge \dots \text{ of } D^{-1/2} A D^{-1/2}
 
-    Dropping the condition that columns are indicators of clusters leaves an eigenvalue problem
-    (proposition 1 of the lecture, with any orthogonal k x k rotation; Ky Fan's theorem).
+    Without the condition that columns are indicators of clusters, the problem is an eigenvalue
+    problem (proposition 1 of the lecture, with any orthogonal k x k rotation; Ky Fan's theorem).
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def relaxed_bound(A: Matrix, n_clusters: int, *, random_state: int = 0) -> float
     n_clusters : int
         Number of clusters k, at most n.
     random_state : int, default 0
-        Seed of the Lanczos iterations, which large matrices need.
+        Seed of the Lanczos iterations for large matrices.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def relaxed_bound(A: Matrix, n_clusters: int, *, random_state: int = 0) -> float
         raise ValueError(
             f"n_clusters={n_clusters} must be between 1 and the number of objects, {n}."
         )
-    tied = graph.tied()
+    tied = graph.linked()
     values: FloatArray = np.empty(0)
     if len(tied):
         N = normalize(graph.subgraph(tied).matrix, "degree").matrix
@@ -106,11 +106,11 @@ def relaxed_bound(A: Matrix, n_clusters: int, *, random_state: int = 0) -> float
 
 
 def bound_from(values: FloatArray, n_isolated: int, n_clusters: int) -> float:
-    """The relaxed bound from the leading eigenvalues of the objects that have any tie."""
+    """The relaxed bound from the leading eigenvalues of the linked objects."""
     return max(n_clusters - float(leading_values(values, n_isolated, n_clusters).sum()), 0.0)
 
 
 def leading_values(values: FloatArray, n_isolated: int, n_clusters: int) -> FloatArray:
-    """The k largest eigenvalues when objects without any tie, each with a zero, are counted."""
+    """The k largest eigenvalues if isolated objects, each with a zero, are counted."""
     every = np.concatenate([np.asarray(values, dtype=np.float64), np.zeros(n_isolated)])
     return np.sort(every)[::-1][:n_clusters]

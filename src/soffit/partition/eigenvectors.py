@@ -11,9 +11,9 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, SuperLU, ei
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph, inverse_order, row_numbers
 
-# Up to this size a dense decomposition is the quickest and the most robust one.
+# Up to this size a dense decomposition is the fastest and most robust.
 _DENSE = 1200
-# Bandwidth of a plane graph of neighbours, in roots of n; graphs of solid bodies have much more.
+# Bandwidth of a planar neighbour graph, in units of sqrt(n); in three dimensions it is much larger.
 _PLANAR = 7.0
 # Shift slightly beyond the largest eigenvalue of a degree-normalized graph.
 _SHIFT = 1.0 + 1e-4
@@ -24,9 +24,9 @@ def leading_eigenvectors(
 ) -> tuple[FloatArray, FloatArray]:
     """The largest eigenvalues (descending) of a degree-normalized matrix and their eigenvectors.
 
-    The components of a graph are treated one by one: a repeated eigenvalue has no eigenvectors
-    of its own, and Lanczos iterations may miss some of them. Where there are more components than
-    vectors, the largest components are described and the others have zero rows.
+    The components of a graph are treated one by one: eigenvectors of a repeated eigenvalue are not
+    unique, and Lanczos iterations may miss some of them. If there are more components than vectors,
+    the largest components are described and the others have zero rows.
     """
     graph = Graph.of(N)
     n_vectors = min(n_vectors, graph.n)
@@ -43,7 +43,7 @@ def _by_component(
     N: Graph, component: IntArray, chosen: IntArray, n_vectors: int, random_state: int
 ) -> tuple[FloatArray, FloatArray]:
     found = []
-    # Every other component has an eigenvalue 1 of its own, except single objects without any tie.
+    # Every other component has its own eigenvalue 1, except isolated objects.
     n_tied = max(int(np.sum(np.bincount(component)[chosen] > 1)), 1)
     for c in chosen:
         members = np.flatnonzero(component == c)
@@ -71,7 +71,7 @@ def _dense(N: FloatArray, n_vectors: int) -> tuple[FloatArray, FloatArray]:
     try:
         values, vectors = eigh(N, subset_by_index=[n - n_vectors, n - 1])
     except np.linalg.LinAlgError:
-        # Many equal eigenvalues (a complete graph) defeat the search for a few of them.
+        # Many equal eigenvalues (a complete graph) break the solver for a few of them.
         values, vectors = eigh(N, driver="evd")
     return values[-n_vectors:], vectors[:, -n_vectors:]
 
@@ -80,7 +80,7 @@ def _lanczos(graph: Graph, n_vectors: int, random_state: int) -> tuple[FloatArra
     n, N = graph.n, graph.matrix
     start = np.asarray(np.random.default_rng(random_state).uniform(0.5, 1.0, n), dtype=N.dtype)
     if graph.is_sparse and _factorizes_cheaply(N):
-        # Long thin clusters crowd the eigenvalues near 1; the inverse spreads them out.
+        # Elongated clusters crowd the eigenvalues near 1; the inverse spreads them out.
         factor = _factorized(_SHIFT * sp.eye_array(n) - N.astype(np.float64))
         inverse = LinearOperator((n, n), matvec=factor.solve, dtype=np.float64)
         values, vectors = eigsh(inverse, n_vectors, which="LA", v0=start.astype(np.float64))
@@ -95,7 +95,7 @@ def _lanczos(graph: Graph, n_vectors: int, random_state: int) -> tuple[FloatArra
 
 
 def _factorized(matrix: sp.csr_array) -> SuperLU:
-    """Factors of a positive definite matrix, in an order that suits symmetric ones."""
+    """Factors of a positive definite matrix, in an order suited to symmetric ones."""
     return splu(
         matrix.tocsc(),
         permc_spec="MMD_AT_PLUS_A",
@@ -105,7 +105,7 @@ def _factorized(matrix: sp.csr_array) -> SuperLU:
 
 
 def _factorizes_cheaply(N: sp.csr_array) -> bool:
-    """Whether the graph is nearly planar: its bandwidth after reordering is a few roots of n."""
+    """Whether the graph is nearly planar: its bandwidth after reordering is a few times sqrt(n)."""
     n = N.shape[0]
     narrow = reverse_cuthill_mckee(sp.csr_matrix(N), symmetric_mode=True)
     place = inverse_order(narrow, np.int64)
@@ -114,7 +114,7 @@ def _factorizes_cheaply(N: sp.csr_array) -> bool:
 
 
 def _fix_signs(vectors: FloatArray) -> FloatArray:
-    """Make the largest entry of every vector positive: eigenvectors have no sign of their own."""
+    """Make the largest entry of every vector positive: the sign of eigenvectors is arbitrary."""
     place = np.abs(vectors).argmax(axis=0)
     signs = np.sign(vectors[place, np.arange(vectors.shape[1])])
     return np.asarray(vectors * np.where(signs == 0, 1.0, signs).astype(vectors.dtype))
@@ -127,16 +127,16 @@ _MOST_RESTARTS = 100
 def regularized_eigenvectors(
     A: sp.csr_array, sizes: FloatArray, n_vectors: int, *, random_state: int = 0
 ) -> FloatArray | None:
-    """Leading eigenvectors of the graph with raised degrees; None if they are not found soon.
+    """Leading eigenvectors of the graph with raised degrees; None if they do not converge soon.
 
     Parameters
     ----------
     A : csr_array of shape (n, n)
         A coarse graph; its diagonal is left out.
     sizes : array of shape (n,)
-        How many objects each node stands for: every object's degree is raised alike.
+        Number of objects per node: every object's degree is raised alike.
     n_vectors : int
-        Eigenvectors.
+        Number of eigenvectors.
     random_state : int
         Seed of the start.
     """

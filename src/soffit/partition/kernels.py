@@ -7,7 +7,7 @@ from numba import njit
 
 from soffit.graph_kernels import insert_column
 
-# Rows up to this length are sorted by insertion, which needs no memory of its own.
+# Rows up to this length are sorted by insertion, which needs no extra memory.
 _SHORT = 64
 
 
@@ -16,7 +16,7 @@ def pair_nodes(indptr, indices, data, inverse):
     """Pair each node, in order, with its strongest neighbour that is still free.
 
     The strength is the weight times `inverse` of the neighbour. Returns the number of the pair (or
-    single node) of each node, and how many there are.
+    single node) of each node, and the number of pairs.
     """
     n = len(indptr) - 1
     group = np.full(n, -1, dtype=np.int32)
@@ -82,7 +82,7 @@ def _sort(columns, weights, begin, end):
 
 @njit(cache=True, nogil=True)
 def nodes_of_groups(group, count):
-    """Nodes group by group, in ascending order, and where each group begins."""
+    """Nodes group by group, in ascending order, and the start of each group."""
     begins = np.zeros(count + 1, dtype=np.int64)
     for i in range(len(group)):
         begins[group[i] + 1] += 1
@@ -96,15 +96,15 @@ def nodes_of_groups(group, count):
     return members, begins
 
 
-# Rows handled at a time: their copies and results stay in the fastest cache.
+# Rows processed at a time: their copies and results stay in the fastest cache.
 _BLOCK = 256
-# Sums in any order.
+# Sums may be reordered.
 _FAST = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def squares_with(columns, weights, candidate, closest, squares):
-    """Squared distance of each row to the nearest centre, if the candidate were one.
+    """Squared distance of each row to the nearest centre, with the candidate added.
 
     `closest` are these distances without it. Returns their weighted sum.
     """
@@ -127,10 +127,10 @@ def squares_with(columns, weights, candidate, closest, squares):
 
 @njit(cache=True, nogil=True)
 def lloyd(columns, lengths, weights, centers, least_shift, most_steps):
-    """Labels after rows and centres have been fitted to one another in turn, and the inertia.
+    """Labels after alternating updates of labels and centres, and the inertia.
 
-    `lengths` are the squared lengths of the rows. Ends when no label changes, or when all centres
-    together move by `least_shift` (squared) at most.
+    `lengths` are the squared lengths of the rows. Stops when no label changes, or when all centres
+    together move by at most `least_shift` (squared).
     """
     n = columns.shape[1]
     labels = np.full(n, -1, dtype=np.int64)
@@ -150,7 +150,7 @@ def lloyd(columns, lengths, weights, centers, least_shift, most_steps):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _nearest(columns, centers, labels, ranks):
-    """Give every row its nearest centre; returns how many change.
+    """Assign every row to its nearest centre; returns how many labels change.
 
     A rank is half the squared distance without the length of the row.
     """
@@ -214,9 +214,9 @@ def _means(columns, lengths, weights, centers, labels, ranks):
 
 @njit(cache=True, nogil=True)
 def majority(indptr, indices, data, labels, m, first, last, moved):
-    """The label that the ties of each row favour; its own one if no other has more weight.
+    """The label with the largest edge weight in each row; its own one on ties.
 
-    Returns the weight of the ties between objects of one label.
+    Returns the weight of the edges between objects with the same label.
     """
     ties = np.zeros(m)
     inside = 0.0
@@ -238,9 +238,9 @@ def majority(indptr, indices, data, labels, m, first, last, moved):
 
 @njit(cache=True, nogil=True)
 def ties_to_labels(indptr, indices, data, labels, m, first, last):
-    """For each row: its own label and those of its neighbours, and the weight of the ties to each.
+    """For each row: its own label and those of its neighbours, with the edge weight to each.
 
-    Returns how many labels each row has, these labels in ascending order, and the weights.
+    Returns the number of labels per row, these labels in ascending order, and the weights.
     """
     ties = np.zeros(m)
     seen = np.zeros(m, dtype=np.bool_)
@@ -283,8 +283,8 @@ def assign_groups(order, indptr, indices, data, wish, price, cluster):
     """Give every group of must-linked objects a cluster, in place.
 
     A group pays `price` for each cannot-link inside its cluster and gains its wish for it, the
-    number of its members that were there. Large groups choose first; then all may choose again,
-    which lowers the total with every change, until none does.
+    number of its members that were there. Large groups choose first; then all may choose again
+    until no choice changes. Every change lowers the total.
     """
     k = wish.shape[1]
     cost = np.empty(k)

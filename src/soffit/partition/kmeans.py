@@ -1,7 +1,7 @@
-"""K-means on the rows of a few eigenvectors: many short runs, side by side.
+"""K-means on the rows of a few eigenvectors: many short runs in parallel.
 
-The same method, draws and rules of stopping as scikit-learn's, whose single runs spend more time
-on checks and on handing work to threads than on tables as small as these.
+The same method, draws and stopping rules as scikit-learn's, whose single runs spend more time on
+checks and thread management than on tables as small as these.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def kmeans(
 
     best, least = run(starts[0])
     for labels, inertia in each(run, starts[1:]):
-        # Rounding makes the inertia of one clustering differ with the order of its clusters.
+        # By rounding, the inertia of a clustering depends on the order of its clusters.
         if inertia < least and not _same_clustering(labels, best, n_clusters):
             best, least = labels, inertia
     return best
@@ -58,13 +58,13 @@ def improved_labels(Y: FloatArray, labels: IntArray, *, n_steps: int) -> IntArra
     sums = np.stack([np.bincount(place, column) for column in columns], axis=1)
     centers = (sums / np.bincount(place)[:, None]).astype(Y.dtype)
     lengths, ones = np.einsum("ij,ij->i", Y, Y), np.ones(len(Y), Y.dtype)
-    # The last step of all gives every row its nearest centre.
+    # The final step assigns every row to its nearest centre.
     found: IntArray = lloyd(columns, lengths, ones, centers, 0.0, n_steps - 1)[0]
     return np.asarray(used[found])
 
 
 def _same_clustering(first: IntArray, second: IntArray, n_clusters: int) -> bool:
-    """Whether two runs divide the rows in the same way, whatever the numbers of the clusters."""
+    """Whether two runs give the same partition, up to the numbering of the clusters."""
     pairs = np.unique(first * n_clusters + second)
     return len(pairs) == len(np.unique(first)) == len(np.unique(second))
 
@@ -72,7 +72,7 @@ def _same_clustering(first: IntArray, second: IntArray, n_clusters: int) -> bool
 def _seeds(
     columns: FloatArray, weights: FloatArray, n_clusters: int, random: np.random.RandomState
 ) -> IntArray:
-    """Rows far from one another (k-means++): of some drawn at a time, the one that helps most."""
+    """Rows far from one another (k-means++): of several draws at a time, the best one."""
     from soffit.partition.kernels import squares_with
 
     n = columns.shape[1]

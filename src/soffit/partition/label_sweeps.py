@@ -1,4 +1,4 @@
-"""Labels and those of the neighbours: ties to clusters, and sweeps that make labels better."""
+"""Labels and edges: weights to clusters, and sweeps that improve labels."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 
 _MOST_SWEEPS = 10
-# Sweeps go on while they raise the weight inside clusters by this share.
+# Sweeps continue while they raise the weight inside clusters by this share.
 _GAIN = 1e-3
 _ROWS = 2**13
 
 
 def majority_sweeps(A: sp.csr_array, labels: IntArray, n_clusters: int) -> IntArray:
-    """Give every object the label that its ties favour, as long as more weight gets inside.
+    """Give every object the label with the largest edge weight, while the weight inside grows.
 
-    Objects that a coarser graph put together by mistake part again. No cluster loses all objects.
+    This separates objects that a coarser graph merged by mistake. No cluster becomes empty.
     """
     best = labels = np.asarray(labels, dtype=np.int32)
     before, alive = 0.0, len(np.unique(labels))
@@ -46,9 +46,9 @@ def _sweep(A: sp.csr_array, labels: IntArray, n_clusters: int) -> tuple[IntArray
 
 
 def ties_to_clusters(A: sp.csr_array, labels: IntArray, n_clusters: int) -> sp.csr_array:
-    """Total weight of the ties of each object to each cluster.
+    """Total edge weight of each object to each cluster.
 
-    The object's own cluster is stored in any case, be it with zero weight.
+    The object's own cluster is always stored, even with zero weight.
     """
     from soffit.partition.kernels import ties_to_labels
 
@@ -69,12 +69,12 @@ def ties_to_clusters(A: sp.csr_array, labels: IntArray, n_clusters: int) -> sp.c
 
 
 def information(A: sp.csr_array, labels: IntArray, n_clusters: int) -> float:
-    r"""How much the cluster of one end of an edge tells about that of the other, in nats.
+    r"""Mutual information between the clusters of the two ends of an edge, in nats.
 
     .. math:: \sum_{rs} m_{rs} \log \frac{m_{rs}}{m_r m_s}
 
-    with m the weights between clusters as shares of the total. It is the likelihood of a block
-    model with degrees, and ranks partitions nearly as the fits that begin at them end.
+    with m the weights between clusters as shares of the total. It is the likelihood of a
+    degree-corrected block model, and ranks partitions nearly as the fits that start at them end.
     """
     ties = ties_to_clusters(A, labels, n_clusters)
     pairs = np.repeat(np.asarray(labels, dtype=np.int64) * n_clusters, np.diff(ties.indptr))

@@ -1,4 +1,4 @@
-"""Coarser graphs, and eigenvectors found by way of them."""
+"""Coarser graphs, and eigenvectors computed with them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from soffit.graph import Graph
 from soffit.normalize import normalize
 from soffit.partition.eigenvectors import leading_eigenvectors
 
-# Pairing goes on as long as it removes at least this share of the nodes.
+# Pairing continues as long as it removes at least this share of the nodes.
 _LEAST_REMOVED = 0.1
-# Two pairings make one level: nodes become about a quarter.
+# Two pairings make one level: about a quarter of the nodes are left.
 _PAIRINGS = 2
 # Groups whose rows one thread joins at a time: few pieces, each needs a mark for every group.
 _MOST_PIECES = 32
@@ -39,19 +39,19 @@ def coarser_graphs(A: sp.csr_array, n_nodes: int) -> tuple[list[sp.csr_array], l
 
 
 class CoarseGraph(NamedTuple):
-    """A graph whose nodes stand for several objects, and the node of every object."""
+    """A graph whose nodes represent several objects, and the node of every object."""
 
     matrix: sp.csr_array
     node: IntArray
 
     @property
     def sizes(self) -> FloatArray:
-        """How many objects each node stands for."""
+        """Number of objects per node."""
         return np.bincount(self.node).astype(np.float64)
 
 
 def coarse_graph(A: sp.csr_array, n_nodes: int) -> CoarseGraph:
-    """A graph of about as many nodes at most, made by pairing nodes along their ties."""
+    """A graph of at most about `n_nodes` nodes, made by pairing nodes along their edges."""
     levels, groups = coarser_graphs(A, n_nodes)
     group: IntArray = np.arange(A.shape[0])
     for coarser in groups:
@@ -84,12 +84,12 @@ def _paired(A: sp.csr_array) -> tuple[IntArray, sp.csr_array]:
 # Graphs of at most this many nodes are decomposed directly.
 _COARSEST = 600
 _DEGREE = 20
-# Above this, what a filter amplifies least is lost to rounding.
+# Above this, the components that a filter amplifies least are lost to rounding.
 _MOST_AMPLIFIED = 1e3
 # Filters are repeated while they lower the sum of 1 - eigenvalue by this share.
 _GAIN = 0.1
 _MOST_FILTERS = 2
-# Products of the columns of an orthonormal basis differ by less from zero and one.
+# Tolerance for the products of the columns of an orthonormal basis.
 _ORTHONORMAL = 1e-9
 
 
@@ -98,8 +98,8 @@ def multilevel_eigenvectors(
 ) -> tuple[FloatArray, FloatArray]:
     """The largest eigenvalues (descending) of the degree-normalized A, and their eigenvectors.
 
-    Approximate: accurate to a few per cent of each eigenvalue's distance from 1, which is what a
-    partition needs. Every node must have a tie.
+    Approximate: accurate to a few per cent of each eigenvalue's distance from 1, which is
+    sufficient for a partition. No node may be isolated.
     """
     levels, groups = coarser_graphs(A, max(_COARSEST, 4 * n_vectors))
     coarsest = normalize(levels[-1], "degree").matrix
@@ -112,7 +112,7 @@ def multilevel_eigenvectors(
 
 
 def _improved(N: Graph, V: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Filters and Rayleigh-Ritz steps until they gain little."""
+    """Filters and Rayleigh-Ritz steps until the gain is small."""
     values, V = _rayleigh_ritz(N, V)
     for _ in range(_MOST_FILTERS):
         before = np.sum(1.0 - values)
@@ -146,10 +146,11 @@ def _rayleigh_ritz(N: Graph, V: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _orthonormal(V: FloatArray) -> FloatArray:
-    """An orthonormal basis of the columns' span, in the precision of V.
+    """An orthonormal basis of the column span, in the precision of V.
 
-    By the Cholesky factor of their products, once more if rounding left too much: matrix products
-    are several times quicker than reflections, which serve columns that nearly coincide.
+    By Cholesky factorization of their Gram matrix, repeated if rounding left too much: matrix
+    products are several times faster than Householder reflections, which handle nearly collinear
+    columns.
     """
     Q = np.asarray(V, dtype=np.float64)
     products = Q.T @ Q

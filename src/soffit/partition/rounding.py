@@ -1,4 +1,4 @@
-"""From an embedding by eigenvectors to a partition in which no cluster is empty."""
+"""From a spectral embedding to a partition in which no cluster is empty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def round_by_kmeans(
 
 
 def fill_empty_clusters(labels: IntArray, Y: FloatArray) -> IntArray:
-    """Give each empty cluster the object that fits its own cluster least; others stay."""
+    """Move the object that fits its own cluster least into each empty cluster."""
     k = Y.shape[1]
     labels = np.array(labels, dtype=np.int64)
     for c in np.flatnonzero(np.bincount(labels, minlength=k) == 0):
@@ -34,8 +34,8 @@ def component_numbers(A: Matrix) -> IntArray:
     return Graph.of(A).components()
 
 
-def deal_out(component: IntArray, volume: FloatArray, n_clusters: int) -> IntArray:
-    """Whole components to clusters, the heaviest first, each to the lightest cluster so far."""
+def distribute_components(component: IntArray, volume: FloatArray, n_clusters: int) -> IntArray:
+    """Assign whole components to clusters, heaviest first, each to the lightest cluster so far."""
     weight = np.bincount(component, weights=volume)
     filled = np.zeros(n_clusters)
     cluster = np.empty(len(weight), dtype=np.int64)
@@ -46,7 +46,7 @@ def deal_out(component: IntArray, volume: FloatArray, n_clusters: int) -> IntArr
 
 
 def fill_empty_by_size(labels: IntArray, n_clusters: int) -> IntArray:
-    """Give each empty cluster half of the largest one, if that can be parted."""
+    """Split the largest cluster for each empty one, if it has more than one object."""
     labels = np.array(labels, dtype=np.int64)
     sizes = np.bincount(labels, minlength=n_clusters)
     for c in np.flatnonzero(sizes == 0):

@@ -1,4 +1,4 @@
-"""How many clusters there are: evidence for every number from one graph, and a choice."""
+"""The number of clusters: evidence for every number from one graph, and a choice."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from soffit._threads import thread_limit
 from soffit._typing import FloatArray, IntArray, Matrix
+from soffit._validation import ParameterError
 from soffit.affinity import Settings
 from soffit.affinity.given_objects import read_objects
 from soffit.selection.evidence import AHEAD, DEEP, Evidence, gather_evidence
@@ -22,37 +23,37 @@ from soffit.selection.evidence import AHEAD, DEEP, Evidence, gather_evidence
 
 @dataclass(frozen=True, eq=False)
 class KChoice:
-    r"""A number of clusters, how clear it is, and the evidence for every number considered.
+    r"""A number of clusters, its confidence, and the evidence for every candidate.
 
     Attributes
     ----------
     n_clusters : int
-        The number chosen.
+        The selected number.
     confidence : float
-        Between 0 and 1: the credibility of the chosen number.
+        Between 0 and 1: the credibility of the selected number.
     runner_up : int or None
         The next best number; None if only one was considered.
     ks : ndarray of shape (m,)
-        The numbers considered, ascending.
+        The candidate numbers, ascending.
     table : dict of str to ndarray of shape (m,)
         Evidence by column, one entry per number:
 
         - ``"k"``: the number;
         - ``"gap"``: logarithm of the ratio of the relaxation times k and k + 1 of the random walk
-          on the graph; large where the walk tells k groups apart for long, and no more;
-        - ``"edge"``: how far eigenvalue k lies above the edge of the spectrum that a random graph
-          would have, negative for clusters that chance explains;
-        - ``"bound"``: the least normalized cut that k clusters can have, by the eigenvalues;
+          on the graph; large if the walk separates k groups for long, but not k + 1;
+        - ``"edge"``: how far eigenvalue k lies above the spectral edge of a random graph;
+          negative for clusters that can arise by chance;
+        - ``"bound"``: the smallest normalized cut possible for k clusters, by the eigenvalues;
         - ``"cut"``: the normalized cut of the partition found, at least the bound;
         - ``"valley"``: the shallowest valley between two linked clusters: the weight cut at their
-          boundary over the weight of cuts inside them, 0 for a gap and 1 for no valley; the
-          geometric mean over the graph and its resamples;
+          boundary over the weight of cuts inside them, 0 for a gap and 1 for no valley; geometric
+          mean over the graph and its resamples;
         - ``"stability"``: mean adjusted Rand index with the partitions of resampled graphs;
-        - ``"likelihood"``: log-likelihood of left-out links in a degree-corrected block model, per
-          unit of weight, above that of a model without clusters;
+        - ``"likelihood"``: log-likelihood of held-out links in a degree-corrected block model, per
+          unit of weight, relative to a model without clusters;
         - ``"lasting"``: how much longer k clusters survive a growing pruning threshold than in a
-          graph without structure, in logarithms;
-        - ``"score"``: the sum that decides;
+          graph without structure, as a logarithm;
+        - ``"score"``: the sum by which the number is selected;
         - ``"credibility"``: the share of exp(score / temperature).
 
     Examples
@@ -85,7 +86,7 @@ class KChoice:
         pandas.DataFrame
             Indexed by ``k``.
         """
-        # pandas ships no types, and this is its only use.
+        # pandas has no type stubs here, and this is its only use.
         frame = import_module("pandas").DataFrame
         return frame(self.table).set_index("k")
 
@@ -109,14 +110,14 @@ def _cell(name: str, value: Any) -> str:
     return f"{value:>{_width(name)}d}" if name == "k" else f"{value:>{_width(name)}.2f}"
 
 
-# Beyond this a gap between eigenvalues is wide, and how wide says no more.
+# Larger gaps between eigenvalues add no further evidence.
 _WIDE_GAP = 1.0
-# The pruning path is coarse: its numbers last by steps.
+# The pruning path is coarse: its numbers persist in discrete steps.
 _LASTING_WEIGHT = 0.5
-# What a single cluster may score for k clusters by chance: _CHANCE + _CHANCE_OF_FEW / k.
+# Score that a single cluster may reach for k clusters by chance: _CHANCE + _CHANCE_OF_FEW / k.
 _CHANCE = 1.4
 _CHANCE_OF_FEW = 1.5
-# Difference of scores by which one number becomes e times as credible as another.
+# Difference of scores that makes one number e times as credible as another.
 _TEMPERATURE = 0.4
 
 
@@ -127,9 +128,9 @@ def score_numbers(columns: Evidence, numbers: IntArray) -> FloatArray:
               \log\frac{v_{k+m} + 0.05}{v_k + 0.05} + s_k + \frac12 l_k
 
     with the gap g of relaxation times, the shallowest valley v, the stability s and the lasting
-    l on the pruning path. A gap counts where there are valleys, too: a single round cluster has
-    gaps of its own. One cluster scores what it might reach by chance, 1.4 + 1.5 / k, for the best
-    of the other numbers: a single cluster falls into few parts more easily than into many.
+    l on the pruning path. A gap counts only together with valleys: a single round cluster has gaps,
+    too. One cluster gets the score that it might reach by chance for the best other number k,
+    1.4 + 1.5 / k: a single cluster splits more easily into few parts than into many.
     """
     valley = columns["valley"]
     n = len(valley) - AHEAD
@@ -146,12 +147,12 @@ def score_numbers(columns: Evidence, numbers: IntArray) -> FloatArray:
 
 
 def credibility(scores: FloatArray) -> FloatArray:
-    """Shares that sum to one: how far each number's score stands out."""
+    """Shares that sum to one: how clearly each number's score stands out."""
     weight = np.exp((scores - scores.max()) / _TEMPERATURE)
     return np.asarray(weight / weight.sum())
 
 
-# The largest number looked for where none is given, and the least mean size of clusters.
+# The largest number considered by default, and the smallest mean cluster size.
 _MOST = 20
 _LEAST_SIZE = 5
 _RESAMPLES = 5
@@ -170,46 +171,46 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     n_jobs: int | None = -1,
     verbose: int | bool = 0,
 ) -> KChoice:
-    r"""Choose the number of clusters, and show what speaks for every other one.
+    r"""Select the number of clusters, and report the evidence for every candidate.
 
-    One graph and one set of its eigenvectors serve all numbers. A number k of clusters is apt if
-    a random walk tells k groups apart much longer than k + 1 (gap g of relaxation times); if
-    there is a valley between any two of them while finer partitions run through places as dense
-    as the clusters themselves (ratio v of the weight cut at a boundary and inside); if the
-    partition stays the same when some links are left out (stability s); and if it lasts while a
-    growing threshold prunes clusters (l):
+    One graph and one set of its eigenvectors serve all candidates. A number k of clusters is good
+    if a random walk separates k groups much longer than k + 1 (gap g of relaxation times); if there
+    is a valley between any two clusters, while finer partitions cut through regions as dense as the
+    clusters themselves (ratio v of the weight cut at a boundary and inside); if the partition is
+    stable when some links are left out (stability s); and if it persists while a growing threshold
+    prunes clusters (l):
 
     .. math:: \min(g_k, 1) \sqrt{1 - v_k} + \frac12 \sum_{m=1}^2
               \log\frac{v_{k+m} + 0.05}{v_k + 0.05} + s_k + \frac12 l_k.
 
-    The number with the largest sum is chosen. For one cluster there is no evidence of this kind;
-    it has what a single cluster might reach by chance, 1.4 + 1.5 / k with the best other number k.
-    The confidence is the share of exp(2.5 score), which on labelled sets was about the share of
-    right answers. The other columns of the table are for the reader: on data in few dimensions
-    left-out links are predicted better by ever more clusters.
+    The number with the largest sum is selected. For one cluster there is no such evidence; it gets
+    the score that a single cluster might reach by chance, 1.4 + 1.5 / k with the best other number
+    k. The confidence is the share of exp(2.5 score); on labelled data sets it was close to the
+    share of correct answers. The other columns of the table are informative only: in few
+    dimensions, more clusters always predict held-out links better.
 
     Parameters
     ----------
     X : table, matrix or graph
         Features (NumPy, pandas, polars, SciPy sparse), similarities with
         ``affinity="precomputed"``, distances with ``metric="precomputed"``, a networkx or
-        igraph graph, or an AnnData object. Columns are standardized when their spreads differ as
-        much as only different units explain, as `SoftClustering` does.
+        igraph graph, or an AnnData object. Columns are standardized if their standard deviations
+        differ so much that only different units explain it, as in `SoftClustering`.
     ks : iterable of int, optional
-        The numbers to consider, 1 among them if there may be no clusters at all. By default 1 to
-        20, at most one for every five objects.
+        The candidate numbers; include 1 if there may be no clusters at all. By default 1 to 20, at
+        most one per five objects.
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
-        Any metric that scikit-learn knows; "precomputed" takes distances instead of features.
+        Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 15
-        Neighbours of each object in the graph.
+        Neighbours per object in the graph.
     resamples : int, default 5
-        Graphs with a fifth of the links left out.
+        Number of graphs with a fifth of the links left out.
     random_state : int, RandomState or None, default 0
         Seed of the resamples and of k-means.
     n_jobs : int or None, default -1
-        Threads, counted as in scikit-learn. Results do not depend on it.
+        Number of threads, as in scikit-learn. It does not change results.
     verbose : int, default 0
         1 shows phases on standard error.
 
@@ -252,13 +253,13 @@ def choose_k_of_graph(
     random_state: Any = 0,
     verbose: int | bool = 0,
 ) -> KChoice:
-    """Choose the number of clusters of a graph that is already there.
+    """Select the number of clusters of a given graph.
 
     Parameters
     ----------
     A : ndarray or csr_array of shape (n, n)
-        Symmetric nonnegative affinities. Of a full matrix of more than 1200 objects a random
-        sample of 1200 is looked at.
+        Symmetric nonnegative affinities. A dense matrix of more than 1200 objects is represented
+        by a random sample of 1200.
     ks, resamples, random_state, verbose
         As for :func:`choose_k`.
 
@@ -277,7 +278,7 @@ def choose_k_of_graph(
     """
     numbers = _checked_numbers(ks, A.shape[0])
     if not _is_whole(resamples) or resamples < 1:
-        raise ValueError(f"resamples must be an integer of at least 1, got {resamples!r}.")
+        raise ParameterError("resamples", resamples, "an integer of at least 1")
     seed = int(check_random_state(random_state).randint(_SEEDS))
     _say(verbose, f"evidence for {numbers[0]} to {numbers[-1]} clusters")
     with threadpool_limits(limits=1):
@@ -300,19 +301,19 @@ def choose_k_of_graph(
 
 
 def _checked_numbers(ks: Iterable[int] | None, n_objects: int) -> IntArray:
-    """The numbers to consider, ascending and distinct."""
+    """The candidate numbers, ascending and distinct."""
     if ks is None:
         return np.arange(1, max(min(_MOST, n_objects // _LEAST_SIZE), 1) + 1)
     given: list[Any] = list(ks) if isinstance(ks, Iterable) else [ks]
     if not given:
-        raise ValueError("ks is empty. Give at least one number of clusters, or None for 1 to 20.")
+        raise ValueError("ks is empty. Pass at least one number of clusters, or None for 1 to 20.")
     wrong = [k for k in given if not _is_whole(k) or k < 1]
     if wrong:
         raise ValueError(f"ks must be integers of at least 1, got {wrong[0]!r}.")
     if max(given) > n_objects:
         raise ValueError(
             f"ks contains {max(given)}, which is larger than the number of objects, {n_objects}. "
-            f"Consider numbers of at most {n_objects}."
+            f"Pass numbers of at most {n_objects}."
         )
     return np.unique(np.array(given, dtype=np.int64))
 

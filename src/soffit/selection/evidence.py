@@ -1,4 +1,4 @@
-"""What speaks for each number of clusters."""
+"""The evidence for each number of clusters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEFT_OUT = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """By resample, for 1, 2, ..., most clusters."""
+    """Per resample, for 1, 2, ..., `most` clusters."""
 
     stability: FloatArray
     likelihood: FloatArray
@@ -34,7 +34,7 @@ class Agreement:
 def resample(
     A: sp.csr_array, path: PartitionPath, n_vectors: int, *, resamples: int, random_state: int
 ) -> Agreement:
-    """Cut graphs without some links into every number of clusters, and compare with `path`."""
+    """Partition graphs without some links into every number of clusters; compare with `path`."""
     rng = np.random.default_rng(random_state)
     links = sp.coo_array(sp.triu(A, k=1))
     masks = [rng.random(links.nnz) < _LEFT_OUT for _ in range(resamples)]
@@ -50,7 +50,7 @@ def _one(
     out: IntArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     graph = Graph.of(_graph(links, ~out, A.shape[0]))
-    tied = graph.tied()
+    tied = graph.linked()
     stability, likelihood = np.zeros(path.most), np.zeros(path.most)
     stability[0] = 1.0
     valley = (np.arange(path.most) > 0).astype(np.float64)
@@ -76,11 +76,11 @@ def _graph(links: sp.coo_array, chosen: IntArray, n: int) -> sp.csr_array:
 
 
 def _gain(seen: FloatArray, left_out: FloatArray, half: float) -> float:
-    """Gain in log-likelihood per unit of left-out weight over a model without clusters.
+    """Gain in log-likelihood per unit of held-out weight over a model without clusters.
 
     In the degree-corrected block model a link between clusters r and s is
     W_rs 2m / (vol_r vol_s) times as likely as in one without clusters; both expect the same total.
-    `half` a link more everywhere: a pair of clusters without a seen link is not impossible.
+    `half` a link is added everywhere, so that pairs of clusters without links are not impossible.
     """
     volume = seen.sum(axis=1)
     gain = np.log((seen + half) / (np.outer(volume, volume) / volume.sum() + half))
@@ -88,7 +88,7 @@ def _gain(seen: FloatArray, left_out: FloatArray, half: float) -> float:
 
 
 def _adjusted_rand(first: IntArray, second: IntArray, k: int) -> float:
-    """Agreement of two partitions into at most k clusters, 0 for what chance brings about."""
+    """Adjusted Rand index of two partitions into at most k clusters."""
     table = np.bincount(first * k + second, minlength=k * k).reshape(k, k).astype(np.float64)
     together = np.sum(table * (table - 1))
     a, b = table.sum(axis=1), table.sum(axis=0)
@@ -98,21 +98,21 @@ def _adjusted_rand(first: IntArray, second: IntArray, k: int) -> float:
     return float((together - chance) / (most - chance)) if most > chance else 1.0
 
 
-# What lies ahead of a number is judged by this many further ones.
+# A number is compared with this many larger ones.
 AHEAD = 2
-# Valleys below this share of the cuts inside are all deep.
+# All valleys below this share of the inner cuts count as deep.
 DEEP = 0.05
-# A full matrix says the same about fewer objects; one with many zeros is stored as sparse.
+# A sample represents a dense matrix; a matrix with many zeros is stored as sparse.
 _MOST_DENSE = 1200
 _FULL = 0.1
-# Fewer objects than this per eigenvector are no group.
+# Fewer objects per eigenvector than this are not a group.
 _LEAST_PER_VECTOR = 4
 
 Evidence = dict[str, FloatArray]
 
 
 def gather_evidence(A: Matrix, most: int, *, resamples: int, random_state: int) -> Evidence:
-    """Columns for 1, 2, ..., `most` clusters; worst values where a graph is too small for them."""
+    """Columns for 1, 2, ..., `most` clusters; worst values where the graph is too small."""
     columns = _nothing(most)
     graph = _linked_part(A, most, random_state)
     if graph is None:
@@ -144,7 +144,7 @@ def _typical(valley: FloatArray) -> FloatArray:
 
 
 def _nothing(most: int) -> Evidence:
-    """What a graph without any structure, or without any link, says about every number."""
+    """The evidence from a graph without structure or without links."""
     size = most + AHEAD
     k = np.arange(1.0, size + 1)
     columns: Evidence = {name: np.zeros(size) for name in ("gap", "edge", "lasting", "likelihood")}
@@ -154,14 +154,14 @@ def _nothing(most: int) -> Evidence:
 
 
 def _linked_part(A: Matrix, most: int, random_state: int) -> sp.csr_array | None:
-    """The objects with any tie as a sparse graph; None where there are too few of them."""
+    """The objects with links as a sparse graph; None if there are too few."""
     graph = Graph.of(A).without_diagonal().without_strays(most)
     n = graph.n
     if n > _MOST_DENSE and np.count_nonzero(graph.values) > _FULL * n * n:
         chosen = np.sort(np.random.default_rng(random_state).permutation(n)[:_MOST_DENSE])
         graph = graph.subgraph(chosen)
     graph = Graph(sp.csr_array(graph.matrix))
-    tied = graph.tied()
+    tied = graph.linked()
     if len(tied) < 3 * _LEAST_PER_VECTOR:
         return None
     linked = graph.subgraph(tied).csr
@@ -173,7 +173,7 @@ def _spectral_columns(N: sp.csr_array, values: FloatArray, reach: int) -> Eviden
     """Gap of relaxation times, distance to a random graph's spectrum, and the relaxed bound."""
     times = relaxation_times(values)
     gap = np.log(times[:reach] / times[1 : reach + 1])
-    # The walk has forgotten nothing when there is one cluster: the first gap says nothing.
+    # With one cluster there is nothing to forget: the first gap carries no information.
     gap[0] = 0.0
     above = np.concatenate([[0.0], values[1:reach] - random_edges(N, values)[: reach - 1]])
     bound = np.array([bound_from(values, 0, k) for k in range(1, reach + 1)])
@@ -181,7 +181,7 @@ def _spectral_columns(N: sp.csr_array, values: FloatArray, reach: int) -> Eviden
 
 
 def _pruning_column(graph: sp.csr_array, path: PartitionPath) -> FloatArray:
-    """How long each number lasts when clusters are pruned; groups of the fine cut are the nodes."""
+    """How long each number persists under pruning; the nodes are groups of the fine partition."""
     n_groups = int(path.fine.max()) + 1
     between = group_weights(graph, path.fine, n_groups)
     _, alive = pruning_path(between, np.arange(n_groups), n_groups)

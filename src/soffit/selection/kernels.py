@@ -11,7 +11,7 @@ def worst_ratio(first, second, weight, starts, members, ends, toward, play):
     """The largest ratio of the cut at a boundary and inside, over all pairs of linked clusters.
 
     Links are sorted by the clusters of their ends: those of clusters a <= b of k are the entries
-    from `starts[a * k + b]` on. The members of cluster a begin at `ends[a]`; `toward` holds the
+    from `starts[a * k + b]` on. The members of cluster a start at `ends[a]`; `toward` holds the
     products of the objects' coordinates and the clusters' centres.
     """
     n, k = toward.shape

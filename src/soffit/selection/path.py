@@ -20,16 +20,16 @@ from soffit.partition.candidates import (
 )
 from soffit.partition.kmeans import improved_labels
 
-# Below this share of an even one a cluster is a splinter, and its partition only a last resort.
+# Clusters below this share of an even cluster are splinters; such partitions are a last resort.
 _SPLINTER_SHARE = 0.05
-# Merging finds slightly smaller cuts through touching clusters, too: it must be clearly better.
+# Merging also finds slightly smaller cuts through touching clusters: it must be clearly better.
 _MARGIN_OF_MERGING = 0.2
 _FINER = 1.5
 _KMEANS_STEPS = 10
 
 
 class _Grouping:
-    """Groups of objects with the weights between them; joined, they stay groups of the objects."""
+    """Groups of objects with the weights between them; merged groups keep track of the objects."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class _Grouping:
         cluster: IntArray | None = None,
     ) -> None:
         self._objects, self.between, self.sizes = objects, between, sizes
-        # The group in which each of the first groups has ended.
+        # The current group of each initial group.
         self._cluster = np.arange(len(sizes)) if cluster is None else cluster
 
     def labels(self) -> IntArray:
@@ -51,13 +51,13 @@ class _Grouping:
         return float(_SPLINTER_SHARE * self.sizes.sum() / k)
 
     def merged(self, k: int, rule: MergeRule) -> _Grouping:
-        """Joined two at a time until k groups are left."""
+        """Merged pairwise until k groups are left."""
         if len(self.sizes) == k:
             return self
         return self._joined(merge_groups(self.between, k, rule))
 
     def without_splinters(self, k: int) -> _Grouping:
-        """What is too small for one of k clusters is joined, smallest first, where it is tied."""
+        """Groups too small for one of k clusters are merged, smallest first, with their closest."""
         between, sizes = self.between.copy(), self.sizes.copy()
         cluster = np.arange(len(sizes))
         alive = np.ones(len(sizes), dtype=bool)
@@ -86,9 +86,10 @@ class _Grouping:
 class PartitionPath:
     """The best partition into 1, 2, ..., `most` clusters by the size-aware cut.
 
-    Candidates are the roundings of the first k eigenvectors, and two finer cuts merged step by
-    step by two rules, which gives all numbers at once: as they are, and with their splinters put
-    to where these are tied most. On data with sparse fringes all eigenvectors describe splinters.
+    Candidates are the roundings of the first k eigenvectors, and two finer partitions merged step
+    by step by two rules, which gives all numbers at once: as they are, and with splinters merged
+    into the groups they are linked to most. With sparse fringes all eigenvectors describe
+    splinters.
     """
 
     def __init__(self, A: sp.csr_array, V: FloatArray, most: int) -> None:
@@ -120,7 +121,7 @@ class PartitionPath:
                 merged = merged.merged(k, rule)
                 self._keep(k, merged, margin=_MARGIN_OF_MERGING)
                 larger = whole.without_splinters(k)
-                # Merging goes on where it was, unless further splinters have gone.
+                # Merging continues from the current state, unless more splinters were merged.
                 merged_whole = merged_whole if larger is whole else larger
                 whole = larger
                 if len(whole.sizes) >= k:
@@ -139,5 +140,5 @@ class PartitionPath:
 
 
 def _improved(V: FloatArray, labels: IntArray) -> IntArray:
-    """Labels after a few steps of k-means on the rows, made unit length."""
+    """Labels after a few steps of k-means on the rows of unit length."""
     return improved_labels(unit_rows(V), labels, n_steps=_KMEANS_STEPS)

@@ -1,4 +1,4 @@
-"""How many clusters a graph has: the number that lasts, over thresholds and over time scales."""
+"""The number of clusters that persists longest over thresholds and over time scales."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from soffit.graph import Graph
 from soffit.normalize import degree
 from soffit.partition.candidates import cluster_qr
 
-# The largest number that is looked for, and the least mean size of clusters.
+# The largest number considered, and the smallest mean cluster size.
 _MOST = 24
 _LEAST_SIZE = 5
-# Factorizations begin with more clusters than the spectrum supports.
+# Factorizations start with more clusters than the spectrum supports.
 _SURPLUS = 1.5
-# Thresholds grow from this share of an even cluster's weight by this factor.
+# Thresholds start at this share of an even cluster's weight and grow by this factor.
 _FIRST_THRESHOLD = 0.1
 _GROWTH = 1.2
 _LAST_THRESHOLD = 0.6
-# Precision along the path: the numbers matter, not the factors.
+# Tolerance along the path: the numbers matter, not the factors.
 _TOL = 1e-4
 _ITERATIONS = 60
 _SPREAD = 0.2
@@ -31,30 +31,30 @@ _SPREAD = 0.2
 
 @dataclass(frozen=True, eq=False)
 class ClusterCount:
-    r"""The number of clusters and what it rests on.
+    r"""The number of clusters and the evidence for it.
 
-    Two things are looked at. A path of factorizations with a growing threshold (the prior on
-    cluster weights) loses clusters one by one, and an apt number survives a longer stretch of
-    thresholds than the factor m / (m - 1) for which any number would in a graph without
-    structure. A random walk forgets the differences inside an apt set of clusters much sooner
-    than those between them, so that the relaxation times :math:`-1/\log\mu_m` of its eigenvalues
-    have a gap there. The number with the largest sum of both, in logarithms,
+    There are two kinds of evidence. A path of factorizations with a growing threshold (the prior on
+    cluster weights) loses clusters one by one, and a good number survives a longer range of
+    thresholds than the factor m / (m - 1) expected in a graph without structure. A random walk
+    forgets the differences inside good clusters much sooner than those between them, so that the
+    relaxation times :math:`-1/\log\mu_m` of its eigenvalues have a gap there. The number with the
+    largest sum of both, in logarithms,
 
     .. math:: \log\frac{c_\text{last}(m)}{c_\text{first}(m)} - \log\frac{m}{m - 1}
               + \log\frac{\log\mu_{m+1}}{\log\mu_m},
 
-    is chosen among those whose eigenvalue lies above the edge of the spectrum that a random graph
-    would have, :math:`2 \sqrt{(\|N\|_F^2 - \sum_{l \le m} \mu_l^2) / n}`; if the second one
-    does not, there is one cluster.
+    is selected among those whose eigenvalue lies above the spectral edge of a random graph,
+    :math:`2 \sqrt{(\|N\|_F^2 - \sum_{l \le m} \mu_l^2) / n}`; if the second eigenvalue does not,
+    there is one cluster.
 
     Attributes
     ----------
     n_clusters : int
-        The chosen number.
+        The selected number.
     thresholds : array of shape (t,)
         Thresholds of the path, as shares of the total weight.
     alive : array of shape (t,)
-        Clusters that survived each of them.
+        Number of clusters that survive each threshold.
     scores : array of shape (most + 1,)
         The sum above for each number; minus infinity for 0 and 1.
     """
@@ -69,7 +69,7 @@ _ONE = ClusterCount(1, np.zeros(0), np.zeros(0, dtype=np.int64), np.full(2, -np.
 
 
 def count_clusters(A: Matrix) -> ClusterCount:
-    """Find the number of clusters of a graph without any labels."""
+    """Select the number of clusters of a graph."""
     A, values, V = _spectrum(A)
     supported = min(_n_supported(A, values), len(values) - 1)
     if supported < 2:
@@ -89,21 +89,21 @@ def relaxation_times(values: FloatArray) -> FloatArray:
 
 
 def lasting(alive: IntArray, numbers: IntArray) -> FloatArray:
-    """How much longer each number survives than in a graph without structure, in logarithms."""
+    """How much longer each number survives than in a graph without structure, as a logarithm."""
     survived = np.log(_GROWTH) * np.sum(alive == numbers[:, None], axis=1)
     return np.asarray(survived - np.log(numbers / (numbers - 1)))
 
 
 def starting_number(A: Matrix) -> int:
-    """More clusters than the spectrum supports: where pruning with a given threshold begins."""
+    """More clusters than the spectrum supports: where pruning with a given threshold starts."""
     A, values, _ = _spectrum(A)
     return min(ceil(_SURPLUS * _n_supported(A, values)), A.shape[0])
 
 
 def _spectrum(A: Matrix) -> tuple[Matrix, FloatArray, FloatArray]:
-    """The graph of the objects that have any tie, and its leading eigenvalues and eigenvectors."""
+    """The graph of the connected objects, and its leading eigenvalues and eigenvectors."""
     graph = Graph.of(A).without_strays(_MOST)
-    tied = graph.tied()
+    tied = graph.linked()
     if len(tied) < 2 * _LEAST_SIZE:
         return graph.matrix[:1][:, :1], np.ones(1), np.ones((1, 1))
     A = graph.subgraph(tied).matrix
@@ -113,16 +113,16 @@ def _spectrum(A: Matrix) -> tuple[Matrix, FloatArray, FloatArray]:
 
 
 def _n_supported(A: Matrix, values: FloatArray) -> int:
-    """Eigenvalues above the edge that the rest of the spectrum would have in a random graph."""
+    """Number of eigenvalues above the edge of the rest of the spectrum in a random graph."""
     most = max(min(_MOST, A.shape[0] // _LEAST_SIZE, len(values)), 1)
     edge = random_edges(degree(A).matrix, values)
-    # Eigenvalue m + 1 counts if it stands out against what is left after the first m.
+    # Eigenvalue m + 1 counts if it exceeds the edge of what remains after the first m.
     stands_out = values[1:most] > edge[: most - 1]
     return 1 + (int(np.argmin(stands_out)) if not stands_out.all() else len(stands_out))
 
 
 def random_edges(N: Matrix, values: FloatArray) -> FloatArray:
-    """Edge of a random graph's spectrum with what is left of N after each leading eigenvalue."""
+    """Spectral edge of a random graph with the residual of N after each leading eigenvalue."""
     left = float(np.linalg.norm(Graph.of(N).values)) ** 2 - np.cumsum(
         np.asarray(values, dtype=np.float64) ** 2
     )
@@ -130,7 +130,7 @@ def random_edges(N: Matrix, values: FloatArray) -> FloatArray:
 
 
 def pruning_path(A: Matrix, labels: IntArray, n_clusters: int) -> tuple[FloatArray, IntArray]:
-    """Clusters that survive growing thresholds, each run beginning where the last one ended."""
+    """Clusters that survive growing thresholds; each run starts from the last one."""
     rows = labels_start(labels, n_clusters, spread=_SPREAD)
     thresholds, alive = [], []
     threshold = 0.0

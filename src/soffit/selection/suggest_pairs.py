@@ -1,4 +1,4 @@
-"""Pairs of objects that are worth asking about."""
+"""Informative pairs of objects to ask an expert about."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from soffit.partition.candidates import (
 
 _LEAST_REGIONS = 36
 _MOST_REGIONS = 150
-# An object asked about before stands for its region unless another is twice as central.
+# An object asked about before represents its region unless another is twice as central.
 _PREFER_KNOWN = 2.0
 # Numbers of clusters of the committee's partitions, as multiples of the model's.
 _COMMITTEE = (0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
-# How far the model's own memberships count against the committee.
+# Weight of the model's own memberships relative to the committee.
 _SHARE_OF_MODEL = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Known pairs with all that follows: components of must-links, and which are told apart."""
+    """Known pairs and their implications: components of must-links, and which are separate."""
 
     component: IntArray
     apart: IntArray
@@ -45,27 +45,27 @@ class Answers:
 
     @classmethod
     def of(cls, side: SideInformation | None, n: int) -> Answers:
-        """What the pairs say about all objects."""
+        """The implications of the pairs for all objects."""
         none = np.empty((0, 2), dtype=np.int64)
         must, cannot = (none, none) if side is None else (side.must, side.cannot)
         component = pair_components(must[:, 0], must[:, 1], n).astype(np.int64)
         rivals = component[cannot]
-        # Answers may contradict each other; must-links then prevail here.
+        # Answers may be contradictory; must-links then take precedence here.
         rivals = rivals[rivals[:, 0] != rivals[:, 1]]
         touched = np.unique(np.concatenate([must, cannot]))
         return cls(component, np.unique(_key(rivals[:, 0], rivals[:, 1], n)), touched)
 
-    def told_apart(self, a: IntArray, b: IntArray) -> Any:
+    def separate(self, a: IntArray, b: IntArray) -> Any:
         """Whether objects are known to be in different clusters."""
         n = len(self.component)
         return np.isin(_key(self.component[a], self.component[b], n), self.apart)
 
     def is_open(self, a: IntArray, b: IntArray) -> Any:
-        """Whether the answer about objects is not known."""
-        return (self.component[a] != self.component[b]) & ~self.told_apart(a, b)
+        """Whether the answer for a pair is unknown."""
+        return (self.component[a] != self.component[b]) & ~self.separate(a, b)
 
     def n_open(self) -> int:
-        """Number of pairs whose answer is not known."""
+        """Number of pairs with an unknown answer."""
         n = len(self.component)
         size = np.bincount(self.component).astype(np.int64)
         apart = np.sum(size[self.apart // n] * size[self.apart % n])
@@ -99,21 +99,21 @@ class Regions:
         central[answers.touched] *= _PREFER_KNOWN
         order = np.lexsort((-central, region))
         first = np.flatnonzero(np.diff(region[order], prepend=-1))
-        # Objects without ties are in no region in earnest, and stand for nobody.
+        # Isolated objects belong to no real region and represent no other object.
         tied = graph.degrees() > 0
         size = np.bincount(region, weights=tied).astype(np.float64)
         return cls(region, size, order[first], graph.between(region, len(size)))
 
 
 def _number_of_regions(n: int, n_clusters: int) -> int:
-    """Several a cluster, of six objects or more: as many as some dozens of answers can settle."""
+    """Several per cluster, of at least six objects: few enough for some dozens of answers."""
     wanted = min(max(4 * n_clusters, _LEAST_REGIONS), n // 6, _MOST_REGIONS)
     return min(max(wanted, 2 * n_clusters), n)
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Regions, joined where their representatives are known to belong together."""
+    """Regions, merged if their representatives are known to belong together."""
 
     group: IntArray
     size: FloatArray
@@ -124,12 +124,12 @@ class Groups:
 
     @classmethod
     def of(cls, regions: Regions, memberships: FloatArray, answers: Answers) -> Groups:
-        """Regions that the answers join, with their memberships."""
+        """Regions merged by the answers, with their memberships."""
         n, n_regions = len(memberships), len(regions.size)
         component = answers.component[regions.representative]
         group = np.unique(component, return_inverse=True)[1]
         size = np.bincount(group, weights=regions.size).astype(np.float64)
-        # The largest region of a group speaks for it.
+        # The largest region of a group represents it.
         order = np.lexsort((-regions.size, group))
         speaker = regions.representative[order[np.flatnonzero(np.diff(group[order], prepend=-1))]]
         joined = sp.csr_array(
@@ -138,12 +138,12 @@ class Groups:
         inside = sp.csr_array((np.ones(n), (group[regions.region], np.arange(n))))
         mean = (inside @ memberships) / np.asarray(inside.sum(axis=1)).reshape(-1, 1)
         between = np.asarray(joined @ regions.between @ joined.T)
-        apart = answers.told_apart(speaker[:, None], speaker[None, :])
+        apart = answers.separate(speaker[:, None], speaker[None, :])
         return cls(group, size, speaker, mean, between, apart)
 
 
 def chance_together(groups: Groups, n_clusters: int) -> FloatArray:
-    """Probability that two groups are in one cluster: the model's and the committee's."""
+    """Probability that two groups share a cluster, by the model and by the committee."""
     by_model = groups.memberships @ groups.memberships.T
     levels = sorted({max(round(share * n_clusters), 2) for share in _COMMITTEE})
     levels = [level for level in levels if level < len(groups.size)]
@@ -158,7 +158,7 @@ def chance_together(groups: Groups, n_clusters: int) -> FloatArray:
 
 
 def _merged(between: FloatArray, apart: Any, levels: list[int], rule: MergeRule) -> list[IntArray]:
-    """Groups joined two at a time, but none that are told apart; labels at each level."""
+    """Groups merged pairwise, except those known to be separate; labels at each level."""
     between, apart = between.copy(), apart.copy()
     cluster = np.arange(len(between))
     alive = np.arange(len(between))
@@ -187,51 +187,51 @@ _SEEDS = np.iinfo(np.int32).max
 
 
 def suggest_pairs(model: Any, n_pairs: int, *, random_state: Any = 0) -> IntArray:
-    r"""Pairs of objects whose must-link or cannot-link answer would settle most.
+    r"""Select the pairs of objects whose must-link or cannot-link answers are most informative.
 
-    Ask them, fit again with all answers so far, and ask for more: what the model knows shapes the
-    next questions. A question about the objects a and b is worth
+    Ask an expert about them, fit again with all answers so far, and repeat: the answers shape the
+    next pairs. The value of a question about the objects a and b is
 
     .. math:: \min(w_a, w_b)\; h(p_{ab}), \quad h(p) = -p \log p - (1 - p) \log(1 - p),
 
-    the number of objects that the answer moves, times the entropy of the answer. The graph is cut
-    into several times as many regions as clusters, and the most central object of a region stands
-    for its w objects; regions that answers have joined stand together. The probability p that two
-    of them share a cluster is half the model's (the product of their mean memberships), and half
-    that of a committee: partitions into fewer and more clusters, made by merging regions in line
-    with the answers. So clusters that may be two, and neighbours that may be one, come first. What
-    is left are single objects (w about 1) between clusters, each asked against a typical object of
-    its most probable cluster. Where the model has `instability_`, doubt of that kind counts twice:
-    it is there because something is not known, and not because clusters touch.
+    the number of objects that the answer affects, times the entropy of the answer. The graph is
+    partitioned into several times as many regions as clusters, and the most central object
+    represents the w objects of its region; regions merged by answers count as one. The probability
+    p that two of them share a cluster is the mean of the model's (the product of their mean
+    memberships) and that of a committee: partitions into fewer and more clusters, made by merging
+    regions consistently with the answers. Clusters that may be two, and neighbours that may be one,
+    therefore come first. Then follow single objects (w about 1) between clusters, each paired with
+    a typical object of its most probable cluster. Where the model has `instability_`, that part of
+    the uncertainty counts twice: unlike overlap of clusters, answers can resolve it.
 
-    Each pair lowers the value of others about the same regions, so that the pairs are spread over
-    the clusters, and no pair closes a circle with others of the same call, as long as there is
-    anything else to ask. Pairs that the model knows, or that follow from them, are never returned.
+    Each pair lowers the value of others about the same regions, which spreads the pairs over the
+    clusters. No pair closes a cycle with others of the same call as long as other pairs are left.
+    Known pairs, and pairs implied by them, are never returned.
 
     Parameters
     ----------
     model : fitted model
-        Any model with `memberships_` and `affinity_matrix_`. The pairs it was fitted with count
-        as known.
+        Any model with `memberships_` and `affinity_matrix_`. The pairs passed to its `fit` are
+        known.
     n_pairs : int
         Number of pairs.
     random_state : int, RandomState or None, default 0
-        Seed of the eigenvectors' start, and of the pairs after all promising ones are used up.
-        Keep it between rounds.
+        Seed of the eigensolver, and of random pairs when all informative ones are used up. Keep it
+        between rounds.
 
     Returns
     -------
     ndarray of shape (n_pairs, 2)
-        Numbers of objects, the smaller one first; the most valuable pair in the first row.
+        Object numbers, the smaller first; the most valuable pair is in the first row.
 
     Raises
     ------
     NotFittedError
         If the model is not fitted.
     TypeError
-        If the model has no affinities between objects, or `n_pairs` is no whole number.
+        If the model has no affinities between objects, or `n_pairs` is not an integer.
     ValueError
-        If there is but one cluster, or if fewer than `n_pairs` pairs are open.
+        If there is only one cluster, or fewer than `n_pairs` pairs are unknown.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def suggest_pairs(model: Any, n_pairs: int, *, random_state: Any = 0) -> IntArra
 
     References
     ----------
-    Neighbourhoods told apart and then filled: S. Basu, A. Banerjee, R. J. Mooney (2004). Active
+    Explore and consolidate neighbourhoods: S. Basu, A. Banerjee, R. J. Mooney (2004). Active
     semi-supervision for pairwise constrained clustering. SDM. Questions by the entropy of the
     answer: S. Xiong, J. Azimi, X. Z. Fern (2014). Active learning of constraints for
     semi-supervised clustering. IEEE TKDE 26.
@@ -259,7 +259,7 @@ def suggest_pairs(model: Any, n_pairs: int, *, random_state: Any = 0) -> IntArra
     n_pairs = _checked_number(n_pairs, answers.n_open())
     generator = check_random_state(random_state)
     graph = Graph.of(A).without_diagonal().without_strays(k).matrix
-    # One thread for BLAS, as in fits: the same bytes on any machine.
+    # One BLAS thread, as in fits: the same bytes on any machine.
     with threadpool_limits(limits=1):
         regions = Regions.of(graph, k, answers, seed=int(generator.randint(_SEEDS)))
     doubt = _weight_of_doubt(model)
@@ -276,11 +276,11 @@ def suggest_pairs(model: Any, n_pairs: int, *, random_state: Any = 0) -> IntArra
     return np.array(choice.pairs, dtype=np.int64)
 
 
-# --- the model and what it knows ---------------------------------------------------------------
+# --- the model and its known pairs -------------------------------------------------------------
 
 
 def _of_fitted(model: Any) -> tuple[FloatArray, Matrix]:
-    """Memberships and affinities of a model, if it can be asked about."""
+    """Memberships and affinities of a model, checked."""
     name = type(model).__name__
     memberships = getattr(model, "memberships_", None)
     if memberships is None:
@@ -288,13 +288,13 @@ def _of_fitted(model: Any) -> tuple[FloatArray, Matrix]:
     A = getattr(model, "affinity_matrix_", None)
     if A is None:
         raise TypeError(
-            f"suggest_pairs needs affinities between objects, and {name} has no "
+            f"suggest_pairs needs affinities between objects, but {name} has no "
             "affinity_matrix_. Use a model of pairwise affinities, such as SoftClustering."
         )
     if memberships.shape[1] < 2:
         raise ValueError(
             f"model has n_clusters={memberships.shape[1]}: all pairs are in one cluster and "
-            "there is nothing to ask. Fit it with two clusters or more."
+            "there is nothing to ask. Fit it with at least two clusters."
         )
     return np.asarray(memberships, dtype=np.float64), A
 
@@ -305,12 +305,12 @@ def _known_pairs(model: Any) -> SideInformation | None:
 
 def _checked_number(n_pairs: Any, n_open: int) -> int:
     if not isinstance(n_pairs, Integral) or isinstance(n_pairs, bool):
-        raise TypeError(f"n_pairs must be a whole number, got {n_pairs!r}.")
+        raise TypeError(f"n_pairs must be an integer, got {n_pairs!r}.")
     if int(n_pairs) < 1:
         raise ValueError(f"n_pairs must be at least 1, got {n_pairs}.")
     if int(n_pairs) > n_open:
         raise ValueError(
-            f"n_pairs={n_pairs} is more than the {n_open} pairs whose answer is not known. Ask "
+            f"n_pairs={n_pairs} is more than the {n_open} pairs with an unknown answer. Ask "
             f"for at most {n_open}."
         )
     return int(n_pairs)
@@ -332,7 +332,7 @@ def _weight_of_doubt(model: Any) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Questions:
-    """Pairs with their values; the answer says more about the first object than the second."""
+    """Pairs with their values; the answer concerns the first object more than the second."""
 
     first: IntArray
     second: IntArray
@@ -347,7 +347,7 @@ def _binary_entropy(p: FloatArray) -> FloatArray:
 def _about_groups(
     groups: Groups, regions: Regions, doubt: FloatArray, n_clusters: int
 ) -> _Questions:
-    """Speakers of any two groups; the smaller group is the one in question."""
+    """Representatives of any two groups; the smaller group comes first."""
     a, b = np.triu_indices(len(groups.size), 1)
     a, b = np.where(groups.size[a] <= groups.size[b], (a, b), (b, a))
     member = groups.group[regions.region]
@@ -360,35 +360,35 @@ def _about_groups(
 def _about_objects(
     groups: Groups, A: Matrix, memberships: FloatArray, answers: Answers, doubt: FloatArray
 ) -> _Questions:
-    """Each object against a typical one of its most probable cluster that is not ruled out."""
+    """Each object with a typical one of its most probable cluster that is not excluded."""
     n = len(memberships)
     objects = np.arange(n)
     typical = groups.speaker[(groups.size[:, None] * groups.memberships).argmax(axis=0)]
-    ruled_out = answers.told_apart(objects[:, None], typical[None, :])
+    ruled_out = answers.separate(objects[:, None], typical[None, :])
     p = np.where(ruled_out, 0.0, memberships)
     p /= np.maximum(p.sum(axis=1, keepdims=True), 1e-12)
     cluster = p.argmax(axis=1)
-    # How many objects look at this one first: about one on average.
+    # For how many objects this one is the first choice: about one on average.
     stands_for = np.asarray(A @ reciprocal(Graph.of(A).degrees())).ravel()
     value = stands_for * doubt * _binary_entropy(p[objects, cluster])
-    # Objects in a known group are asked about, if at all, by its speaker.
+    # A known group is asked about through its representative only.
     value[np.bincount(answers.component)[answers.component] > 1] = 0.0
     return _Questions(objects, typical[cluster], value)
 
 
 class _Choice:
-    """Pairs chosen one after another, each lowering the value of those about the same regions."""
+    """Pairs chosen greedily; each lowers the value of others about the same regions."""
 
     def __init__(self, answers: Answers, region: IntArray) -> None:
         self.pairs: list[tuple[int, int]] = []
         self._answers = answers
         self._region = region
         self._used = np.zeros(int(region.max()) + 1)
-        # Chains of objects by the pairs of this call; pairs inside one may follow from others.
+        # Trees of objects linked by the pairs of this call; pairs inside a tree may be implied.
         self._chain: dict[int, int] = {}
 
     def take_best(self, kinds: list[_Questions], n_pairs: int) -> None:
-        """As many pairs as there are with a positive value and without circles."""
+        """Take pairs with a positive value that close no cycle, best first."""
         first = np.concatenate([kind.first for kind in kinds])
         second = np.concatenate([kind.second for kind in kinds])
         value = np.concatenate([kind.value for kind in kinds])
@@ -400,7 +400,7 @@ class _Choice:
             a, b = int(first[q]), int(second[q])
             if self._end(a) == self._end(b):
                 continue
-            now = -value[q] / self._wear(a, b)
+            now = -value[q] / self._discount(a, b)
             # Values only fall: a question that still leads the queue is the best one.
             if waiting and now > waiting[0][0] and now > promised:
                 heappush(waiting, (now, q))
@@ -408,7 +408,7 @@ class _Choice:
             self._add(a, b)
 
     def fill_up(self, n_pairs: int, generator: np.random.RandomState) -> None:
-        """Any open pairs, evenly over the objects, until there are enough."""
+        """Add random unknown pairs, evenly over the objects, until there are enough."""
         order = generator.permutation(len(self._region))
         taken = set(self.pairs)
         for shift in range(1, len(order)):
@@ -420,7 +420,7 @@ class _Choice:
                 if pair not in taken and len(self.pairs) < n_pairs:
                     self.pairs.append(pair)
 
-    def _wear(self, a: int, b: int) -> float:
+    def _discount(self, a: int, b: int) -> float:
         return float((1 + self._used[self._region[a]]) * (1 + self._used[self._region[b]]))
 
     def _add(self, a: int, b: int) -> None:
@@ -430,7 +430,7 @@ class _Choice:
         self._used[self._region[b]] += 0.5
 
     def _end(self, a: int) -> int:
-        """The last object of a chain, the same for all in it."""
+        """The root of an object's tree."""
         while a in self._chain:
             a = self._chain[a]
         return a

@@ -1,4 +1,4 @@
-"""Whether there is a valley between two clusters, or the boundary runs through one."""
+"""Whether there is a valley between two clusters, or the boundary cuts through one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from soffit._typing import FloatArray, IntArray
 from soffit.graph import Graph, row_numbers
 from soffit.selection.path import PartitionPath
 
-# The boundary may be moved by this share of the smaller cluster to a better place.
+# The boundary may be moved by this share of the smaller cluster to a better position.
 _PLAY = 0.1
 # Modes slower than this count as equally slow.
 _LEAST_RATE = 1e-4
@@ -57,19 +57,19 @@ class Ties(NamedTuple):
 def shallowest_valley(ties: Ties, coordinates: FloatArray, labels: IntArray) -> float:
     r"""The largest ratio of cuts between two linked clusters and inside them.
 
-    Two clusters' objects are put in order along the line between their centres. Cutting this
-    order anywhere costs some weight; at the boundary it costs less than further inside either
-    cluster if there is a valley. The ratio
+    The objects of two clusters are sorted along the line between their centres. Cutting this order
+    at any position costs some weight; if there is a valley, the cut at the boundary costs less than
+    cuts further inside either cluster. The ratio
 
     .. math:: \frac{c(b)}{\min(\max_{t \le b} c(t), \max_{t \ge b} c(t))}
 
-    is near 0 for clusters hardly linked and 1 for a boundary that any other place would be as
-    good as. Clusters without any link have a ratio of 0.
+    is near 0 for clusters that are hardly linked, and 1 if any other position would be as good as
+    the boundary. Clusters without any link have a ratio of 0.
     """
     from soffit.selection.kernels import worst_ratio
 
     k = int(labels.max()) + 1
-    # NumPy sorts short integers several times as fast.
+    # NumPy sorts short integers several times faster.
     labels = labels.astype(np.min_scalar_type(k * k))
     ends = labels[ties.first], labels[ties.second]
     pair = np.minimum(*ends) * labels.dtype.type(k) + np.maximum(*ends)

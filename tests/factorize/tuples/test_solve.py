@@ -179,7 +179,7 @@ def test_inputs_are_left_alone_and_callbacks_called():
         ([[0, 1, 5]], [1], None, ValueError, r"from 0 to n_objects - 1 = 4, got 5"),
         ([[0, 1, -1]], [1], None, ValueError, r"got -1"),
         ([[0.0, 1.0, 2.0]], [1], None, TypeError, r"integers, got float64"),
-        ([[0, 1, 2]], [1, 2], None, ValueError, r"values .*\(1,\), got shape \(2,\)"),
+        ([[0, 1, 2]], [1, 2], None, ValueError, r"values .*\(1,\), got \(2,\)"),
         ([[0, 1, 2]], [-0.5], None, ValueError, r"values must be at least 0, got -0\.5"),
         ([[0, 1, 2]], [np.nan], None, ValueError, r"values must be finite"),
         ([[0, 1, 2]], [1], [-1], ValueError, r"weights must be at least 0"),

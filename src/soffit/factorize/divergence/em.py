@@ -1,7 +1,7 @@
 """Expectation-maximisation for relations: H Lambda H' with the least divergence from a graph.
 
 With B = H Lambda one line does both published updates (Yu, Yu & Tresp, eq. 3 and 4):
-B <- B * ((W / BH') H), Lambda its column sums. It needs the stored pairs only, nnz(W) m
+B <- B * ((W / BH') H), Lambda its column sums. It needs only the stored pairs, nnz(W) m
 multiplications, keeps the row sums of B at the degrees of W, and never raises the divergence.
 """
 
@@ -25,7 +25,7 @@ from soffit.graph import reciprocal
 
 # Steps are lengthened to at most this power of their ratios, while the divergence falls.
 _MOST_POWER = 5
-# Shares of an object below this one are zero.
+# Smaller shares of an object become zero.
 _NEGLIGIBLE = 1e-18
 
 
@@ -43,27 +43,27 @@ def solve_em(
     :math:`p(i, j) \propto \sum_p \lambda_p h_{ip} h_{jp}` of pairs. A step may be lengthened,
     :math:`B \leftarrow B \cdot r^w` for its ratios r, and is kept only if the divergence falls.
     With `problem.sparsity` or `problem.pruning` the loss has a penalty, clusters may vanish, and
-    the history begins after the last share or cluster that did: see `solve_with_priors`.
+    the history starts after the last share or cluster that vanished: see `solve_with_priors`.
 
     Parameters
     ----------
     problem : Problem
         With ``loss="kl"``, ``constraint="columns"``, ``scale="cluster"`` and ``diagonal=True``.
     start : array of shape (n, k)
-        Probability of each cluster given the object; rows on the simplex. It is not changed.
+        Probability of each cluster given the object; rows on the simplex. Not changed.
     max_iter : int
-        Largest number of iterations.
+        Maximum number of iterations.
     tol : float
-        Decrease relative to the divergence below which the search ends.
+        Decrease relative to the divergence below which the search stops.
     callback : callable, optional
         Called as ``callback(iteration, loss)`` after every iteration; if it returns True, the
-        search ends.
+        search stops.
 
     Returns
     -------
     Factorization
-        H as the factor (columns sum to one), the diagonal of Lambda as the scale. With a penalty
-        it may have fewer columns than asked for.
+        H as the factor (columns sum to one), the diagonal of Lambda as the scale. With a penalty it
+        may have fewer columns than the start.
     """
     check_support("em", problem)
     rows = make_rows_sum_to_one(copy_start(problem, start))
@@ -95,7 +95,7 @@ def solve_em(
 
 
 class _Point(Protocol):
-    """A point of the search: what it costs, and what is reported of it."""
+    """A point of the search, with its divergence and the factors to report."""
 
     @property
     def divergence(self) -> float: ...
@@ -120,10 +120,10 @@ def descend(
     callback: Callback | None,
     widen: Callable[[AnyPoint, Descent], AnyPoint | None] | None = None,
 ) -> Factorization:
-    """Steps ``move(state, power)``, ever longer ones while the divergence falls.
+    """Steps ``move(state, power)``, with growing powers while the divergence falls.
 
-    After each step ``widen`` may put another point in place of the present one, at which the
-    divergence is no higher; then the search goes on.
+    After each step ``widen`` may replace the current point by one whose divergence is not higher;
+    the search then continues.
     """
     unit = relations.unit
     descent = Descent(
@@ -135,17 +135,17 @@ def descend(
     )
     power = 1
     with descent:
-        while descent.goes_on(max_iter):
+        while descent.running(max_iter):
             moved = move(state, power)
             if power > 1 and moved.divergence > state.divergence:
-                # Too far: the plain step cannot fail.
+                # The step was too long: the plain step cannot fail.
                 moved, power = move(state, 1), 0
             power = min(power + 1, _MOST_POWER)
             state = moved
             descent.record(unit * state.divergence, state.H, unit * state.weights)
             wider = None if widen is None else widen(state, descent)
             if wider is None:
-                descent.settle(tol)
+                descent.stop_if_converged(tol)
             else:
                 state, power = wider, 1
     return descent.result()
@@ -153,7 +153,7 @@ def descend(
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Bipartite weights B, H = B over its column sums, and the step that comes next."""
+    """Bipartite weights B, H = B over its column sums, and the next step."""
 
     B: FloatArray
     H: FloatArray
@@ -163,7 +163,7 @@ class State:
 
 
 def evaluate(relations: Relations, B: FloatArray) -> State:
-    """What an E step at B says."""
+    """The E step at B."""
     weights = B.sum(axis=0, dtype=np.float64)
     H = B * reciprocal(weights).astype(B.dtype)
     ratios, likelihood = relations.step(B, H)
@@ -197,17 +197,17 @@ def bipartite_rows(found: Factorization) -> FloatArray:
 
 def warm_rows(factor: FloatArray, scale: FloatArray) -> FloatArray:
     """The same from H and the diagonal of Lambda."""
-    return rows_or(factor * scale.astype(factor.dtype), cluster_prior(scale))
+    return rows_or_prior(factor * scale.astype(factor.dtype), cluster_prior(scale))
 
 
 def cluster_prior(weights: FloatArray) -> FloatArray:
-    """Weights of clusters as probabilities; even ones if all are zero."""
+    """Weights of clusters as probabilities; uniform if all are zero."""
     total = float(weights.sum())
     return weights / total if total > 0 else np.full(len(weights), 1.0 / len(weights))
 
 
-def rows_or(B: FloatArray, prior: FloatArray) -> FloatArray:
-    """Rows divided by their sums; the prior in place of zero rows."""
+def rows_or_prior(B: FloatArray, prior: FloatArray) -> FloatArray:
+    """Rows divided by their sums; the prior replaces zero rows."""
     rows = np.empty_like(B)
     for block in row_blocks(B.shape):
         sums = B[block].sum(axis=1, keepdims=True)
@@ -225,7 +225,7 @@ def _moved(relations: Relations, state: State, power: int) -> State:
 
 
 def nothing_to_fit(shape: tuple[int, int], dtype: DTypeLike) -> Factorization:
-    """A matrix without any weight: no cluster has any, and any H will do."""
+    """The result for a matrix without weights: no cluster has any, and H is arbitrary."""
     n, m = shape
     return Factorization(
         factor=np.full((n, m), 1.0 / n, dtype=dtype),

@@ -1,4 +1,4 @@
-"""Expectation-maximisation from many starts: a short run of each, then the best ones to the end."""
+"""Expectation-maximisation from many starts: a short run each, then the best to convergence."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from soffit.factorize.starts import diffused_start, labels_start
 from soffit.graph import Graph
 from soffit.partition.choose import (
     informative_partition,
-    partitions_of_tied,
+    partitions_of_linked,
     spectral_partitions,
 )
 
-# A start from labels leaves this much for all clusters together: .8 on the label and .2 / m.
+# Share that a start from labels spreads over all clusters: .8 on the label and .2 / m.
 _SPREAD = 0.2
-# Single runs of k-means end in different optima; for many clusters QR alone is quick enough.
+# Single k-means runs end in different optima; for many clusters only QR is fast enough.
 _KMEANS_STARTS = 3
 _MOST_KMEANS_CLUSTERS = 32
-# Iterations of the short runs, how many of them are continued, and how far behind the best one
-# may be: what is left to gain after them is less than that.
+# Iterations of the short runs, how many of them are continued, and how far behind the best one they
+# may be: later iterations gain less than that.
 _SHORT = 15
 _CONTINUED = 3
 _MARGIN = 0.02
-# Diffused starts where a step is cheap, the multiplications up to which it is, and the least
+# Diffused starts where a step is cheap, the multiplications up to which it is, and the minimum
 # number where it is not.
 _DRAWS = 12
 _CHEAP = 10**6
@@ -41,7 +41,7 @@ _SEEDS = np.iinfo(np.int32).max
 
 
 def usual_number_of_draws(A: Matrix, n_clusters: int) -> int:
-    """Diffused starts that a graph of this size can afford."""
+    """Number of diffused starts that a graph of this size can afford."""
     cost = Graph.of(A).n_stored * n_clusters
     return int(np.clip(_DRAWS * _CHEAP // max(cost, 1), _LEAST_DRAWS, _DRAWS))
 
@@ -58,19 +58,19 @@ def solve_em_from_starts(
 ) -> Factorization:
     """The highest likelihood over spectral and `n_draws` diffused starts, without any penalty.
 
-    Neither kind of start is the better one everywhere. The order after a few iterations is nearly
-    the final one, so only the leaders are continued. The short runs and those of the leaders are
-    announced as ``phase(what)``. A large graph has starts from a coarser graph instead.
+    Neither kind of start is always better. The order after a few iterations is nearly the final
+    one, so only the leaders are continued. Both groups of runs are announced by ``phase(what)``. A
+    large graph has starts from a coarser graph instead.
     """
     problem = replace(problem, sparsity=0.0, pruning=0.0)
     A, k = problem.matrix, problem.n_clusters
     if k == 1:
-        # There is only one answer.
+        # There is only one solution.
         only = np.ones((A.shape[0], 1))
         return solve_em(problem, only, max_iter=max_iter, tol=tol, callback=callback)
     if is_large(A):
         return _solve_large(problem, max_iter=max_iter, tol=tol, callback=callback, phase=phase)
-    # One seed a draw, so that threads may share them out.
+    # One seed per draw, so that the draws can run in any thread.
     seeds = random_state.randint(_SEEDS, size=n_draws)
     diffused = each(lambda seed: diffused_start(A, k, np.random.RandomState(seed)), seeds)
     starts = [*spectral_starts(A, k), *diffused]
@@ -101,10 +101,10 @@ def _solve_large(
     callback: Callback | None,
     phase: Callable[..., object] | None,
 ) -> Factorization:
-    """What the best of a few partitions through a coarser graph leads to."""
+    """The result from the best of a few partitions of a coarser graph."""
     A, k = problem.graph.csr, problem.n_clusters
-    (labels,) = partitions_of_tied(A, k, lambda inner: [informative_partition(inner, k)])
-    # What is not on the label goes to the clusters of the neighbours.
+    (labels,) = partitions_of_linked(A, k, lambda inner: [informative_partition(inner, k)])
+    # The share that is not on the label goes to the clusters of the neighbours.
     start = support_start(A, labels, k, spread=_SPREAD)
     if phase is not None:
         phase("iterations")
@@ -119,7 +119,7 @@ def continue_em(
     tol: float,
     callback: Callback | None = None,
 ) -> Factorization:
-    """Go on from what a short run found, unless it has ended already; one history for both."""
+    """Continue a short run unless it has already ended; one history for both."""
     left = max_iter - found.n_iter
     if found.converged or left <= 0:
         return found
@@ -128,7 +128,7 @@ def continue_em(
         return None if callback is None else callback(found.n_iter + number, loss)
 
     more = solve_em(problem, bipartite_rows(found), max_iter=left, tol=tol, callback=note)
-    # Rounding may make the first value of the second run differ from the last of the first.
+    # By rounding, the second run's first value may differ from the first run's last.
     history = np.concatenate([found.history, more.history[1:]])
     return replace(more, history=history, n_iter=found.n_iter + more.n_iter)
 
@@ -136,19 +136,19 @@ def continue_em(
 def spectral_starts(A: Matrix, n_clusters: int) -> list[FloatArray]:
     """Rows close to labels from the leading eigenvectors, rounded by QR and by k-means.
 
-    Objects without any tie are dealt out evenly.
+    Isolated objects are spread evenly over the clusters.
     """
 
     def find(inner: Matrix) -> list[IntArray]:
         runs = _KMEANS_STARTS if n_clusters <= _MOST_KMEANS_CLUSTERS else 0
         return _distinct(spectral_partitions(inner, n_clusters, n_kmeans=runs))
 
-    found = partitions_of_tied(A, n_clusters, find)
+    found = partitions_of_linked(A, n_clusters, find)
     return [labels_start(labels, n_clusters, spread=_SPREAD) for labels in found]
 
 
 def _distinct(partitions: list[IntArray]) -> list[IntArray]:
-    """Each partition once, whatever numbers its clusters have."""
+    """Each partition once, up to the numbering of its clusters."""
     seen: dict[bytes, IntArray] = {}
     for labels in partitions:
         _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)

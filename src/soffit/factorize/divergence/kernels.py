@@ -1,12 +1,12 @@
-"""Compiled loops of expectation-maximisation, for full rows and for sparse ones."""
+"""Compiled loops of expectation-maximisation, for dense and for sparse rows."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-# Sums over clusters may be taken in any order, which lets them run several at a time. The order
-# is fixed when the code is compiled: it depends neither on the data nor on the number of threads.
+# Sums over clusters may be reordered, which allows vectorisation. The order is fixed at compile
+# time: it depends neither on the data nor on the number of threads.
 _ANY_ORDER = {"reassoc", "contract"}
 
 
@@ -15,8 +15,8 @@ def edge_ratios(indptr, indices, data, B, H, first, last, unexplained, ratios, t
     """Ratios of one step for the rows from `first` to `last`, and their part of the likelihood.
 
     ratios_ip = sum_j (w_ij / q_ij) h_jp, so that B * ratios is the next B; terms_i is the sum of
-    w_ij log q_ij over j <= i, pairs below the diagonal counted twice. A pair that is fitted at
-    less than `unexplained` times its weight has no ratio and counts as fitted at that value.
+    w_ij log q_ij over j <= i, pairs below the diagonal counted twice. A pair fitted at less than
+    `unexplained` times its weight has no ratio and counts as fitted at that value.
     """
     m = B.shape[1]
     sums = np.empty(m)
@@ -37,7 +37,7 @@ def edge_ratios(indptr, indices, data, B, H, first, last, unexplained, ratios, t
                     sums[p] += share * np.float64(H[j, p])
             else:
                 q = max(unexplained * weight, 1e-300)
-            # q is symmetric: the logarithm, the dearest part, is needed once a pair.
+            # q is symmetric: the logarithm, the most expensive part, is needed once per pair.
             if j < i:
                 term += 2.0 * weight * np.log(q)
             elif j == i:
@@ -51,7 +51,7 @@ def edge_ratios(indptr, indices, data, B, H, first, last, unexplained, ratios, t
 def dense_shares(W, first, unexplained, Q, terms):
     """Turn the products Q of a block of dense rows into shares w / q, and add up w log q.
 
-    The block begins at row `first` of the matrix; pairs and `terms` as in `edge_ratios`.
+    The block starts at row `first` of the matrix; pairs and `terms` as in `edge_ratios`.
     """
     rows, n = W.shape
     for r in range(rows):
@@ -77,7 +77,7 @@ def dense_shares(W, first, unexplained, Q, terms):
 
 @njit(cache=True, nogil=True)
 def move_rows(B, ratios, power, negligible, moved):
-    """Rows of B * ratios ** power, with the sums that they have for power 1; tiny shares vanish."""
+    """Rows of B * ratios ** power, normalized to the sums for power 1; tiny shares vanish."""
     n, m = B.shape
     row = np.empty(m)
     for i in range(n):
@@ -95,7 +95,7 @@ def move_rows(B, ratios, power, negligible, moved):
         least = negligible * plain
         for p in range(m):
             value = row[p] * scale
-            # Without this, shares on their way to zero end as subnormal numbers, which are slow.
+            # Otherwise shares on their way to zero end as subnormal numbers, which are slow.
             moved[i, p] = value if value > least else 0.0
 
 
@@ -103,8 +103,8 @@ def move_rows(B, ratios, power, negligible, moved):
 def mixture_weights(indptr, indices, data, H, prior, max_iter, gap, weights):
     """For each row b: maximise sum_j b_j log sum_p x_p h_jp over x on the simplex, from the prior.
 
-    Steps of EM for the weights of a mixture with known components. The problem is concave, and
-    max_p g_p - 1 bounds what is left to gain, where x_p g_p is the next x_p. A row without any
+    EM steps for the weights of a mixture with known components. The problem is concave, and
+    max_p g_p - 1 bounds the remaining gain, where x_p g_p is the next x_p. A row without any
     explained pair keeps the prior.
     """
     m = H.shape[1]
@@ -147,7 +147,7 @@ def mixture_weights(indptr, indices, data, H, prior, max_iter, gap, weights):
 def support_ratios(
     indptr, indices, data, begin, cluster, b, h, m, first, last, unexplained, ratios, terms
 ):
-    """What `edge_ratios` does, for the stored entries of B only."""
+    """`edge_ratios` for the stored entries of B only."""
     own = np.zeros(m)
     sums = np.zeros(m)
     for i in range(first, last):
@@ -156,7 +156,7 @@ def support_ratios(
             sums[cluster[t]] = 0.0
         term = 0.0
         for place in range(indptr[i], indptr[i + 1]):
-            # Unsigned, because numba tests signed numbers for places counted from the end.
+            # Unsigned, because numba checks signed indices for wraparound.
             j = np.uint32(indices[place])
             weight = np.float64(data[place])
             if weight <= 0.0:
@@ -186,9 +186,9 @@ def support_ratios(
 def missing_entries(
     indptr, indices, data, begin, cluster, b, h, m, first, last, unexplained, least
 ):
-    """Clusters that a row does not have, but would gain from: their ratios exceed `least`.
+    """Clusters that a row lacks but would gain from: their ratios exceed `least`.
 
-    Returns how many clusters each row lacks, and these clusters.
+    Returns the number of such clusters per row, and the clusters.
     """
     own = np.zeros(m)
     sums = np.zeros(m)
@@ -204,7 +204,7 @@ def missing_entries(
             q = 0.0
             for t in range(begin[j], begin[j + 1]):
                 q += own[cluster[t]] * np.float64(h[t])
-            # A pair that has no cluster in common gains most from one.
+            # A pair without a common cluster gains most from one.
             share = weight / max(q, unexplained * weight, 1e-300)
             for t in range(begin[j], begin[j + 1]):
                 sums[cluster[t]] += share * np.float64(h[t])
@@ -226,7 +226,7 @@ def missing_entries(
 
 @njit(cache=True, nogil=True)
 def move_support(begin, b, ratios, power, negligible, first, last, moved):
-    """What `move_rows` does, for the stored entries of B only; those that vanish become zero."""
+    """`move_rows` for the stored entries of B only; those that vanish become zero."""
     for i in range(first, last):
         plain = 0.0
         total = 0.0
@@ -245,7 +245,7 @@ def move_support(begin, b, ratios, power, negligible, first, last, moved):
 
 @njit(cache=True, nogil=True)
 def main_cluster(begin, cluster, b, first, last, main):
-    """The cluster of the largest entry of each row; 0 for a row without any."""
+    """The cluster of the largest entry of each row; 0 for an empty row."""
     for i in range(first, last):
         main[i] = 0
         largest = 0.0

@@ -14,22 +14,22 @@ from soffit.factorize.divergence.em import bipartite_rows, cluster_prior
 from soffit.factorize.problem import Factorization, Problem
 from soffit.factorize.simplex.placement import linkage
 
-# A new object's problem is solved when this much of its likelihood, per unit of weight, is left.
+# A new object is solved when the remaining gain in likelihood, per unit of weight, is below this.
 _GAP = 1e-6
 _MOST_STEPS = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnRows:
-    r"""Clusters as distributions over objects, :math:`h_{jp} = p(j | p)`, seen from the objects.
+    r"""Clusters as distributions over objects, :math:`h_{jp} = p(j | p)`, inverted.
 
     A fitted object belongs to cluster p with probability :math:`b_{ip} / d_i`, where
-    :math:`B = H \Lambda`; one without any tie has the prior :math:`\lambda_p / \sum_q \lambda_q`.
-    A new object with affinities :math:`b_j` to the fitted ones maximises the likelihood of these,
+    :math:`B = H \Lambda`; an isolated one has the prior :math:`\lambda_p / \sum_q \lambda_q`.
+    A new object with affinities :math:`b_j` to the fitted ones maximises their likelihood,
 
     .. math:: \max_{x \in \Delta} \sum_j b_j \log \sum_p x_p h_{jp},
 
-    a concave problem that every fitted object has solved too when the fit has converged.
+    a concave problem that every fitted object has also solved when the fit has converged.
     """
 
     factor: FloatArray
@@ -61,7 +61,7 @@ class ColumnRows:
         block : array or CSR of shape (m, n)
             Affinities of the new objects to the fitted ones.
         degrees : array of shape (m,)
-            Sums of their affinities; not needed here.
+            Sums of their affinities; not used here.
         """
         from soffit.factorize.divergence.kernels import mixture_weights
 

@@ -8,16 +8,16 @@ import numpy as np
 
 from soffit._typing import FloatArray
 from soffit.factorize.descent import Callback, Descent
-from soffit.factorize.divergence.em import State, cluster_prior, evaluate, rows_or
+from soffit.factorize.divergence.em import State, cluster_prior, evaluate, rows_or_prior
 from soffit.factorize.divergence.relations import Relations
 from soffit.factorize.problem import Factorization, Problem
 
-# Iterations from one vanished cluster to the next: the others take over its objects first.
+# Iterations between two vanishing clusters: the others first take over its objects.
 _REST = 5
-# While a doomed cluster waits, it keeps this share of its weight.
+# A cluster that is about to vanish keeps this share of its weight while it waits.
 _KEPT = 0.05
-# After a cluster has vanished, this share of every object is spread over the others, so that no
-# pair stays without an explanation.
+# After a cluster has vanished, this share of every object is spread over the others, so that every
+# pair stays explained.
 _SPREAD = 0.01
 
 
@@ -39,13 +39,13 @@ def solve_with_priors(
               + 2 s \sum_{ip} d_i \log h_{ip}, \quad c = \text{pruning} \textstyle\sum_i d_i,
               \; s = \text{sparsity},
 
-    whose M step takes c off the weight of every cluster and :math:`s d_i` off every share of an
-    object, cuts off at zero and rescales. The loss as printed is unbounded below, for each
-    vanishing term tends to minus infinity: what has vanished is left out of the sum, and the
-    history begins anew there. From then on it never rises. Pairs that lost every common cluster
-    to sparsity are treated as noise: they have no say, and count as fitted at a tiny value.
+    whose M step subtracts c from the weight of every cluster and :math:`s d_i` from every share of
+    an object, clips at zero and rescales. The loss as printed is unbounded below, since every
+    vanishing term tends to minus infinity: vanished terms are therefore left out of the sum, and
+    the history restarts there. From then on it never rises. Pairs that lost every common cluster to
+    sparsity are treated as noise: they have no influence, and count as fitted at a tiny value.
 
-    One cluster vanishes at a time, the lightest, and the last one never; an object whose shares
+    Clusters vanish one at a time, lightest first, and the last one never; an object whose shares
     are all too small keeps its largest.
     """
     loss_per_cluster = problem.pruning * relations.total
@@ -61,7 +61,7 @@ def solve_with_priors(
     )
     rest = 0
     with descent:
-        while descent.goes_on(max_iter):
+        while descent.running(max_iter):
             counts = state.B * state.ratios
             step = None
             if rest <= 0:
@@ -72,9 +72,9 @@ def solve_with_priors(
             state, before = evaluate(relations, step.B), loss
             loss = _loss(state, relations, loss_per_cluster, loss_per_share)
             scale = unit * state.weights
-            descent.record(unit * loss, state.H, scale, afresh=not step.exact)
+            descent.record(unit * loss, state.H, scale, restart_history=not step.exact)
             small = tol * max(state.divergence, 1e-12 * relations.total)
-            descent.settle_if(step.exact and rest <= 0 and before - loss <= small)
+            descent.stop_if(step.exact and rest <= 0 and before - loss <= small)
     return descent.result()
 
 
@@ -90,13 +90,13 @@ def _m_step(counts: FloatArray, loss_per_cluster: float, loss_per_share: FloatAr
     shares, exact = _shrunk_shares(counts, loss_per_share)
     weights = counts.sum(axis=0, dtype=np.float64)
     bears = weights > loss_per_cluster
-    # A single cluster gets back in the rescaling what it loses.
+    # A single cluster regains in the rescaling what it loses.
     exact = exact and (len(weights) == 1 or bool(bears.all()))
     lighter = np.where(bears, weights - loss_per_cluster, _KEPT * weights)
     lighter *= weights.sum() / lighter.sum()
     sums = shares.sum(axis=0, dtype=np.float64)
     if not sums.all():
-        # A column whose shares have all vanished is no cluster any more.
+        # A column whose shares have all vanished is not a cluster any more.
         alive = sums > 0
         shares, sums, lighter, exact = shares[:, alive], sums[alive], lighter[alive], False
         lighter *= weights.sum() / lighter.sum()
@@ -104,7 +104,7 @@ def _m_step(counts: FloatArray, loss_per_cluster: float, loss_per_share: FloatAr
 
 
 def _shrunk_shares(counts: FloatArray, loss: FloatArray) -> tuple[FloatArray, bool]:
-    """Shares less their loss, cut off at zero; an object that would lose all keeps its largest."""
+    """Shares minus their loss, clipped at zero; an object that would lose all keeps its largest."""
     if not loss.any():
         return counts, True
     shrunk = np.maximum(counts - loss, 0)
@@ -117,13 +117,13 @@ def _shrunk_shares(counts: FloatArray, loss: FloatArray) -> tuple[FloatArray, bo
 def _drop_lightest(
     counts: FloatArray, degrees: FloatArray, loss_per_cluster: float
 ) -> _Step | None:
-    """Without the lightest cluster, if it does not bear its loss and is not the last one."""
+    """Without the lightest cluster, if its weight is below the loss and it is not the last one."""
     weights = counts.sum(axis=0, dtype=np.float64)
     lightest = int(weights.argmin())
     if len(weights) == 1 or weights[lightest] > loss_per_cluster:
         return None
     prior = cluster_prior(np.delete(weights, lightest))
-    rows = rows_or(np.delete(counts, lightest, axis=1), prior)
+    rows = rows_or_prior(np.delete(counts, lightest, axis=1), prior)
     rows = (1 - _SPREAD) * rows + _SPREAD * prior
     return _Step(np.asarray(degrees[:, None] * rows, dtype=counts.dtype), exact=False)
 

@@ -1,4 +1,4 @@
-"""A graph's weights as expectation-maximisation sees them: one E step over stored pairs only."""
+"""A graph's weights for expectation-maximisation: one E step over stored pairs only."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from soffit._threads import each, n_threads, row_blocks
 from soffit._typing import FloatArray, Matrix
 from soffit.graph import Graph
 
-# A pair fitted at less than this share of its weight is explained by no cluster.
+# A pair fitted at less than this share of its weight is not explained by any cluster.
 UNEXPLAINED = 1e-30
-# Rows of a dense matrix that are worked on at once.
+# Rows of a dense matrix processed at once.
 _BLOCK = 128
-# Graphs of more objects than these are large: a row works on the few clusters it may have.
+# Graphs with more objects are large: a row uses only the few clusters it may belong to.
 _LARGE = 40_000
-# Multiplications below which a second thread does not pay.
+# Number of multiplications below which a second thread does not pay.
 _SMALL = 2**19
 
 
 class Relations(Protocol):
-    """Weights of pairs in a unit that makes degrees about one, and what a step does with them.
+    """Pair weights scaled to degrees of about one, and the EM step on them.
 
     Attributes
     ----------
     unit : float
-        By which the weights were divided.
+        Divisor of the weights.
     degrees : array of shape (n,)
         Row sums.
     total : float
@@ -48,19 +48,19 @@ class Relations(Protocol):
 
 
 def is_large(A: Matrix) -> bool:
-    """Whether a graph has so many objects that its rows should work on few clusters."""
+    """Whether a graph has so many objects that its rows should use few clusters."""
     graph = Graph.of(A)
     return graph.is_sparse and graph.n > _LARGE
 
 
 def read_relations(A: Matrix) -> Relations:
-    """The weights of a symmetric matrix, whichever way it is stored."""
+    """The weights of a symmetric matrix in either storage."""
     graph = Graph.of(A)
     return Edges(graph.matrix) if graph.is_sparse else _Blocks(np.ascontiguousarray(A))
 
 
 class Edges:
-    """CSR storage: a compiled loop over the edges, rows shared out among threads."""
+    """CSR storage: a compiled loop over the edges, with rows split among threads."""
 
     def __init__(self, A: sp.csr_array) -> None:
         self.unit, self.degrees = _unit_and_degrees(A)
@@ -77,7 +77,7 @@ class Edges:
         ratios, terms = np.empty_like(B), np.empty(n)
         indptr, _, data = self.graph
         threads = n_threads() if len(data) * m > _SMALL else 1
-        # Four pieces a thread even out their lengths. A row does not depend on its piece.
+        # Four pieces per thread balance the load. A row does not depend on its piece.
         cuts = np.linspace(0, len(data), 4 * threads + 1)[1:-1]
         places = [0, *np.searchsorted(indptr, cuts).tolist(), n]
 

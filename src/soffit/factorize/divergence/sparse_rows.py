@@ -1,9 +1,9 @@
-"""Expectation-maximisation on a large graph, where a row works on the few clusters it may have.
+"""Expectation-maximisation on a large graph, where a row uses only a few clusters.
 
-A share that is zero stays zero, so a row costs as much as it has clusters, whatever their number.
-The steps are those of `solve_em`. A row that would gain from a cluster of its neighbours gets it
-while the search goes on, so that the answer is one for all clusters. Objects are kept in the
-order of their main clusters, so that neighbours lie near one another in memory.
+A zero share stays zero, so the cost of a row is its number of clusters, not k. The steps are those
+of `solve_em`. A row that would gain from a cluster of its neighbours gets it during the search, so
+that the result is one for all clusters. Objects are kept in the order of their main clusters, so
+that neighbours are close in memory.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from soffit.factorize.problem import Factorization, Problem
 from soffit.graph import Locality, reciprocal, row_numbers
 from soffit.partition.label_sweeps import ties_to_clusters
 
-# Rows of one piece of work.
+# Rows per piece of work.
 _ROWS = 2**12
-# A share of an object below this one explains next to nothing of its ties, and is dropped.
+# A smaller share of an object explains next to nothing of its edges, and is dropped.
 _NEGLIGIBLE = 1e-9
 # When an iteration gains less than these shares of the divergence, rows may get more clusters:
 # those with ratios above _PROMISING, with a small share.
 _SLOW = (1e-4, 1e-5)
 _PROMISING = 1.05
 _NEW_SHARE = 0.01
-# Entries are stored anew when more than this share of them is zero.
+# Entries are stored again when more than this share of them is zero.
 _MOST_ZERO = 0.2
 
 
@@ -43,7 +43,7 @@ def solve_on_support(
     tol: float,
     callback: Callback | None = None,
 ) -> Factorization:
-    """What `solve_em` does without priors, from sparse rows on the simplex."""
+    """`solve_em` without priors, from sparse rows on the simplex."""
     locality = Locality(np.argsort(_main_clusters(start), kind="stable").astype(np.int32))
     relations = Edges(locality.matrix(problem.matrix))
     if relations.total <= 0:
@@ -75,7 +75,7 @@ class SupportState:
 
 
 def evaluate_support(relations: Edges, B: sp.csr_array) -> SupportState:
-    """What an E step at B says."""
+    """The E step at B."""
     weights: FloatArray = np.bincount(B.indices, B.data, minlength=B.shape[1]).astype(np.float64)
     H = _like(B, B.data * reciprocal(weights).astype(B.dtype)[B.indices])
     ratios, likelihood = support_step(relations, B, H)
@@ -86,7 +86,7 @@ def evaluate_support(relations: Edges, B: sp.csr_array) -> SupportState:
 def support_step(relations: Edges, B: sp.csr_array, H: sp.csr_array) -> tuple[FloatArray, float]:
     """Ratios for the entries of the next B, and the likelihood sum w log BH'.
 
-    B and H have their entries in the same places.
+    B and H have the same sparsity pattern.
     """
     from soffit.factorize.divergence.kernels import support_ratios
 
@@ -111,7 +111,7 @@ def support_likelihood(relations: Edges, H: FloatArray, weights: FloatArray) -> 
 def support_start(
     A: sp.csr_array, labels: IntArray, n_clusters: int, *, spread: float
 ) -> sp.csr_array:
-    """Rows with 1 - spread on the label; the rest goes where the object's ties go."""
+    """Rows with 1 - spread on the label; the rest follows the object's edges."""
     rows = ties_to_clusters(A, labels, n_clusters)
     row = row_numbers(rows)
     degrees = np.bincount(row, rows.data, minlength=len(labels)).astype(np.float64)
@@ -122,7 +122,7 @@ def support_start(
 
 
 def stored_rows(rows: FloatArray) -> sp.csr_array:
-    """The positive entries of an array, found a few rows at a time."""
+    """The positive entries of an array, a few rows at a time."""
     lengths, clusters, values = [], [], []
     for block in row_blocks(rows.shape):
         part = rows[block]
@@ -150,14 +150,14 @@ def _moved(relations: Edges, state: SupportState, power: int) -> SupportState:
 
 
 class _Widening:
-    """Gives rows the clusters that they lack, at most a few times, when a search slows down."""
+    """Gives rows missing clusters, at most a few times, when a search slows down."""
 
     def __init__(self, relations: Edges, tol: float) -> None:
         self._relations = relations
         self._when = [max(tol, slow) for slow in _SLOW]
 
     def __call__(self, state: SupportState, descent: Descent) -> SupportState | None:
-        if not self._when or not descent.settled(self._when[0]):
+        if not self._when or not descent.has_converged(self._when[0]):
             return None
         del self._when[0]
         B = _widened(self._relations, state)
@@ -212,7 +212,7 @@ def _without_zeros(B: sp.csr_array) -> sp.csr_array:
 
 
 def _like(B: sp.csr_array, data: FloatArray) -> sp.csr_array:
-    """Other values in the same places."""
+    """Other values with the same sparsity pattern."""
     return sp.csr_array((data, B.indices, B.indptr), shape=B.shape)
 
 

@@ -2,9 +2,9 @@
 
 Without the diagonal the loss is quadratic in the row g of object i: g'Qg - 2b'g and a constant,
 with Q = sum_j m_ij g_j g_j' and b = sum_j m_ij F_ij g_j over the other objects. A pass over the
-row takes its entries one after the other, either by the published ratio (eq. 6 and 7 of Zass &
-Shashua) or to the minimum over the entry (`exact`), which is kept at most `limit`. `gram` is G'G;
-an entry of its diagonal that has fallen to `least` is what rounding left of a column.
+row updates its entries one after the other, either by the published ratio (eq. 6 and 7 of Zass &
+Shashua) or to the minimum over the entry (`exact`), bounded by `limit`. `gram` is G'G; a diagonal
+entry that has fallen to `least` is rounding error of an empty column.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# What the other objects hold of a column, below this share of the entry, is only rounding.
+# A column sum over the other objects below this share of the entry is only rounding error.
 _ROUNDING = 1e-14
-# Entries below this are on their way to zero; they would only slow the arithmetic down.
+# Smaller entries are on their way to zero and would only slow the arithmetic down.
 _VANISHED = 1e-36
-# The problem of a new row is solved when no entry's gradient is above this share of its size.
+# A new row is solved when no entry's gradient exceeds this share of its size.
 _GAP = 1e-9
 _MAX_PASSES = 10_000
 
 
 @njit(cache=True, nogil=True)
 def _new_entry(old, linear, fitted, curvature, exact, limit):
-    """The next value of an entry, from its parts of b and Qg and its diagonal entry of Q."""
+    """The next value of an entry, from its entries of b and Qg and its diagonal entry of Q."""
     if exact:
         value = min(old + (linear - fitted) / curvature, max(limit, old))
     elif fitted > 0.0:
@@ -35,7 +35,7 @@ def _new_entry(old, linear, fitted, curvature, exact, limit):
 
 @njit(cache=True, nogil=True)
 def _move_row(i, b, G, gram, least, g, exact, limit):
-    """Pass over the entries of row i against all other rows; the Gram matrix of G follows."""
+    """Update the entries of row i against all other rows, and the Gram matrix of G."""
     k = G.shape[1]
     for a in range(k):
         g[a] = G[i, a]
@@ -43,7 +43,7 @@ def _move_row(i, b, G, gram, least, g, exact, limit):
         for c in range(k):
             gram[a, c] -= g[a] * g[c]
     for a in range(k):
-        # A column that no other object shares has no part in the loss: it says nothing.
+        # A column that no other object shares is not part of the loss.
         if gram[a, a] <= max(least[a], _ROUNDING * g[a] * g[a]):
             G[i, a] = 0.0
         else:
@@ -79,7 +79,7 @@ def sweep_sparse(indptr, indices, data, G, gram, least, exact, limit):
         for a in range(k):
             b[a] += earlier[a]
         _move_row(i, b, G, gram, least, g, exact, limit)
-        # Each pair is met once, when its later member has just moved: no second product is needed.
+        # Each pair is met once, just after its later row was updated: no second product is needed.
         for a in range(k):
             association[a] += 2.0 * G[i, a] * earlier[a]
     return association
@@ -89,8 +89,8 @@ def sweep_sparse(indptr, indices, data, G, gram, least, exact, limit):
 def sweep_block(first, F_block, earlier_block, later_block, G, gram, least, exact, limit):
     """Gauss-Seidel inside one block of dense rows.
 
-    `earlier_block` and `later_block` hold the products of the block with the rows before it and
-    after it; those inside it are formed here, from the rows as they are by then.
+    `earlier_block` and `later_block` hold the products of the block with the rows before and after
+    it; those inside it are computed here from the current rows.
     """
     size = F_block.shape[0]
     k = G.shape[1]
@@ -120,7 +120,7 @@ def sweep_block(first, F_block, earlier_block, later_block, G, gram, least, exac
 
 @njit(cache=True, nogil=True)
 def sweep_weighted(indptr, indices, values, weights, G, exact, limit):
-    """One pass over the known pairs, whose fitted values are kept up to date; returns the loss."""
+    """One pass over the known pairs, keeping their fitted values current; returns the loss."""
     n, k = G.shape
     longest = 0
     for i in range(n):
@@ -180,7 +180,7 @@ def weighted_terms(indptr, indices, values, weights, G, linear, fitted):
 
 @njit(cache=True, nogil=True)
 def nonnegative_qp(Q, c, g):
-    """Minimise g'Qg - 2c'g over g >= 0 by exact steps over its entries, from the given g."""
+    """Minimise g'Qg - 2c'g over g >= 0 by exact coordinate steps from the given g."""
     k = g.shape[0]
     for _ in range(_MAX_PASSES):
         gap, size = 0.0, 0.0
@@ -201,7 +201,7 @@ def nonnegative_qp(Q, c, g):
 
 @njit(cache=True, nogil=True)
 def solve_new_rows(Q, C, G):
-    """Solve one nonnegative problem a row: shared Q, linear terms C, starts and answers in G."""
+    """Solve one nonnegative problem per row: shared Q, linear terms C, starts and results in G."""
     m, k = C.shape
     c = np.empty(k)
     g = np.empty(k)

@@ -16,9 +16,9 @@ from soffit.factorize.simplex.rows import KnownPairs, known_pairs
 from soffit.factorize.support import check_support, copy_start
 from soffit.graph import Graph
 
-# What the other objects hold of a column, below this share of the whole, is only rounding.
+# A column sum over the other objects below this share of the total is only rounding error.
 _ROUNDING = 1e-14
-# A loss may rise by this share of the matrix's squared norm before a step counts as a failure.
+# A rise of the loss by this share of the matrix's squared norm makes a step a failure.
 _NEGLIGIBLE = {4: 1e-7, 8: 1e-14}
 
 
@@ -43,27 +43,27 @@ def solve_parallel(
     .. math:: G_{ir} \leftarrow G_{ir} \Big(\frac{\sum_{j \ne i} m_{ij} F_{ij} G_{jr}}
               {\sum_{j \ne i} m_{ij} (G G^\top)_{ij} G_{jr}}\Big)^{1/2}
 
-    The published eq. 6 without the root, applied to all entries at once, falls into a cycle of
-    two. With the root the loss has never been seen to rise; should it, the step is taken again
-    with the fourth root, for which the loss provably does not. Only products of F with G are
-    needed. An entry that is zero stays zero, so a start should be positive.
+    The published eq. 6 without the root, applied to all entries at once, oscillates between two
+    points. With the root no increase of the loss has been observed; if it occurs, the step is
+    repeated with the fourth root, for which the loss provably does not increase. Only products of F
+    with G are needed. A zero entry stays zero, so a start should be positive.
 
-    Stops as converged when an update lowers the loss by at most `tol` times its own value. Single
-    updates gain less than sweeps do, so the default is smaller than that of other solvers.
+    Converged when an update lowers the loss by at most `tol` times its own value. Single updates
+    gain less than sweeps, so the default is smaller than that of other solvers.
 
     Parameters
     ----------
     problem : Problem
         What to fit: constraint "nonnegative", scale "none", no negative entries.
     start : array of shape (n, k)
-        Positive; it is not changed.
+        Positive; not changed.
     max_iter : int
-        Largest number of updates.
+        Maximum number of updates.
     tol : float
-        Relative decrease below which the search ends.
+        Relative decrease below which the search stops.
     callback : callable, optional
         Called as ``callback(iteration, loss)`` after every update; if it returns True, the
-        search ends.
+        search stops.
 
     Returns
     -------
@@ -93,10 +93,10 @@ def solve_parallel(
     ones = np.ones(problem.n_clusters)
     descent = Descent(terms.loss, G, ones, norm=norm, callback=callback)
     with descent:
-        while descent.goes_on(max_iter):
+        while descent.running(max_iter):
             G, terms = _step(G, terms, terms_at, slack=_NEGLIGIBLE[G.dtype.itemsize] * norm)
             descent.record(terms.loss, G, ones)
-            descent.settle(tol)
+            descent.stop_if_converged(tol)
     return descent.result()
 
 
@@ -131,7 +131,7 @@ def _full_terms(F: Graph, diagonal: FloatArray, norm: float, G: FloatArray) -> _
     squares = np.asarray(G, dtype=np.float64) ** 2
     lengths = squares.sum(axis=1, keepdims=True)
     fitted = G @ gram - lengths * G
-    # A column that no other object shares has no part in the loss: the ratio is 0/0, taken as 0.
+    # A column that no other object shares is not part of the loss: take the ratio 0/0 as 0.
     others = np.diag(gram) - squares
     fitted = np.where(others > _ROUNDING * squares, np.maximum(fitted, 0.0), 0.0)
     agreement = np.einsum("ic,ic->", G, linear, dtype=np.float64)

@@ -20,8 +20,8 @@ class NonnegativeRows:
 
     .. math:: \min_{g \ge 0} \sum_j \big(b_j - \textstyle\sum_r g_r G_{jr}\big)^2,
 
-    divided by its sum. An object whose row is zero, or that has no affinity to any other, gets
-    the mean membership of the others.
+    divided by its sum. Isolated objects, and objects with a zero row, get the mean membership of
+    the others.
     """
 
     factor: FloatArray
@@ -69,7 +69,7 @@ class NonnegativeRows:
 
 
 def _with_prior(G: FloatArray, tied: np.typing.NDArray[np.bool_], prior: FloatArray) -> FloatArray:
-    """Rows as probabilities; those of objects tied to no other are the prior."""
+    """Rows as probabilities; isolated objects get the prior."""
     result = np.empty_like(G)
     result[tied] = _shares(G[tied])
     result[~tied] = prior
@@ -77,6 +77,6 @@ def _with_prior(G: FloatArray, tied: np.typing.NDArray[np.bool_], prior: FloatAr
 
 
 def _shares(G: FloatArray) -> FloatArray:
-    """Positive rows divided by their sums; the largest entry first, so that none underflows."""
+    """Positive rows divided by their sums, after their largest entry to avoid underflow."""
     relative = G / G.max(axis=1, keepdims=True, initial=0.0)
     return np.asarray(relative / relative.sum(axis=1, keepdims=True))

@@ -17,14 +17,14 @@ from soffit.factorize.simplex.rows import KnownPairs, known_pairs
 from soffit.factorize.support import check_support, copy_start
 from soffit.graph import Graph
 
-# Rows whose products are formed at once, and the pieces in which threads form them.
+# Rows whose products are computed at once, and the pieces in which threads compute them.
 _BLOCK = 128
 _PIECE = 64
 _SMALL = 2**18
-# A column that shrinks to this share in one sweep has vanished; what is left is rounding.
+# A column that shrinks to this share in one sweep has vanished; the rest is rounding error.
 _ROUNDING = 1e-14
 
-# Moves G in place and returns the loss at its new value.
+# Updates G in place and returns the new loss.
 Sweep = Callable[[FloatArray], float]
 
 
@@ -38,7 +38,7 @@ def descend(
     tol: float,
     callback: Callback | None,
 ) -> Factorization:
-    """Sweep entry by entry, row by row: exact steps that end at the limit, or the ratio."""
+    """Sweep entry by entry, row by row: exact steps bounded by the limit, or the ratio."""
     G = copy_start(problem, start)
     if problem.pair_weight is not None:
         pairs = known_pairs(problem)
@@ -53,12 +53,12 @@ def descend(
     ones = np.ones(problem.n_clusters)
     descent = Descent(measure(G), G, ones, norm=norm, callback=callback)
     with descent:
-        while descent.goes_on(max_iter):
+        while descent.running(max_iter):
             descent.record(sweep(G), G, ones)
-            descent.settle(tol)
+            descent.stop_if_converged(tol)
     if descent.interrupted:
-        # Rows are moved one by one: a sweep that ended early is a shorter one.
-        descent.amend(measure(G), G, ones)
+        # Rows are updated one by one: an interrupted sweep is a shorter one.
+        descent.record_interrupted(measure(G), G, ones)
     return descent.result()
 
 
@@ -66,7 +66,7 @@ def descend(
 
 
 def full_loss(norm: float, agreement: float, G: FloatArray) -> float:
-    """Sum of squared misfits over all i != j; agreement is the sum of F_ij (GG')_ij over them."""
+    """Sum of squared residuals over i != j; agreement is the sum of F_ij (GG')_ij over them."""
     H = pair_gram(G, exact_gram(G), diagonal=False)
     return max(norm - 2.0 * agreement + float(H.sum()), 0.0)
 
@@ -81,14 +81,14 @@ def weighted_norm(pairs: KnownPairs) -> float:
 
 
 def weighted_loss(pairs: KnownPairs, G: FloatArray) -> float:
-    """Weighted sum of squared misfits over the known pairs."""
+    """Weighted sum of squared residuals over the known pairs."""
     from soffit.factorize.nonnegative.kernels import weighted_terms
 
     return float(weighted_terms(*pairs, G, np.empty(G.shape), np.empty(G.shape)))
 
 
 def pair_range(problem: Problem) -> tuple[float, float]:
-    """The smallest and the largest value of the pairs that count, and zero."""
+    """The smallest and the largest value of the known pairs and zero."""
     if problem.pair_weight is None:
         return problem.graph.range_of_pairs()
     values = known_pairs(problem).values
@@ -96,7 +96,7 @@ def pair_range(problem: Problem) -> tuple[float, float]:
 
 
 def check_targets(solver: str, problem: Problem) -> None:
-    """Ratios keep G nonnegative only if no pair that counts has a negative value."""
+    """Ratios keep G nonnegative only if no known pair has a negative value."""
     smallest, _ = pair_range(problem)
     if smallest < 0:
         raise ValueError(
@@ -110,8 +110,8 @@ def fit_size(problem: Problem, rows: FloatArray) -> FloatArray:
     """The rows times the one factor with which they fit the positive values best.
 
     A start of the wrong size costs many sweeps: where rows of F sum to 1, entries of G are small.
-    Negative values are taken as zero, because a start that follows them may be zero itself, and
-    no solver leaves that.
+    Negative values are treated as zero, because a start that follows them may itself be zero,
+    which no solver can leave.
     """
     G = copy_start(problem, rows)
     if problem.pair_weight is not None:
@@ -134,7 +134,7 @@ def _sparse_sweep(F: Any, norm: float, exact: bool, limit: float) -> Sweep:
     from soffit.factorize.nonnegative.kernels import sweep_sparse
 
     def sweep(G: FloatArray) -> float:
-        # The Gram matrix is made afresh, so that rounding does not add up over the sweeps.
+        # Recompute the Gram matrix, so that rounding errors do not accumulate over the sweeps.
         gram = exact_gram(G)
         least = _ROUNDING * np.diag(gram)
         b = sweep_sparse(F.indptr, F.indices, F.data, G, gram, least, exact, limit)
@@ -144,7 +144,7 @@ def _sparse_sweep(F: Any, norm: float, exact: bool, limit: float) -> Sweep:
 
 
 def _dense_sweep(F: Any, norm: float, exact: bool, limit: float) -> Sweep:
-    """Products by BLAS for a block of rows; those inside the block follow its moves."""
+    """Products by BLAS for a block of rows; those inside the block follow its updates."""
     from soffit.factorize.nonnegative.kernels import sweep_block
 
     rows = np.ascontiguousarray(F)
@@ -175,7 +175,7 @@ def _products(
         np.matmul(block[part, :first], G[:first], out=earlier[part])
         np.matmul(block[part, last:], G[last:], out=later[part])
 
-    # Small products are done before a second thread has begun.
+    # Small products finish before a second thread has started.
     each(multiply, range(0, len(block), _PIECE), 1 if block.size < _SMALL else None)
 
 
@@ -208,25 +208,25 @@ def solve_coordinate(
 
     Without the diagonal, a column held by one object and traces of others fits that object's
     similarities ever better as its entry grows and the traces shrink: the problem has no minimum.
-    Entries are therefore kept at most :math:`L = 3 \sqrt{\max_{i \ne j} F_{ij}}` (those of a
-    cluster are near a third of this), or where they started, if higher. The loss never rises.
-    Zeros are left again where that pays, and negative entries of F are allowed.
+    Entries are therefore bounded by :math:`L = 3 \sqrt{\max_{i \ne j} F_{ij}}` (those of a cluster
+    are near a third of this), or by their start, if higher. The loss never rises. Entries can leave
+    zero again, and negative entries of F are allowed.
 
-    Stops as converged when a sweep lowers the loss by at most `tol` times its own value.
+    Converged when a sweep lowers the loss by at most `tol` times its own value.
 
     Parameters
     ----------
     problem : Problem
         What to fit: constraint "nonnegative", scale "none".
     start : array of shape (n, k)
-        Nonnegative; it is not changed.
+        Nonnegative; not changed.
     max_iter : int
-        Largest number of sweeps.
+        Maximum number of sweeps.
     tol : float
-        Relative decrease below which the search ends.
+        Relative decrease below which the search stops.
     callback : callable, optional
         Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the
-        search ends.
+        search stops.
 
     Returns
     -------
@@ -273,27 +273,27 @@ def solve_multiplicative(
     .. math:: G_{ir} \leftarrow G_{ir} \frac{\sum_{j \ne i} m_{ij} F_{ij} G_{jr}}
               {\sum_{j \ne i} m_{ij} (G G^\top)_{ij} G_{jr}}
 
-    in the order of the rows (eq. 6; with pair weights eq. 7). The loss never rises. The paper
-    says that this ends at a local minimum, but an entry that is zero stays zero, so a start should
-    be positive throughout; and eq. 7 is monotone only if the diagonal has no weight, which is
-    therefore left out always. Where the ratio is 0/0, because no other object shares the column,
-    the entry has no part in the loss and becomes zero.
+    in the order of the rows (eq. 6; with pair weights eq. 7). The loss never rises. The paper says
+    that this ends at a local minimum, but a zero entry stays zero, so a start should be positive
+    throughout; and eq. 7 is monotone only if the diagonal has no weight, so it is always left out.
+    Where the ratio is 0/0, because no other object shares the column, the entry is not part of the
+    loss and becomes zero.
 
-    Stops as converged when a sweep lowers the loss by at most `tol` times its own value.
+    Converged when a sweep lowers the loss by at most `tol` times its own value.
 
     Parameters
     ----------
     problem : Problem
         What to fit: constraint "nonnegative", scale "none", no negative entries.
     start : array of shape (n, k)
-        Positive; it is not changed.
+        Positive; not changed.
     max_iter : int
-        Largest number of sweeps.
+        Maximum number of sweeps.
     tol : float
-        Relative decrease below which the search ends.
+        Relative decrease below which the search stops.
     callback : callable, optional
         Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the
-        search ends.
+        search stops.
 
     Returns
     -------

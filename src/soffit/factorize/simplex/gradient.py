@@ -24,9 +24,9 @@ from soffit.factorize.quadratic import (
 from soffit.factorize.starts import project_rows
 from soffit.factorize.support import check_support, copy_start
 
-# Iterations over which the gain is averaged: single steps with momentum can gain little.
+# Iterations over which the gain is averaged: single steps with momentum may gain little.
 _WINDOW = 10
-# The curvature is doubled until the step is safe, and relaxed a little after every step.
+# The curvature is doubled until the step is safe, and reduced a little after every step.
 _RELAX = 0.8
 
 
@@ -38,9 +38,9 @@ class Point(NamedTuple):
 
 
 class Objective:
-    """Loss and gradient of a problem in U for given scales, and the projection that goes with it.
+    """Loss and gradient of a problem in U for given scales, and the matching projection.
 
-    Working in U rather than W gives every object the step its degree calls for.
+    Working in U rather than W adapts the step of every object to its degree.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -56,11 +56,11 @@ class Objective:
         return Point(U, self.product(U))
 
     def product(self, U: FloatArray) -> FloatArray:
-        """A U, the costly part of a step."""
+        """A U, the expensive part of a step."""
         return self.problem.matrix @ U
 
     def statistics(self, point: Point) -> tuple[FloatArray, FloatArray]:
-        """The b and H of which the loss is a quadratic in the scales."""
+        """The b and H of the loss as a quadratic in the scales."""
         U, product = point
         diagonal = self.problem.diagonal
         counted = product if diagonal else product - self.entries * U
@@ -68,11 +68,11 @@ class Objective:
         return b, pair_gram(U, exact_gram(U), diagonal=diagonal)
 
     def value(self, point: Point, s: FloatArray) -> float:
-        """The loss for given scales; not clipped at zero, as differences of it matter."""
+        """The loss for given scales; not clipped at zero, because differences of it matter."""
         return misfit(self.norm, *self.statistics(point), s)
 
     def gradient(self, point: Point, s: FloatArray) -> FloatArray:
-        """4 (U S U' - A) U S, with the residuals of the pairs (i, i) taken out if need be."""
+        """4 (U S U' - A) U S, without the residuals of (i, i) if the diagonal is left out."""
         U, product = point
         s = s.astype(U.dtype)
         residual = product - U @ (s[:, None] * (U.T @ U))
@@ -81,7 +81,7 @@ class Objective:
         return np.asarray(-4.0 * residual * s)
 
     def project(self, U: FloatArray, W: FloatArray) -> FloatArray:
-        """The factor nearest to U; rows that do not matter (theta = 0) are those of W."""
+        """The factor nearest to U; irrelevant rows (theta = 0) are those of W."""
         matters = self.theta > 0
         shares = np.divide(U, self.theta, out=W.copy(), where=matters)
         return np.where(matters, project_rows(shares), W)
@@ -98,22 +98,22 @@ def solve_gradient(
     """Minimise the problem by projected gradient steps with Nesterov's momentum.
 
     The step length is found by backtracking on the local curvature. A step that would raise the
-    loss is replaced by one without momentum, so the loss never rises. Stops as converged when the
-    last ten iterations lowered the loss by at most `tol` times its own value each.
+    loss is replaced by one without momentum, so the loss never rises. Converged when the last ten
+    iterations lowered the loss by at most `tol` times its own value each.
 
     Parameters
     ----------
     problem : Problem
-        What to fit; every scale, with or without diagonal and degrees, no pair weights.
+        What to fit; any scale, with or without diagonal and degrees, no pair weights.
     start : array of shape (n, k)
-        Rows on the simplex; it is not changed.
+        Rows on the simplex; not changed.
     max_iter : int
-        Largest number of iterations.
+        Maximum number of iterations.
     tol : float
-        Relative decrease per iteration below which the search ends.
+        Relative decrease per iteration below which the search stops.
     callback : callable, optional
         Called as ``callback(iteration, loss)`` after every iteration; if it returns True, the
-        search ends.
+        search stops.
 
     Returns
     -------
@@ -151,11 +151,11 @@ def solve_gradients(
     problem : Problem
         As for `solve_gradient`.
     starts : sequence of arrays of shape (n, k)
-        Rows on the simplex; they are not changed.
+        Rows on the simplex; not changed.
     max_iter : int
-        Largest number of iterations of a search.
+        Maximum number of iterations per search.
     tol : float
-        Relative decrease per iteration below which a search ends.
+        Relative decrease per iteration below which a search stops.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def minimise(
     tol: float,
     callback: Callback | None = None,
 ) -> Factorization:
-    """The search itself, from a start that was checked."""
+    """The search itself, from a checked start."""
     problem = objective.problem
     here = objective.at(W)
     b, H = objective.statistics(here)
@@ -196,17 +196,17 @@ def minimise(
     descent = Descent(loss(objective.norm, b, H, s), W, s, norm=objective.norm, callback=callback)
     stepper = _Stepper(objective, W, here, s)
     with descent:
-        while descent.goes_on(max_iter):
+        while descent.running(max_iter):
             stuck = not stepper.step(s)
             b, H = objective.statistics(stepper.here)
             s = best_scale(problem, b, H, limit=objective.limit, previous=s)
             descent.record(loss(objective.norm, b, H, s), stepper.W, s)
-            descent.settle_if(stuck or descent.settled(tol, over=_WINDOW))
+            descent.stop_if(stuck or descent.has_converged(tol, over=_WINDOW))
     return descent.result()
 
 
 class _Stepper:
-    """Where the search stands: the last two points, the momentum and the curvature."""
+    """State of the search: the last two points, the momentum and the curvature."""
 
     def __init__(self, objective: Objective, W: FloatArray, here: Point, s: FloatArray) -> None:
         self.objective = objective
@@ -219,7 +219,7 @@ class _Stepper:
         largest = float(np.linalg.norm(spread, 2)) * float(s.max(initial=0.0))
         self.curvature = max(12.0 * largest, 1e-12 * sqrt(objective.norm), 1e-30)
         self.curvature_range = (1e-6 * self.curvature, 1e9 * self.curvature)
-        # Rounding of the loss, which is a difference of squares as large as these.
+        # Rounding error of the loss, which is a difference of squares of this size.
         size = objective.norm + max(objective.value(here, s), 0.0)
         self.slack = 4.0 * float(np.finfo(W.dtype).eps) * size
 

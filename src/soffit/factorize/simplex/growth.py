@@ -1,7 +1,7 @@
 """Growth transformation of Rota Bulo & Pelillo (2010): multiplicative steps on the simplex.
 
-Kept as published, apart from one cure: eq. 7 divides by a sum that assumes rows summing to one, and
-so multiplies their rounding errors at every step. Dividing by the sum of the numerators does not.
+As published, with one fix: eq. 7 divides by a sum that assumes rows summing to one, and therefore
+amplifies their rounding errors at every step. Dividing by the sum of the numerators does not.
 """
 
 from __future__ import annotations
@@ -31,24 +31,23 @@ def solve_growth(
     .. math:: W_{ic} \leftarrow W_{ic}\, \frac{\alpha n + [(A - \alpha W W^\top) W]_{ic}}
               {\sum_d W_{id} (\alpha n + [(A - \alpha W W^\top) W]_{id})}
 
-    and then, for a single scale, the exact alpha of eq. 8. The loss never rises. An entry that is
-    zero stays zero, so a start should be positive; thousands of iterations are usual. Stops as
-    converged when the last ten iterations lowered the loss by at most `tol` times its own value
-    each.
+    and then, for a single scale, the exact alpha of eq. 8. The loss never rises. A zero entry stays
+    zero, so a start should be positive; thousands of iterations are usual. Converged when the last
+    ten iterations lowered the loss by at most `tol` times its own value each.
 
     Parameters
     ----------
     problem : Problem
         What to fit: scale "none" or "single", diagonal included.
     start : array of shape (n, k)
-        Rows on the simplex; it is not changed.
+        Rows on the simplex; not changed.
     max_iter : int
-        Largest number of iterations.
+        Maximum number of iterations.
     tol : float
-        Relative decrease per iteration below which the search ends.
+        Relative decrease per iteration below which the search stops.
     callback : callable, optional
         Called as ``callback(iteration, loss)`` after every iteration; if it returns True, the
-        search ends.
+        search stops.
 
     Returns
     -------
@@ -78,26 +77,26 @@ def solve_growth(
     gram, b, s = _statistics(problem, W, product)
     descent = Descent(loss(norm, b, gram**2, s), W, s, norm=norm, callback=callback)
     with descent:
-        while descent.goes_on(max_iter):
+        while descent.running(max_iter):
             W = _grow(W, product, gram, float(s[0]))
             product = A @ W
             gram, b, s = _statistics(problem, W, product)
             descent.record(loss(norm, b, gram**2, s), W, s)
-            descent.settle(tol, over=_WINDOW)
+            descent.stop_if_converged(tol, over=_WINDOW)
     return descent.result()
 
 
 def _statistics(
     problem: Problem, W: FloatArray, product: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """W'W, the associations w_c'A w_c, and the scales that go with them (eq. 8)."""
+    """W'W, the associations w_c'A w_c, and the corresponding scales (eq. 8)."""
     gram = exact_gram(W)
     b = np.einsum("ic,ic->c", W, product, dtype=np.float64)
     return gram, b, best_scale(problem, b, pair_gram(W, gram, diagonal=True))
 
 
 def _grow(W: FloatArray, product: FloatArray, gram: FloatArray, alpha: float) -> FloatArray:
-    """Eq. 7 for all rows at once; a row without any growth stays as it is."""
+    """Eq. 7 for all rows at once; a row without growth is unchanged."""
     fitted = W @ (alpha * gram).astype(W.dtype)
     grown = W * np.maximum(alpha * len(W) + (product - fitted), 0.0)
     total = grown.sum(axis=1, keepdims=True)

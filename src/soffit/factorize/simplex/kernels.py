@@ -3,7 +3,7 @@
 Notation: W rows on the simplex, U = theta * W, gram = U'U, s the scales. Without the diagonal the
 problem of row i is convex: minimise w'Qw - 2c'w on the simplex with Q = S (gram - u_i u_i') S and
 c = S b_i / theta_i + r_i / (2 theta_i^2), where b_i = sum_{j != i} A_ij u_j and r_i sums the rows
-that side information ties to i. An object without any affinity (theta 0) has only r_i.
+that side information links to i. An isolated object (theta 0) has only r_i.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# A row's problem is solved when the optimality gap falls below this share of its gradient, or below
-# what single precision can tell apart where rows are kept in it.
+# A row is solved when the optimality gap falls below this share of its gradient, or below single
+# precision where rows are stored in it.
 _GAP = 1e-9
 _MAX_STEPS_PER_CLUSTER = 100
 
@@ -33,7 +33,7 @@ def simplex_qp(Q, c, w, gradient, gap_share):
         for a in range(1, k):
             if gradient[a] < gradient[low]:
                 low = a
-        # The partner that gains most (second-order choice) among those that have mass to give.
+        # The partner that gains most (second-order choice) among those with a positive share.
         high, best, gap = -1, 0.0, 0.0
         for a in range(k):
             if w[a] > 0.0 and a != low:
@@ -76,7 +76,7 @@ def _side_term(i, indptr, indices, data, W, r):
 
 @njit(cache=True, nogil=True)
 def _move_row(i, b, r, W, U, theta, s, gram, Q, c, w, gradient):
-    """Solve the problem of row i against the other rows and put the answer in place."""
+    """Solve the problem of row i against the other rows and store the result."""
     k = W.shape[1]
     linked = theta[i] > 0.0
     for a in range(k):
@@ -100,10 +100,10 @@ def sweep_sparse(
 ):
     """One Gauss-Seidel pass over the rows first to last of a CSR matrix.
 
-    Rows are read as they have become, but for those outside the range that are moved at the same
-    time: the rows from `group` on, which `U_group` holds as they were before. Returns the range's
-    part of u_c'A u_c without the diagonal; `ties`, `tied` and `strength` are the CSR arrays of the
-    side information.
+    Rows are read in their current state, except those updated concurrently outside the range: the
+    rows from `group` on, which `U_group` holds in their earlier state. Returns the range's part of
+    u_c'A u_c without the diagonal; `ties`, `tied` and `strength` are the CSR arrays of the side
+    information.
     """
     k = W.shape[1]
     group_end = group + len(U_group)
@@ -135,7 +135,7 @@ def sweep_sparse(
             b[a] += earlier[a]
         _side_term(i, ties, tied, strength, W, r)
         _move_row(i, b, r, W, U, theta, s, gram, Q, c, w, gradient)
-        # Each pair is met once, when its later member has just moved: no second product is needed.
+        # Each pair is met once, just after its later row was updated: no second product is needed.
         for a in range(k):
             association[a] += 2.0 * U[i, a] * earlier[a]
     return association
@@ -145,10 +145,10 @@ def sweep_sparse(
 def sweep_supported(
     indptr, indices, data, ties, tied, strength, W, U, U_group, group, theta, s, gram, first, last
 ):
-    """The same pass for many clusters: a row's problem has only those that are used around it.
+    """The same pass for many clusters: a row's problem has only the clusters used around it.
 
-    An object is in no cluster to which neither it nor anyone tied to it belongs, so that the cost
-    follows the clusters around an object. The sum of associations is left to the caller.
+    An object never joins a cluster that neither it nor any of its neighbours uses, so that the cost
+    grows with the clusters around an object. The sum of associations is left to the caller.
     """
     k = W.shape[1]
     group_end = group + len(U_group)
@@ -191,7 +191,7 @@ def _collect(j, weight, rows, total, used, chosen, count):
 
 @njit(cache=True, nogil=True)
 def _move_supported(i, b, r, W, U, theta, s, gram, chosen):
-    """Solve the problem of row i on the chosen clusters and put the answer in place."""
+    """Solve the problem of row i on the chosen clusters and store the result."""
     linked = theta[i] > 0.0
     count = len(chosen)
     Q = np.zeros((count, count))
@@ -222,10 +222,10 @@ def _move_supported(i, b, r, W, U, theta, s, gram, chosen):
 def sweep_block(
     first, A_block, earlier_block, later_block, ties, tied, strength, W, U, U_old, theta, s, gram
 ):
-    """Gauss-Seidel inside one block of dense rows, whose products with all others are given.
+    """Gauss-Seidel inside one block of dense rows, given its products with all others.
 
-    `earlier_block` holds A_block times the rows before the block (already moved), `later_block`
-    times the rows of the block and after it, as they were when the block began (`U_old`).
+    `earlier_block` holds A_block times the rows before the block (already updated), `later_block`
+    times the rows of the block and after it, before the block's update (`U_old`).
     """
     size = A_block.shape[0]
     k = W.shape[1]
@@ -260,7 +260,7 @@ def sweep_block(
 
 @njit(cache=True, nogil=True)
 def sweep_weighted(indptr, indices, data, weight, W, s):
-    """One pass where each stored pair has a weight: every row has a Gram matrix of its own."""
+    """One pass with pair weights: every row has its own Gram matrix."""
     n, k = W.shape
     Q = np.empty((k, k))
     c = np.empty(k)
@@ -313,7 +313,7 @@ def pair_statistics(indptr, indices, data, weight, W):
 
 @njit(cache=True, nogil=True)
 def solve_new_rows(Q, C, W):
-    """Solve one simplex problem a row: shared Q, linear terms C, starts (and answers) in W."""
+    """Solve one simplex problem per row: shared Q, linear terms C, starts (and results) in W."""
     m, k = C.shape
     c = np.empty(k)
     w = np.empty(k)

@@ -1,12 +1,12 @@
 """The penalty method of SoF (Zhao et al. 2015, Algorithm 1), made safe.
 
-Kept: the penalties of eq. 4, their growth by mu, and gradient steps that shrink by mu. Changed, as
-the algorithm diverges or stops early when followed to the letter:
+Kept: the penalties of eq. 4, their growth by mu, and gradient steps that shrink by mu. Changed,
+because the algorithm as printed diverges or stops early:
 
 - the first step is 0.02 / ||A||_2, below 1 / (lambda K), and halved whenever eq. 4 would rise;
 - a round ends by the size of the gradient, not of the step, which shrinks anyway;
-- the hinge pushes a negative entry up to zero and not beyond, so entries come to rest there;
-- the answer is projected onto the simplex, which the penalties only approach.
+- the hinge lifts a negative entry to zero but not beyond, so entries can rest there;
+- the result is projected onto the simplex, which the penalties only approach.
 """
 
 from __future__ import annotations
@@ -41,36 +41,35 @@ def solve_penalty(
 
     .. math:: \|A - W W^\top\|^2 - \lambda \sum_{ic} \min(0, W_{ic}) + \lambda \|W 1 - 1\|^2
 
-    The penalised loss is another one in every round, so its values say nothing about progress. The
-    history holds instead, for the start and after every round, the loss of the best factor with
-    rows on the simplex found so far (the rounds' results, projected); that factor is returned.
+    The penalised loss differs in every round, so its values do not measure progress. The history
+    holds instead, for the start and after every round, the loss of the best factor with rows on the
+    simplex found so far (the rounds' results, projected); that factor is returned.
 
     Parameters
     ----------
     problem : Problem
         What to fit: scale "none", diagonal included.
     start : array of shape (n, k)
-        Rows on the simplex; it is not changed.
+        Rows on the simplex; not changed.
     max_iter : int
-        Largest number of gradient steps in one round.
+        Maximum number of gradient steps per round.
     tol : float
         A round ends when its gradient is shorter than `tol` times that of ``<A, W W'>`` at the
-        start (eps1 of the paper, for the gradient). The search has converged when the last round
-        ended so.
+        start (eps1 of the paper, for the gradient). Converged if the last round ended this way.
     callback : callable, optional
         Called as ``callback(round, loss)`` after every round; if it returns True, the
-        search ends.
+        search stops.
     lambda0 : float
-        Weight of both penalties in the first round; 1 to 10 serves well.
+        Weight of both penalties in the first round; 1 to 10 works well.
     mu : float
-        Factor by which the weights grow and the steps shrink from round to round, above 1.
+        Factor by which the weights grow and the steps shrink per round, above 1.
     eps2 : float
-        The search ends when the weights exceed ``1 / eps2``.
+        The search stops when the weights exceed ``1 / eps2``.
 
     Returns
     -------
     Factorization
-        Factor, scale, loss, history (one entry a round) and the reason for stopping.
+        Factor, scale, loss, history (one entry per round) and the reason for stopping.
 
     References
     ----------
@@ -97,7 +96,7 @@ def solve_penalty(
     descent = Descent(_loss(A, best, norm), best, ones, norm=norm, callback=callback)
     target = tol * _length(4.0 * (A @ best))
     gamma = _first_step(A, lambda0, problem.n_clusters)
-    # Late steps are shorter than single precision can tell, so W itself is kept in double.
+    # Late steps are below single precision, so W itself is kept in double.
     W: FloatArray = best.astype(np.float64)
     weight, converged = lambda0, False
     with descent:
@@ -110,7 +109,7 @@ def solve_penalty(
                 best = feasible
             descent.record(min(value, descent.history[-1]), best, ones)
             weight, gamma = weight * mu, gamma / mu
-        descent.settle_if(converged and weight > 1.0 / eps2)
+        descent.stop_if(converged and weight > 1.0 / eps2)
     return descent.result()
 
 
@@ -141,7 +140,7 @@ class _Penalised:
         return _State(W, gradient, misfit + self.weight * (hinge + _inner(excess, excess)))
 
     def slope(self, here: _State) -> float:
-        """Length of the shortest subgradient: at zero the hinge offers all of [-weight, 0]."""
+        """Length of the shortest subgradient: at zero the hinge allows all of [-weight, 0]."""
         left = here.gradient - self.weight
         at_zero = np.minimum(here.gradient, 0.0) + np.maximum(left, 0.0)
         shortest = np.where(here.W > 0, here.gradient, np.where(here.W < 0, left, at_zero))
@@ -155,7 +154,7 @@ class _Penalised:
     def descend(
         self, W: FloatArray, gamma: float, *, target: float, max_iter: int
     ) -> tuple[FloatArray, float, bool]:
-        """Steps until the gradient is shorter than the target; the last point, step and success."""
+        """Steps until the gradient is shorter than the target; returns point, step and success."""
         here = self.state(W)
         slack = 16.0 * float(np.finfo(self.A.dtype).eps) * (self.norm + here.value)
         for _ in range(max_iter):
@@ -170,7 +169,7 @@ class _Penalised:
 
 
 def _check_schedule(lambda0: float, mu: float, eps2: float) -> None:
-    """Raise where the rounds would not begin or not end."""
+    """Raise if the rounds would not start or not end."""
     if not lambda0 > 0:
         raise ValueError(f"lambda0 must be positive, got {lambda0!r}.")
     if not mu > 1:
@@ -181,7 +180,7 @@ def _check_schedule(lambda0: float, mu: float, eps2: float) -> None:
 
 def _first_step(A: Matrix, weight: float, n_clusters: int) -> float:
     """0.02 / ||A||_2, and half of what the curvature of the row-sum penalty, 2 weight K, allows."""
-    # Power iteration: A is nonnegative, so a constant vector has a share of the leading direction.
+    # Power iteration: A is nonnegative, so a constant vector overlaps with the leading direction.
     x = np.ones(A.shape[0], dtype=A.dtype)
     size = 0.0
     for _ in range(_POWER_STEPS):

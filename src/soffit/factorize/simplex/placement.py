@@ -11,13 +11,13 @@ from soffit._threads import each, pieces
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize.problem import Factorization, Problem
 
-# Objects that one thread places at a time.
+# Objects per thread at a time.
 _ROWS = 2**13
 
 
 @dataclass(frozen=True, eq=False)
 class FittedRows:
-    r"""The fitted factor as new objects see it.
+    r"""The fitted factor, as used to place new objects.
 
     A new object with affinities :math:`b_j` to the fitted ones gets the row that minimises the
     same loss with everything else held fixed,
@@ -25,7 +25,7 @@ class FittedRows:
     .. math:: \min_{w \in \Delta} \sum_j \big(b_j - \theta\theta_j \textstyle\sum_c s_c w_c
               W_{jc}\big)^2,
 
-    a convex problem in k unknowns. An object without any affinity gets the mean membership.
+    a convex problem in k unknowns. An isolated object gets the mean membership.
     """
 
     rows: FloatArray
@@ -91,7 +91,7 @@ class FittedRows:
 
 
 def linkage(problem: Problem) -> FloatArray:
-    """How strongly each object is tied to others, as far as the problem knows."""
+    """How strongly each object is linked to others in the problem."""
     ties = 0.0 if problem.side is None else np.asarray(abs(problem.side).sum(axis=1)).ravel()
     if problem.degrees is not None:
         return problem.degrees + ties
@@ -99,7 +99,7 @@ def linkage(problem: Problem) -> FloatArray:
 
 
 def with_prior(rows: FloatArray, degrees: FloatArray) -> FloatArray:
-    """Objects tied to no other get the mean membership: nothing is known about them."""
+    """Isolated objects get the mean membership: there is no information about them."""
     isolated = degrees <= 0
     if not isolated.any():
         return rows

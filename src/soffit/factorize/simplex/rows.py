@@ -1,4 +1,4 @@
-"""Row blocks: each row of the factor is solved exactly while all others are held."""
+"""Row blocks: each row of the factor is solved exactly while all others are fixed."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ def solve_weighted_rows(
     tol: float = 1e-5,
     callback: Callback | None = None,
 ) -> Factorization:
-    """Minimise the weighted problem by row blocks; what `solve_rows` does with pair weights.
+    """Minimise the weighted problem by row blocks; the part of `solve_rows` with pair weights.
 
-    The loss never rises. A row without any known pair keeps its start. Stops as converged when a
-    sweep lowers the loss by at most `tol` times its own value.
+    The loss never rises. A row without any known pair keeps its start. Converged when a sweep
+    lowers the loss by at most `tol` times its own value.
 
     Parameters
     ----------
     problem : Problem
         What to fit, with pair weights; its diagonal is left out, degrees are not supported.
     start : array of shape (n, k)
-        Rows on the simplex; it is not changed.
+        Rows on the simplex; not changed.
     max_iter : int
-        Largest number of sweeps.
+        Maximum number of sweeps.
     tol : float
-        Relative decrease below which the search ends.
+        Relative decrease below which the search stops.
     callback : callable, optional
         Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the
-        search ends.
+        search stops.
 
     Returns
     -------
@@ -76,20 +76,20 @@ def solve_weighted_rows(
     s = best_scale(problem, b, H, limit=limit)
     descent = Descent(loss(norm, b, H, s), W, s, norm=norm, callback=callback)
     with descent:
-        while descent.goes_on(max_iter):
+        while descent.running(max_iter):
             sweep_weighted(*pairs, W, s)
             b, H = pair_statistics(*pairs, W)
             s = best_scale(problem, b, H, limit=limit, previous=s)
             descent.record(loss(norm, b, H, s), W, s)
-            descent.settle(tol)
+            descent.stop_if_converged(tol)
     if descent.interrupted:
         b, H = pair_statistics(*pairs, W)
-        descent.amend(loss(norm, b, H, s), W, s)
+        descent.record_interrupted(loss(norm, b, H, s), W, s)
     return descent.result()
 
 
 def known_pairs(problem: Problem) -> KnownPairs:
-    """The pairs that count, with A's values looked up on them; the weights are made symmetric."""
+    """The known pairs, with A's values; the weights are made symmetric."""
     if problem.pair_weight is None:
         raise ValueError("The problem has no pair_weight; use solve_rows.")
     weight = sp.coo_array(problem.pair_weight, dtype=problem.matrix.dtype)
@@ -98,7 +98,7 @@ def known_pairs(problem: Problem) -> KnownPairs:
     rows, columns = weight.coords
     counts = (rows != columns) & (weight.data > 0)
     places = (rows[counts], columns[counts])
-    # The average of m_ij and m_ji gives the same loss, as A is symmetric.
+    # The average of m_ij and m_ji gives the same loss, because A is symmetric.
     half = sp.csr_array((0.5 * weight.data[counts], places), shape=weight.shape)
     pairs = sp.csr_array(half + half.T)
     pairs.sort_indices()
@@ -106,34 +106,34 @@ def known_pairs(problem: Problem) -> KnownPairs:
     return KnownPairs(pairs.indptr, pairs.indices, values, pairs.data)
 
 
-# Rows whose products are formed at once, and the pieces in which threads form them.
+# Rows whose products are computed at once, and the pieces in which threads compute them.
 _BLOCK = 128
 _PIECE = 64
 _SMALL = 2**18
 
 
-# Rows of one range of a large sparse matrix, and ranges that are moved at the same time. If all
-# were, each would answer to what the others are about to change, and the loss might rise.
+# Rows per range of a large sparse matrix, and ranges updated concurrently. If all were, each would
+# react to states that the others are about to change, and the loss might rise.
 _RANGE = 2**14
 _AT_ONCE = 16
 _MOST_HALVINGS = 2
-# With more clusters than these a row's problem is solved on the clusters that its neighbours use.
+# With more clusters, a row's problem is solved on the clusters that its neighbours use.
 _FEW_CLUSTERS = 32
 
 
 class _Sweep(Protocol):
-    """Moves all rows once, changing W, U and gram; returns u_c'A u_c without the diagonal."""
+    """Updates all rows once, changing W, U and gram; returns u_c'A u_c without the diagonal."""
 
     def __call__(
         self, W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray
     ) -> FloatArray: ...
 
     def halve(self, W: FloatArray, U: FloatArray) -> bool:
-        """Take half of the last move back, if it may have raised the loss."""
+        """Undo half of the last update, if it may have raised the loss."""
         ...
 
     def undo(self, W: FloatArray, U: FloatArray) -> bool:
-        """Take the last sweep back, if there is a way of sweeping that cannot raise the loss."""
+        """Undo the last sweep, if there is a safer way of sweeping that cannot raise the loss."""
         ...
 
 
@@ -148,23 +148,23 @@ def solve_rows(
 ) -> Factorization:
     """Minimise the problem by row blocks from a start with rows on the simplex.
 
-    Stops as converged when a sweep lowers the loss by less than `tol` times its own value.
+    Converged when a sweep lowers the loss by less than `tol` times its own value.
 
     Parameters
     ----------
     problem : Problem
         What to fit; its diagonal is left out.
     start : array of shape (n, k)
-        Rows on the simplex; it is not changed.
+        Rows on the simplex; not changed.
     max_iter : int
-        Largest number of sweeps.
+        Maximum number of sweeps.
     tol : float
-        Relative decrease below which the search ends.
+        Relative decrease below which the search stops.
     callback : callable, optional
         Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the search
-        ends.
+        stops.
     scale : array of shape (k,), optional
-        Scales to begin with, such as those of an earlier run; by default the start's best ones.
+        Initial scales, such as those of an earlier run; by default the best for the start.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def solve_rows(
         return solve_weighted_rows(problem, start, max_iter=max_iter, tol=tol, callback=callback)
     theta = problem.row_factors()
     W = copy_start(problem, start)
-    del start  # as large as W, and often in nobody else's hands
+    del start  # As large as W, and often not referenced elsewhere.
     U = theta[:, None] * W
     gram = exact_gram(U)
     norm = problem.graph.squared_norm(diagonal=False)
@@ -189,13 +189,13 @@ def solve_rows(
     sweep: _Sweep = (_SparseSweep if problem.graph.is_sparse else _DenseSweep)(problem, theta, side)
 
     def weigh(b: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        gram = exact_gram(U)  # afresh, so that rounding does not add up over the sweeps
+        gram = exact_gram(U)  # Recomputed, so that rounding errors do not accumulate.
         H = pair_gram(U, gram, diagonal=False)
         new_s = best_scale(problem, b, H, limit=limit, previous=s)
         return gram, new_s, loss(norm, b, H, new_s) + side.loss(W)
 
     with descent:
-        while descent.goes_on(max_iter):
+        while descent.running(max_iter):
             gram, new_s, value = weigh(sweep(W, U, s, gram))
             for _ in range(_MOST_HALVINGS):
                 if value <= descent.history[-1] or not sweep.halve(W, U):
@@ -206,18 +206,18 @@ def solve_rows(
                 continue
             s = new_s
             descent.record(value, W, s)
-            descent.settle(tol)
+            descent.stop_if_converged(tol)
     if descent.interrupted:
-        # Rows are moved one by one: a sweep that ended early is a shorter one.
+        # Rows are updated one by one: an interrupted sweep is a shorter one.
         U = theta[:, None] * W
         b = problem.graph.column_forms(U, diagonal=False)
         H = pair_gram(U, exact_gram(U), diagonal=False)
-        descent.amend(loss(norm, b, H, s) + side.loss(W), W, s)
+        descent.record_interrupted(loss(norm, b, H, s) + side.loss(W), W, s)
     return descent.result()
 
 
 class _Side:
-    """Side information as the sweeps read it, and its part of the loss."""
+    """Side information in the form used by the sweeps, and its part of the loss."""
 
     def __init__(self, problem: Problem) -> None:
         S = problem.side
@@ -228,7 +228,7 @@ class _Side:
         self.arrays = (self._matrix.indptr, self._matrix.indices, self._matrix.data)
 
     def loss(self, W: FloatArray) -> float:
-        """What pairs lose by being apart (must-link) or together (cannot-link)."""
+        """Loss of pairs that are apart (must-link) or together (cannot-link)."""
         if self._matrix.nnz == 0:
             return 0.0
         together = np.einsum("ic,ic->", W, self._matrix @ W, dtype=np.float64)
@@ -236,19 +236,20 @@ class _Side:
 
 
 class _SparseSweep:
-    """Groups of ranges of rows: ranges side by side, row after row inside each.
+    """Groups of ranges of rows: ranges concurrently, rows sequentially inside each.
 
-    Rows of other ranges of the group are read as they were before it, so that threads do not
-    matter. That can raise the loss, in principle: the rows then go back half of their way, and half
-    of that. Where this does not help, the sweep is undone, and from there on the ranges are swept
-    one after the other, which cannot raise it. A matrix of one range always is.
+    Rows of other ranges of the group are read in their state before the group, so that the number
+    of threads does not matter. In principle this can raise the loss: then half of the update is
+    undone, and half of that. If this does not help, the sweep is undone, and from then on the
+    ranges are swept one after the other, which cannot raise the loss. A matrix of one range always
+    is.
     """
 
     def __init__(self, problem: Problem, theta: FloatArray, side: _Side) -> None:
         A = problem.graph.csr
         self._A, self._theta, self._side = A, theta, side
         n = problem.n_objects
-        # Pairs of the side information may lie in two ranges: they are read as they have become.
+        # Pairs of the side information may span two ranges: they are read in their current state.
         self._ranges = pieces(n, n if side.is_given else _RANGE)
         self._at_once = len(self._ranges) > 1
         self._before = np.empty((0, 0), dtype=A.dtype)
@@ -256,7 +257,7 @@ class _SparseSweep:
 
     def __call__(self, W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
         if self._at_once:
-            # The same memory in every sweep: new pages take as long as the copy itself.
+            # Reuse the memory in every sweep: new pages take as long as the copy itself.
             if self._before.shape != U.shape:
                 self._before = np.empty_like(U)
             np.copyto(self._before, U)
@@ -265,8 +266,8 @@ class _SparseSweep:
         else:
             for rows in self._ranges:
                 total = self._move(rows, W, U, s, gram, group=(U, 0))
-        # The sweep over a single range has met every pair; several ranges, or rows that know only
-        # some clusters, leave the sum to one more product.
+        # The sweep over a single range has visited every pair; with several ranges, or rows
+        # restricted to some clusters, the sum needs one more product.
         met_all = len(self._ranges) == 1 and self._few
         return total if met_all else Graph.of(self._A).column_forms(U, diagonal=False)
 
@@ -322,13 +323,13 @@ class _SparseSweep:
         return True
 
     def _restore(self, W: FloatArray, U: FloatArray) -> None:
-        """W of U; rows without any tie have never moved."""
+        """W from U; isolated rows have never changed."""
         theta = self._theta[:, None]
         np.divide(U, theta, out=W, where=theta > 0)
 
 
 class _DenseSweep:
-    """Products by BLAS for a block of rows, corrected inside for the rows already moved."""
+    """Products by BLAS for a block of rows, corrected for rows of the block already updated."""
 
     def __init__(self, problem: Problem, theta: FloatArray, side: _Side) -> None:
         self._A = np.ascontiguousarray(problem.matrix)
@@ -366,7 +367,7 @@ def _products(
         np.matmul(rows[part, :first], U[:first], out=earlier[part])
         np.matmul(rows[part, first:], U[first:], out=later[part])
 
-    # Small products are done before a second thread has begun.
+    # Small products finish before a second thread has started.
     each(multiply, range(0, len(rows), _PIECE), 1 if rows.size < _SMALL else None)
 
 
@@ -377,7 +378,7 @@ def solve_locally(
     locality: Locality | None,
     **options: Any,
 ) -> Factorization:
-    """What the solver finds; the objects' own order comes back. None leaves everything as it is."""
+    """Run the solver on reordered objects and restore their order; None keeps the order."""
     if locality is None:
         return solver(problem, start, **options)
     local = replace(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# Ratio steps on a row before the next one's turn; they cost little beside its linear terms.
+# Ratio steps per row and sweep; they are cheap compared with the row's linear terms.
 _ROW_STEPS = 10
-# Entries below this are zero: products of smaller ones would only slow the processor down.
+# Smaller entries become zero: their products would be slow subnormal numbers.
 _TINY = 1e-60
 
 
@@ -36,8 +36,8 @@ def _others(i, t, tuples, G, product):
 def _move_row(i, own, tuples, values, weights, G, Q, c, product):
     """Ratio steps on a row whose tuples hold the object once: min g'Qg - 2c'g over g >= 0.
 
-    The step g <- g c / (Qg) is the least point of a bound that touches the objective at g, for
-    all entries of the row at once (Lee and Seung's argument): the loss cannot rise.
+    The step g <- g c / (Qg) minimises an upper bound that touches the objective at g, for all
+    entries of the row at once (Lee and Seung's argument), so the loss cannot rise.
     """
     k = G.shape[1]
     Q[:] = 0.0
@@ -60,7 +60,7 @@ def _move_row(i, own, tuples, values, weights, G, Q, c, product):
             fitted = 0.0
             for s in range(k):
                 fitted += Q[r, s] * product[s]
-            # Without any fit in a column the entry does not matter, and never will: no evidence.
+            # Without any fit in a column the entry can never matter: there is no evidence.
             G[i, r] = product[r] * c[r] / fitted if fitted > 0.0 else 0.0
     for r in range(k):
         if G[i, r] < _TINY:
@@ -73,7 +73,7 @@ def _move_repeated_row(i, most, own, tuples, values, weights, G, above, below, p
 
     A tuple with c occurrences is a polynomial of degree 2c in the row. With x the ratio of new to
     old entries, x^c >= 1 + c(x - 1) and x^2c <= 1 + (c / most)(x^(2 most) - 1) bound the loss by
-    a sum over entries whose least point is x = (above / below)^(1 / (2 most - 1)).
+    a sum over entries with its minimum at x = (above / below)^(1 / (2 most - 1)).
     """
     k = G.shape[1]
     above[:] = 0.0
@@ -98,7 +98,7 @@ def _move_repeated_row(i, most, own, tuples, values, weights, G, above, below, p
 
 @njit(cache=True, nogil=True)
 def sweep(indptr, members, most, tuples, values, weights, G):
-    """One Gauss-Seidel pass over the rows; `most` is how often an object occurs in a tuple."""
+    """One Gauss-Seidel pass over the rows; `most` is the maximum multiplicity in a tuple."""
     n, k = G.shape
     Q = np.empty((k, k))
     c = np.empty(k)
@@ -116,7 +116,7 @@ def sweep(indptr, members, most, tuples, values, weights, G):
 
 @njit(cache=True, nogil=True)
 def tuple_sums(tuples, values, weights, G):
-    """Weighted sums over the tuples: squared misfit, value times fit, and squared fit."""
+    """Weighted sums over the tuples: squared residual, value times fit, and squared fit."""
     k = G.shape[1]
     loss, agreement, square = 0.0, 0.0, 0.0
     for t in range(tuples.shape[0]):

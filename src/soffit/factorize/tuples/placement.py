@@ -12,10 +12,10 @@ from soffit._typing import FloatArray, IntArray
 from soffit.affinity.tuples import TupleMeasure, TupleSample
 from soffit.factorize.nonnegative.placement import NonnegativeRows
 
-# Bases that new points complete, and tuples that are measured at once.
+# Bases that new points complete, and tuples measured at once.
 _BASES = 256
 _BLOCK_TUPLES = 2**18
-# Affinities below this share of the largest fitted one say nothing; shares of them would.
+# Affinities below this share of the largest fitted one count as zero.
 _NEGLIGIBLE = 1e-6
 
 
@@ -32,7 +32,7 @@ class TupleRows:
     Parameters
     ----------
     measure : TupleMeasure
-        What is measured of a tuple.
+        Computes the measure of a tuple.
     width : float or None
         Width of its affinity.
     points : array of shape (p, d)
@@ -69,7 +69,7 @@ class TupleRows:
         factor: FloatArray,
         memberships: FloatArray,
     ) -> TupleRows:
-        """Keep for every cluster the bases that most surely belong to it and tell most."""
+        """Keep for every cluster the most certain and most informative bases."""
         k = factor.shape[1]
         surely = np.prod(memberships[sample.bases], axis=1) * sample.contrast[:, None]
         # At most the better half: bases of close points fit nearly everything.

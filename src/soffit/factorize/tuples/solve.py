@@ -14,7 +14,7 @@ from soffit.factorize.problem import Factorization
 from soffit.factorize.starts import random_start, spectral_start
 from soffit.normalize import degree
 
-# A loss below this share of the values' squared norm is an exact fit for all purposes.
+# A loss below this share of the values' squared norm counts as an exact fit.
 _EXACT = 1e-8
 
 
@@ -33,12 +33,12 @@ def solve_tuples(
 
     .. math:: \min_{G \ge 0} \sum_t m_t \Big(v_t - \sum_r \prod_{a=1}^{p} G_{t_a r}\Big)^2
 
-    With all other rows held, the loss is quadratic in the row of an object that no tuple holds
-    twice. Rows are moved in turn by the ratio steps of Zass and Shashua (eq. 6), which lower
-    the loss for all entries of a row at once; where a tuple holds an object c times, by the root
-    of degree 2c - 1 of the ratio, which cannot raise it either. The cost of a sweep is that of
-    the sampled tuples. Stops when a sweep lowers the loss by less than `tol` times its value, or
-    when the fit is exact to four digits.
+    With all other rows fixed, the loss is quadratic in the row of an object that no tuple holds
+    twice. Rows are updated in turn by the ratio steps of Zass and Shashua (eq. 6), which lower the
+    loss for all entries of a row at once; where a tuple holds an object c times, by the root of
+    degree 2c - 1 of the ratio, which cannot raise it either. The cost of a sweep is proportional to
+    the number of sampled tuples. Converged when a sweep lowers the loss by less than `tol` times
+    its value, or when the fit is exact to four digits.
 
     Parameters
     ----------
@@ -49,16 +49,16 @@ def solve_tuples(
     n_objects : int
         Number of objects. Those in no tuple get a row of zeros.
     start : array of shape (n_objects, k)
-        Nonnegative; it is not changed, and used in the size that fits the values best.
+        Nonnegative; not changed. It is rescaled to fit the values best.
     weights : array of shape (t,), optional
         Weights of the tuples, at least 0; 1 by default.
     max_iter : int
-        Largest number of sweeps.
+        Maximum number of sweeps.
     tol : float
-        Relative decrease below which the search ends.
+        Relative decrease below which the search stops.
     callback : callable, optional
         Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the
-        search ends.
+        search stops.
 
     Returns
     -------
@@ -84,26 +84,26 @@ def solve_tuples(
     ones = np.ones(G.shape[1])
     descent = Descent(tuple_sums(*data, G)[0], G, ones, norm=norm, callback=callback)
     with descent:
-        while descent.goes_on(max_iter):
+        while descent.running(max_iter):
             sweep(*membership, *data, G)
             descent.record(tuple_sums(*data, G)[0], G, ones)
-            descent.settle_if(descent.settled(tol) or descent.history[-1] <= _EXACT * norm)
+            descent.stop_if(descent.has_converged(tol) or descent.history[-1] <= _EXACT * norm)
     if descent.interrupted:
-        descent.amend(tuple_sums(*data, G)[0], G, ones)
+        descent.record_interrupted(tuple_sums(*data, G)[0], G, ones)
     return descent.result()
 
 
 def _copy_start(start: FloatArray, n_objects: int) -> FloatArray:
     G = np.array(start, dtype=np.float64, order="C")
     if G.ndim != 2 or len(G) != n_objects:
-        raise ValueError(f"start must have {n_objects} rows, one an object, got shape {G.shape}.")
+        raise ValueError(f"start must have {n_objects} rows, one per object, got shape {G.shape}.")
     if not (np.isfinite(G).all() and (G >= 0).all()):
         raise ValueError("start must be nonnegative and finite.")
     return G
 
 
 def _member_lists(tuples: IntArray, n_objects: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Tuples of every object in CSR form, and how often it occurs in one of them at most."""
+    """Tuples of every object in CSR form, and its maximum multiplicity in one of them."""
     n_tuples = len(tuples)
     keys = tuples * n_tuples + np.arange(n_tuples)[:, None]
     pairs, times = np.unique(keys.ravel(), return_counts=True)
@@ -126,7 +126,7 @@ def tuple_start(
     weights: FloatArray | None = None,
     random_state: np.random.RandomState,
 ) -> FloatArray:
-    """Rows from the array flattened to pairs: its leading eigenvectors, or chance without ties."""
+    """Rows from the array flattened to pairs: its leading eigenvectors, or random if isolated."""
     known = known_tuples(tuples, values, n_objects, weights)
     A = flatten_tuples(known.tuples, known.weights * known.values, n_objects)
     if A.nnz == 0:
@@ -136,7 +136,7 @@ def tuple_start(
 
 
 def flatten_tuples(tuples: IntArray, values: FloatArray, n_objects: int) -> sp.csr_array:
-    """Pairwise affinities: sums over the tuples that hold both objects, in different places."""
+    """Pairwise affinities: sums over the tuples that hold both objects at different positions."""
     order = tuples.shape[1]
     first, second = np.triu_indices(order, 1)
     positive = values > 0
@@ -148,7 +148,7 @@ def flatten_tuples(tuples: IntArray, values: FloatArray, n_objects: int) -> sp.c
     return sp.csr_array(half + half.T)
 
 
-# --- the door -------------------------------------------------------------------------------------
+# --- input --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +161,12 @@ class KnownTuples:
 
     @property
     def order(self) -> int:
-        """Objects in a tuple."""
+        """Objects per tuple."""
         return int(self.tuples.shape[1])
 
 
 def known_tuples(tuples: Any, values: Any, n_objects: int, weights: Any = None) -> KnownTuples:
-    """Tuples, values and weights as arrays, after a look at shapes, indices and signs."""
+    """Tuples, values and weights as checked arrays."""
     members = np.asarray(tuples)
     if members.ndim != 2 or members.shape[0] == 0 or members.shape[1] < 2:
         raise ValueError(
@@ -182,21 +182,21 @@ def known_tuples(tuples: Any, values: Any, n_objects: int, weights: Any = None) 
             f"{low if low < 0 else high}. Number the objects from 0, or raise n_objects."
         )
     members = np.ascontiguousarray(members, dtype=np.int64)
-    numbers = _one_a_tuple("values", values, len(members))
+    numbers = _one_per_tuple("values", values, len(members))
     if weights is None:
         return KnownTuples(members, numbers, np.ones(len(members)))
-    masses = _one_a_tuple("weights", weights, len(members))
+    masses = _one_per_tuple("weights", weights, len(members))
     used = masses > 0
     if not used.any():
         raise ValueError("weights are all 0: nothing is known. Give some tuples a weight above 0.")
     return KnownTuples(members[used], numbers[used], masses[used])
 
 
-def _one_a_tuple(name: str, given: Any, n_tuples: int) -> FloatArray:
+def _one_per_tuple(name: str, given: Any, n_tuples: int) -> FloatArray:
     numbers = np.array(given, dtype=np.float64)
     if numbers.shape != (n_tuples,):
         raise ValueError(
-            f"{name} must hold one number a tuple, shape ({n_tuples},), got shape {numbers.shape}."
+            f"{name} must hold one number per tuple, shape ({n_tuples},), got {numbers.shape}."
         )
     if not np.isfinite(numbers).all():
         raise ValueError(f"{name} must be finite, but has NaN or infinity. Leave those tuples out.")
