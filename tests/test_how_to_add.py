@@ -36,7 +36,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path = root / name.partition(",")[0]
         if name.endswith("in _ENTRIES"):
             text = path.read_text(encoding="utf-8")
-            entry = textwrap.indent(code, "    ")
+            entry = textwrap.indent(code.rstrip() + ",\n", "    ")
             path.write_text(text.replace("_ENTRIES = (\n", f"_ENTRIES = (\n{entry}"), "utf-8")
         elif path.name in ("__init__.py", "__init__.pyi"):
             path.write_text(path.read_text(encoding="utf-8") + code, encoding="utf-8")
