@@ -72,7 +72,7 @@ def soft(k: int, X: Any) -> Any:
 
 
 def resampled(k: int, X: Any) -> Any:
-    return SoftClustering(k, resamples=RESAMPLES, random_state=SEED).fit(X).memberships_
+    return SoftClustering(k, n_resamples=RESAMPLES, random_state=SEED).fit(X).memberships_
 
 
 def before(k: int, X: Any) -> Any:
@@ -103,7 +103,7 @@ def density(k: int, X: Any) -> Any:
 METHODS: dict[str, Callable[[int, Any], Any]] = {
     "factor alone": before,
     "SoftClustering": soft,
-    f"SoftClustering(resamples={RESAMPLES})": resampled,
+    f"SoftClustering(n_resamples={RESAMPLES})": resampled,
     "GaussianMixture": mixture,
     "hdbscan soft vectors": density,
 }
@@ -179,7 +179,7 @@ def development(names: Sequence[str]) -> None:
 
 
 def _development_targets(means: dict[tuple[str, str], list[float]]) -> None:
-    single, many = "SoftClustering", f"SoftClustering(resamples={RESAMPLES})"
+    single, many = "SoftClustering", f"SoftClustering(n_resamples={RESAMPLES})"
 
     def mean(group: str, method: str, score: str) -> float | None:
         values = means.get((group, method))
@@ -206,7 +206,7 @@ def _print_sets(table: dict[str, dict[str, list[float]]], names: Sequence[str]) 
         figures = [table[m][name][0] if name in table[m] else None for m in methods]
         rows.append([name, *("-" if figure is None else f"{figure:.3f}" for figure in figures)])
     print_table(["set", *methods], rows, title="Brier score by set")
-    many = table[f"SoftClustering(resamples={RESAMPLES})"]
+    many = table[f"SoftClustering(n_resamples={RESAMPLES})"]
     confidence, right = SCORES.index("confidence"), SCORES.index("accuracy")
     gaps = sorted(names, key=lambda name: many[name][right] - many[name][confidence])[:8]
     rows = [[n, f"{many[n][confidence]:.3f}", f"{many[n][right]:.3f}"] for n in gaps]

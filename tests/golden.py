@@ -60,7 +60,7 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("SoftClustering", {"affinity": "rbf"}),
     ("SoftClustering", {"metric": "cosine"}),
     ("SoftClustering", {"metric": "manhattan", "n_neighbors": 5}),
-    ("SoftClustering", {"resamples": 3, "affinity": "relative"}),
+    ("SoftClustering", {"n_resamples": 3, "affinity": "relative"}),
     ("SoF", {"solver": "gradient"}),
     ("SoF", {"solver": "penalty"}),
     ("SoF", {"scale": "fit", "n_init": 2}),
@@ -251,7 +251,7 @@ def options(name: str) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     if name not in WITHOUT_WARM_START:
         yield "warm start", {"warm_start": True}, {}
     if name == "SoftClustering":
-        yield "resamples", {"resamples": 3}, {}
+        yield "resamples", {"n_resamples": 3}, {}
     if name in LINKED:
         pairs = {"must_link": [[0, 1], [1, 5], [20, 30]], "cannot_link": [[0, 150], [3, 170]]}
         yield "pairs", {}, pairs

@@ -23,7 +23,7 @@ def remarks(category, **model):
 
 def test_a_fit_that_did_not_converge():
     model = {"converged_": False, "n_iter_": 4, "max_time": 2.0}
-    assert remarks(ConvergenceWarning, stopped_="max_time", **model) == [
+    assert remarks(ConvergenceWarning, stop_reason_="max_time", **model) == [
         "The fit stopped after 4 iterations without converging: it reached the time limit of 2 s. "
         "The best solution so far is kept. Increase --max-time."
     ]

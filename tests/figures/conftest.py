@@ -18,7 +18,7 @@ def table():
 
 @pytest.fixture(scope="session")
 def resampled(table):
-    return SoftClustering(3, resamples=3, random_state=731).fit(table[0])
+    return SoftClustering(3, n_resamples=3, random_state=731).fit(table[0])
 
 
 @pytest.fixture(scope="session")

@@ -66,7 +66,7 @@ def sigint() -> Iterator[None]:
 
 
 def assert_stopped(model: Any, how: str) -> None:
-    assert model.stopped_ == how
+    assert model.stop_reason_ == how
     assert not model.converged_
     # After Ctrl-C what follows a search is set up, but not searched.
     assert model.n_iter_ >= (0 if how == "interrupted" else 1)
@@ -144,7 +144,7 @@ model = HigherOrder(
     3, random_state=31, tol=0.0, max_iter=10**6, n_jobs=2, n_init=64,
     callback=lambda event: begun.set(),
 )
-print(model.fit(make_gaussians(120, random_state=31).X).stopped_)
+print(model.fit(make_gaussians(120, random_state=31).X).stop_reason_)
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False
@@ -165,7 +165,7 @@ def test_ctrl_c_before_the_first_iteration_is_raised(
 
 def test_what_is_merely_true_does_not_end_a_fit(touching: Sample) -> None:
     model = SoF(3, scale="fit", random_state=31, callback=lambda event: 1).fit(touching.X)
-    assert (model.stopped_, model.converged_) == ("converged", True)
+    assert (model.stop_reason_, model.converged_) == ("converged", True)
 
 
 def test_an_error_in_a_callback_is_the_user_s(touching: Sample) -> None:
@@ -199,9 +199,9 @@ def test_after_a_stop_no_other_start_is_tried(touching: Sample) -> None:
 
 ONE_START: dict[str, Callable[..., Any]] = {
     **{name: MODELS[name] for name in MODELS if not name.startswith(("Spectral", "Relation"))},
-    "CompletelyPositive": lambda *a, **k: CompletelyPositive(*a, start="spectral", **k),
+    "CompletelyPositive": lambda *a, **k: CompletelyPositive(*a, init="spectral", **k),
     "CompletelyPositive-parallel": lambda *a, **k: CompletelyPositive(
-        *a, start="spectral", solver="parallel", **k
+        *a, init="spectral", solver="parallel", **k
     ),
     "RelationFactorization": lambda *a, **k: RelationFactorization(*a, n_init=0, **k),
     "HigherOrder": lambda *a, **k: HigherOrder(*a, n_init=1, **QUICK, **k),
@@ -273,12 +273,12 @@ def test_without_warm_start_a_second_fit_is_the_same(touching: Sample) -> None:
 
 
 def test_resamples_end_with_the_time_but_not_below_two(touching: Sample) -> None:
-    model = SoftClustering(3, resamples=50, random_state=31, max_time=0.02)
+    model = SoftClustering(3, n_resamples=50, random_state=31, max_time=0.02)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(touching.X)
     assert any("max_time=0.02" in str(item.message) for item in caught)
-    assert model.stopped_ == "max_time"
+    assert model.stop_reason_ == "max_time"
     assert not model.converged_
     assert model.agreement_ > 0
 
@@ -299,16 +299,16 @@ def test_ctrl_c_between_resamples_keeps_those_that_are_done(
 
         return run
 
-    model = SoftClustering(3, resamples=6, random_state=31)
+    model = SoftClustering(3, n_resamples=6, random_state=31)
     monkeypatch.setattr(resampling, "run", interrupted_at(4))
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model.fit(touching.X)
-    assert (model.stopped_, model.converged_) == ("interrupted", False)
+    assert (model.stop_reason_, model.converged_) == ("interrupted", False)
     assert 0.0 < model.agreement_ <= 1.0
     monkeypatch.setattr(resampling, "run", interrupted_at(2))
     with pytest.raises(KeyboardInterrupt):
         model.fit(touching.X)
-    assert model.stopped_ == "interrupted"
+    assert model.stop_reason_ == "interrupted"
 
 
 def test_the_classifier_uses_the_clusters_found_so_far(touching: Sample) -> None:
@@ -329,7 +329,7 @@ def test_segmentation_hands_on_time_and_callback() -> None:
     seen: list[FitEvent] = []
     with pytest.warns(ConvergenceWarning, match="max_time"):
         result = segment(image, 2, max_time=1e-6)
-    assert result.model.stopped_ == "max_time"
+    assert result.model.stop_reason_ == "max_time"
     segment(image, 2, callback=seen.append)
     assert seen
 

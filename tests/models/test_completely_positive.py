@@ -355,8 +355,8 @@ def test_known_pairs_count_as_observed(blobs):
     [
         ("normalization", "degree"),
         ("solver", "rows"),
-        ("side_weight", 0.0),
-        ("side_weight", 1.5),
+        ("constraint_weight", 0.0),
+        ("constraint_weight", 1.5),
         ("start", "kmeans"),
         ("n_init", 0),
         ("transitive", "yes"),
@@ -383,5 +383,5 @@ def test_single_precision_is_kept(donut, donut_affinity):
 
 def test_one_start_of_each_kind(blobs):
     for start in ("random", "spectral"):
-        model = CompletelyPositive(3, start=start, n_init=3, random_state=211).fit(blobs.X)
+        model = CompletelyPositive(3, init=start, n_init=3, random_state=211).fit(blobs.X)
         assert accuracy(blobs.labels, model.labels_) == 1.0

@@ -117,7 +117,7 @@ def test_affinity_may_be_a_function(lines):
         return np.exp(-((height / 0.03) ** 2))
 
     model = HigherOrder(3, tuple_affinity=straight, random_state=659).fit(lines.X)
-    assert model.width_ is None
+    assert model.bandwidth_ is None
     assert accuracy(lines.labels, model.labels_) >= 0.95
 
 
@@ -143,7 +143,7 @@ def test_given_tuples_are_clustered():
     assert model.memberships_.shape == (24, 3)
     np.testing.assert_array_equal(model.tuples_, tuples[keep])
     np.testing.assert_array_equal(model.tuple_values_, values[keep])
-    assert model.width_ is None
+    assert model.bandwidth_ is None
     assert not hasattr(model, "n_features_in_")
     with pytest.raises(ValueError, match="fit_tuples and has no points"):
         model.predict_proba(np.ones((2, 2)))
@@ -213,7 +213,7 @@ def test_fitted_attributes(lines, fitted):
     assert ((fitted.entropy_ >= 0) & (fitted.entropy_ <= np.log(3) + 1e-9)).all()
     assert fitted.tuples_.shape == (30_000, 3)
     assert fitted.tuple_values_.shape == (30_000,)
-    assert fitted.width_ > 0
+    assert fitted.bandwidth_ > 0
     assert fitted.n_clusters_ == 3
     assert fitted.n_features_in_ == 2
     assert fitted.objective_ == fitted.objective_history_[-1]
@@ -257,7 +257,7 @@ def test_moved_scaled_and_permuted_points_give_the_same_clusters(lines, fitted):
     turn = np.array([[0.6, -0.8], [0.8, 0.6]])
     moved = HigherOrder(3, random_state=607).fit(100.0 * lines.X @ turn + 7.0)
     assert adjusted_rand(moved.labels_, fitted.labels_) > 0.97
-    np.testing.assert_allclose(moved.width_, 100.0 * fitted.width_, rtol=1e-5)
+    np.testing.assert_allclose(moved.bandwidth_, 100.0 * fitted.bandwidth_, rtol=1e-5)
     order = np.random.default_rng(701).permutation(300)
     permuted = HigherOrder(3, random_state=607).fit(lines.X[order])
     assert adjusted_rand(permuted.labels_, fitted.labels_[order]) > 0.9

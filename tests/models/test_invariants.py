@@ -122,7 +122,7 @@ def test_fitted_attributes(clustering: Case, fitted_to_blobs: Fitted) -> None:
     model = fitted_to_blobs(clustering)
     assert model.n_clusters_ == 3
     assert model.n_features_in_ == 2
-    assert model.stopped_ == "converged"
+    assert model.stop_reason_ == "converged"
     if clustering.name == "HigherOrder":
         assert model.tuples_.shape == (len(model.tuple_values_), 3)
     else:

@@ -46,6 +46,6 @@ def test_the_choice_is_kept_and_is_that_of_the_graph(blobs: Sample) -> None:
 
 def test_resamples_keep_the_number() -> None:
     X = make_gaussians(200, separation=8.0, random_state=31).X
-    model = SoftClustering(None, resamples=3, random_state=3).fit(X)
+    model = SoftClustering(None, n_resamples=3, random_state=3).fit(X)
     assert model.n_clusters_ == 3
     assert model.cluster_stability_.shape == (3,)

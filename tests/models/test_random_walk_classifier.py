@@ -483,7 +483,7 @@ def seconds(model: RandomWalkClassifier, y: Any) -> float:
 
 def test_digits_need_many_steps(digits: tuple[Any, Any]) -> None:
     A, labels = digits
-    model = RandomWalkClassifier(affinity="precomputed", steps=1).fit(A, few(labels, 5))
+    model = RandomWalkClassifier(affinity="precomputed", n_steps=1).fit(A, few(labels, 5))
     assert mean_accuracy(model, labels) <= 0.5
     for steps in (16, 32, 64):
         assert mean_accuracy(model.set_params(steps=steps), labels) >= 0.96
@@ -492,7 +492,7 @@ def test_digits_need_many_steps(digits: tuple[Any, Any]) -> None:
 def test_digits_are_quicker_and_no_worse_on_clusters(digits: tuple[Any, Any]) -> None:
     A, labels = digits
     y = few(labels, 5)
-    points = RandomWalkClassifier(affinity="precomputed", steps=64).fit(A, y)
+    points = RandomWalkClassifier(affinity="precomputed", n_steps=64).fit(A, y)
     clusters = RandomWalkClassifier(affinity="precomputed", on="clusters", random_state=29)
     clusters.fit(A, y)
     assert mean_accuracy(clusters, labels) >= 0.965

@@ -30,7 +30,7 @@ from soffit.datasets import make_gaussians
 
 # A model, and parameters of a second fit that leave other attributes than those of the first.
 REFITS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "SoftClustering": (SoftClustering(None, resamples=2), {"n_clusters": 3, "resamples": 0}),
+    "SoftClustering": (SoftClustering(None, n_resamples=2), {"n_clusters": 3, "n_resamples": 0}),
     "SoF": (SoF(None, scale="fit"), {"n_clusters": 3}),
     "BaumEagon": (BaumEagon(None), {"n_clusters": 3}),
     "CompletelyPositive": (CompletelyPositive(None), {"n_clusters": 3}),
@@ -133,9 +133,9 @@ def test_a_chosen_number_is_forgotten_when_the_next_is_given() -> None:
 
 def test_subsamples_are_forgotten_by_a_fit_without_them() -> None:
     X, _ = data()
-    model = SoftClustering(3, resamples=2, random_state=17).fit(X)
+    model = SoftClustering(3, n_resamples=2, random_state=17).fit(X)
     assert 0.0 < model.agreement_ <= 1.0
-    model.set_params(resamples=0).fit(X)
+    model.set_params(n_resamples=0).fit(X)
     names = ("overlap_", "agreement_", "instability_", "cluster_stability_", "expected_accuracy_")
     assert [name for name in names if hasattr(model, name)] == []
 

@@ -40,7 +40,7 @@ def test_every_kind_of_input(touching, kind):
         "dense": (A.toarray(), {"affinity": "precomputed"}),
         "distances": (distances, {"metric": "precomputed"}),
     }[kind]
-    model = fitted(data, resamples=4, **settings)
+    model = fitted(data, n_resamples=4, **settings)
     tolerance = 1e-5 if kind == "float32" else 1e-9
     np.testing.assert_allclose(model.memberships_.sum(axis=1), 1.0, atol=tolerance)
     np.testing.assert_allclose(model.overlap_ + model.instability_, model.entropy_, atol=tolerance)
@@ -57,7 +57,7 @@ def test_every_kind_of_input(touching, kind):
 def test_memberships_are_never_surer_than_the_agreement():
     # So near one another that parts of the objects are cut in other places.
     X = make_gaussians(300, n_clusters=3, separation=2.0, random_state=7).X
-    single, model = fitted(X), fitted(X, resamples=5)
+    single, model = fitted(X), fitted(X, n_resamples=5)
     assert model.expected_accuracy_ <= model.agreement_ + 2e-3
     assert model.expected_accuracy_ < single.memberships_.max(axis=1).mean()
     new = X[:40] + 0.01
@@ -66,12 +66,12 @@ def test_memberships_are_never_surer_than_the_agreement():
 
 
 def test_same_seed_same_bytes(touching):
-    a, b = (fitted(touching.X, resamples=3) for _ in range(2))
+    a, b = (fitted(touching.X, n_resamples=3) for _ in range(2))
     assert a.memberships_.tobytes() == b.memberships_.tobytes()
 
 
 def test_parameters_are_not_changed_by_fit(touching):
-    model = SoftClustering(3, resamples=2, random_state=5)
+    model = SoftClustering(3, n_resamples=2, random_state=5)
     before = clone(model).get_params()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -82,14 +82,14 @@ def test_parameters_are_not_changed_by_fit(touching):
 def test_noise_is_called_unstable():
     X = np.random.default_rng(811).normal(size=(150, 6))
     with pytest.warns(UnstableResultWarning, match=r"Two fits on subsamples agree on \d+ % of"):
-        model = SoftClustering(6, resamples=4, random_state=5).fit(X)
+        model = SoftClustering(6, n_resamples=4, random_state=5).fit(X)
     assert model.instability_.mean() > 0.05
     assert model.cluster_stability_.min() < 0.6
 
 
 def test_separate_clusters_are_stable():
     X = make_gaussians(200, separation=12.0, random_state=77).X
-    model = SoftClustering(3, resamples=4, random_state=5).fit(X)
+    model = SoftClustering(3, n_resamples=4, random_state=5).fit(X)
     assert model.agreement_ == 1.0
     assert np.all(model.cluster_stability_ == 1.0)
     assert model.instability_.max() < 0.05
@@ -103,8 +103,8 @@ def test_pairs_reach_the_resamples(touching):
     same = y[pairs[:, 0]] == y[pairs[:, 1]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        plain = SoftClustering(3, resamples=4, random_state=5).fit(X)
-        told = SoftClustering(3, resamples=4, random_state=5).fit(
+        plain = SoftClustering(3, n_resamples=4, random_state=5).fit(X)
+        told = SoftClustering(3, n_resamples=4, random_state=5).fit(
             X, must_link=pairs[same], cannot_link=pairs[~same]
         )
     assert brier(y, told.memberships_) < brier(y, plain.memberships_)
@@ -113,20 +113,20 @@ def test_pairs_reach_the_resamples(touching):
 @pytest.mark.parametrize("wrong", [1, -3, 2.5, "ten"])
 def test_wrong_numbers_of_resamples(wrong, touching):
     with pytest.raises(ValueError, match="resamples must be 0 or an integer of at least 2"):
-        SoftClustering(3, resamples=wrong).fit(touching.X)
+        SoftClustering(3, n_resamples=wrong).fit(touching.X)
 
 
 @pytest.mark.parametrize("n", [3, 4, 7])
 def test_few_objects(n):
     X = np.random.default_rng(n).normal(size=(n, 2))
-    model = fitted(X, resamples=2)
+    model = fitted(X, n_resamples=2)
     assert model.memberships_.shape == (n, 3)
 
 
 def test_isolated_objects_do_not_break_it():
     A = np.kron(np.eye(3), np.ones((8, 8))) - np.eye(24)
     A = sp.csr_array(np.pad(A, ((0, 2), (0, 2))))
-    model = fitted(A, affinity="precomputed", resamples=3)
+    model = fitted(A, affinity="precomputed", n_resamples=3)
     np.testing.assert_allclose(model.memberships_.sum(axis=1), 1.0)
 
 
@@ -138,6 +138,6 @@ def test_probabilities_improve_on_real_sets(data_home):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             single = SoftClustering(k, random_state=5).fit(dataset.X)
-            model = SoftClustering(k, resamples=6, random_state=5).fit(dataset.X)
+            model = SoftClustering(k, n_resamples=6, random_state=5).fit(dataset.X)
         gain.append(brier(y, single.memberships_) - brier(y, model.memberships_))
     assert np.mean(gain) > 0.03

@@ -178,7 +178,7 @@ def test_bad_arguments_are_refused() -> None:
         segment(np.zeros((4, 4)), 0)
     with pytest.raises(ValueError, match=r"n_clusters=20 .* 16"):
         segment(np.zeros((4, 4)), 20)
-    with pytest.raises(ValueError, match="side_weight"):
-        segment(np.zeros((4, 4)), 2, side_weight=2.0)
+    with pytest.raises(ValueError, match="constraint_weight"):
+        segment(np.zeros((4, 4)), 2, constraint_weight=2.0)
     with pytest.raises(ValueError, match="NaN"):
         segment(np.full((4, 4), np.nan), 2)

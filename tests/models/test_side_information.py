@@ -90,7 +90,7 @@ def test_more_weight_is_more_obedience(overlapping):
     must, cannot = random_pairs(rng.integers(3, size=len(y)), np.arange(len(y)), 150, rng)
     kept = [
         share_kept(
-            SoftClustering(3, side_weight=w, random_state=3)
+            SoftClustering(3, constraint_weight=w, random_state=3)
             .fit(X, must_link=must, cannot_link=cannot)
             .labels_,
             must,
@@ -131,8 +131,8 @@ def test_contradictions_name_the_objects():
 
 @pytest.mark.parametrize("weight", [0.0, 1.5, -1.0, "much"])
 def test_side_weight_has_a_range(weight, overlapping):
-    with pytest.raises(ValueError, match="side_weight must be a number above 0 and at most 1"):
-        SoftClustering(3, side_weight=weight).fit(overlapping.X)
+    with pytest.raises(ValueError, match=r"constraint_weight must be a number above 0 and at most"):
+        SoftClustering(3, constraint_weight=weight).fit(overlapping.X)
 
 
 def test_pairs_pass_through_fit_predict(overlapping):

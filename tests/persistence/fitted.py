@@ -85,7 +85,7 @@ def _tuples_model() -> Any:
 CASES: dict[str, tuple[Callable[[], Any], Callable[[], Any] | None]] = {
     "SoftClustering": (lambda: _fit(soffit.SoftClustering), lambda: NEW),
     "SoftClustering-sides-resamples": (
-        lambda: _fit(soffit.SoftClustering, fit=PAIRS, resamples=2),
+        lambda: _fit(soffit.SoftClustering, fit=PAIRS, n_resamples=2),
         lambda: NEW,
     ),
     "SoftClustering-float32-standardized": (
@@ -98,7 +98,7 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[], Any] | None]] = {
         lambda: _wide()[:9],
     ),
     "SoftClustering-precomputed": (
-        lambda: _fit(soffit.SoftClustering, SIMILARITIES, affinity="precomputed", resamples=2),
+        lambda: _fit(soffit.SoftClustering, SIMILARITIES, affinity="precomputed", n_resamples=2),
         lambda: BLOCK,
     ),
     "SoftClustering-sparse-precomputed": (

@@ -256,7 +256,7 @@ def version_2_document() -> tuple[dict[str, Any], handmade.Members]:
                 "objective_": 2.0,
                 "objective_history_": {"array": 3},
                 "n_iter_": 1,
-                "stopped_": "converged",
+                "stop_reason_": "converged",
                 "converged_": True,
                 "object_names_": None,
                 "side_information_": None,

@@ -75,7 +75,7 @@ class Opened:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: Any, blobs: Any, hostile_names: Any) -> Path:
     X, labels = blobs
-    model = SoftClustering(None, resamples=2, random_state=23).fit(X)
+    model = SoftClustering(None, n_resamples=2, random_state=23).fit(X)
     path: Path = tmp_path_factory.mktemp("report") / "small.html"
     write_report(
         path,

@@ -66,7 +66,7 @@ def test_low_recall_and_instability(fitted):
     unstable = stand_in(
         fitted,
         neighbor_recall_=0.62,
-        resamples=2,
+        n_resamples=2,
         agreement_=0.4,
         cluster_stability_=np.array([0.2, 0.9, 0.3]),
     )
@@ -74,7 +74,7 @@ def test_low_recall_and_instability(fitted):
     assert "found 62 % of the true nearest neighbours" in text
     assert "agree on 40 %" in text
     assert "Clusters 0 and 2 do not recur" in text
-    stable = stand_in(fitted, neighbor_recall_=0.97, resamples=2, agreement_=0.9)
+    stable = stand_in(fitted, neighbor_recall_=0.97, n_resamples=2, agreement_=0.9)
     assert headings(stable) == []
 
 

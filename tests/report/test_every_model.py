@@ -69,7 +69,7 @@ def test_resamples_and_a_chosen_number(make_page, blobs):
     X, labels = blobs
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        model = soffit.SoftClustering(None, resamples=2, random_state=23).fit(X)
+        model = soffit.SoftClustering(None, n_resamples=2, random_state=23).fit(X)
     page = make_page(model, X=X, truth=labels)
     figures = (
         "scatter entropy sizes heatmap selection reconstruction objective confusion calibration"

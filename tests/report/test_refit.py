@@ -31,11 +31,11 @@ def test_a_number_that_was_specified_is_not_called_chosen(make_page: Any, blobs:
 
 def test_a_fit_without_resamples_does_not_claim_any(make_page: Any, blobs: Any) -> None:
     X = blobs[0]
-    model = soffit.SoftClustering(3, resamples=2, random_state=23).fit(X)
+    model = soffit.SoftClustering(3, n_resamples=2, random_state=23).fit(X)
     first = make_page(model, X=X).visible()
     assert "The fit was repeated 2 times" in first
     assert "Two fits on subsamples agree" in first
-    model.set_params(resamples=0).fit(X)
+    model.set_params(n_resamples=0).fit(X)
     text = make_page(model, X=X).visible()
     for claim in ("repeated", "subsamples", "agreement", "Stability", "Overlap", "instability"):
         assert claim not in text

@@ -26,7 +26,12 @@ def test_a_fit_that_converged_has_no_early_stop(fitted):
 )
 def test_every_reason_has_a_sentence_and_a_remedy(reason, cause, named, remedy):
     model = SimpleNamespace(
-        converged_=False, stopped_=reason, n_iter_=7, max_iter=300, max_time=2.5, warm_start=False
+        converged_=False,
+        stop_reason_=reason,
+        n_iter_=7,
+        max_iter=300,
+        max_time=2.5,
+        warm_start=False,
     )
     stop = EarlyStop.of(model)
     assert stop.sentence().startswith("The fit stopped after 7 iterations without converging: ")
@@ -36,7 +41,7 @@ def test_every_reason_has_a_sentence_and_a_remedy(reason, cause, named, remedy):
 
 
 def test_models_that_cannot_continue_are_not_told_to():
-    model = SimpleNamespace(converged_=False, stopped_="max_time", n_iter_=1)
+    model = SimpleNamespace(converged_=False, stop_reason_="max_time", n_iter_=1)
     assert EarlyStop.of(model).remedy == "Increase max_time."
 
 

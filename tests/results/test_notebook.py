@@ -86,7 +86,7 @@ def test_unfitted_model_shows_its_parameters() -> None:
 
 
 def test_fitted_model_shows_its_clusters(blobs: Sample) -> None:
-    model = soffit.SoftClustering(3, resamples=2, random_state=SEED).fit(blobs.X)
+    model = soffit.SoftClustering(3, n_resamples=2, random_state=SEED).fit(blobs.X)
     page = _checked(model)
     assert "SoftClustering 180 objects in 3 clusters" in page.text
     iterations = f"{model.n_iter_} iteration" + "s" * (model.n_iter_ != 1)
@@ -114,7 +114,7 @@ def test_bars_are_as_long_as_the_sizes() -> None:
 def test_unconverged_model_says_so(blobs: Sample) -> None:
     model = soffit.SoF(3, max_iter=1, random_state=SEED).fit(blobs.X)
     assert "Not converged after 1 iteration: it reached max_iter=1." in _checked(model).text
-    model.set_params(max_time=2.0).stopped_ = "max_time"
+    model.set_params(max_time=2.0).stop_reason_ = "max_time"
     assert "Not converged after 1 iteration: it reached max_time=2 s." in _checked(model).text
 
 
@@ -142,7 +142,7 @@ def test_every_model_has_a_summary(blobs: Sample) -> None:
 
 def test_many_clusters_are_cut_off() -> None:
     rng = np.random.default_rng(SEED)
-    model = soffit.SoftClustering(3000, resamples=2, metric="<'&\">" * 40)
+    model = soffit.SoftClustering(3000, n_resamples=2, metric="<'&\">" * 40)
     model.memberships_ = rng.dirichlet(np.full(3000, 0.01), size=4000)
     model.cluster_stability_, model.agreement_ = rng.random(3000), 0.5
     model.converged_, model.n_iter_ = True, 10**9

@@ -60,7 +60,7 @@ def test_a_model_a_result_and_an_array_say_the_same(fitted):
 
 
 def test_resamples_are_read_from_models_and_results(touching):
-    model = SoftClustering(3, resamples=3, random_state=23).fit(touching.X)
+    model = SoftClustering(3, n_resamples=3, random_state=23).fit(touching.X)
     for given in (model, Result.of(model)):
         summary = Summary.of(given)
         np.testing.assert_array_equal(summary.overlap, model.overlap_)
@@ -231,12 +231,12 @@ def test_a_choice_belongs_to_the_fit_that_made_it(touching):
 
 
 def test_resamples_belong_to_the_fit_that_made_them(touching):
-    model = SoftClustering(3, resamples=2, random_state=23).fit(touching.X)
+    model = SoftClustering(3, n_resamples=2, random_state=23).fit(touching.X)
     stale = {
         name: getattr(model, name)
         for name in ("overlap_", "instability_", "agreement_", "cluster_stability_")
     }
-    model.set_params(resamples=0).fit(touching.X)
+    model.set_params(n_resamples=0).fit(touching.X)
     vars(model).update(stale)
     summary = Summary.of(model)
     for part in (summary.overlap, summary.instability, summary.agreement, summary.stability):

@@ -11,7 +11,7 @@ from soffit.affinity import Settings, make_affinity
 from soffit.datasets import make_gaussians, make_moons
 from soffit.selection import KChoice, choose_k, choose_k_of_graph
 
-QUICK = {"ks": range(1, 6), "resamples": 1}
+QUICK = {"ks": range(1, 6), "n_resamples": 1}
 COLUMNS = ["k", "gap", "edge", "lasting", "likelihood", "bound", "cut", "valley", "stability"]
 
 
@@ -31,7 +31,7 @@ def choice(gaussians) -> KChoice:
 )
 def test_planted_blocks_are_counted(sizes, seed):
     A, _ = planted_graph(sizes, seed, inside=12.0, outside=2.0)
-    assert choose_k_of_graph(A, ks=range(1, 12), resamples=2).n_clusters == len(sizes)
+    assert choose_k_of_graph(A, ks=range(1, 12), n_resamples=2).n_clusters == len(sizes)
 
 
 @pytest.mark.parametrize(("n_clusters", "n_features"), [(2, 2), (3, 2), (5, 2), (3, 10), (7, 10)])
@@ -39,16 +39,16 @@ def test_gaussians_are_counted(n_clusters, n_features):
     sample = make_gaussians(
         700, n_clusters=n_clusters, n_features=n_features, separation=5.0, random_state=37
     )
-    assert choose_k(sample.X, ks=range(1, 10), resamples=2).n_clusters == n_clusters
+    assert choose_k(sample.X, ks=range(1, 10), n_resamples=2).n_clusters == n_clusters
 
 
 def test_moons_are_two():
-    assert choose_k(make_moons(400, noise=0.08, random_state=41).X, resamples=2).n_clusters == 2
+    assert choose_k(make_moons(400, noise=0.08, random_state=41).X, n_resamples=2).n_clusters == 2
 
 
 def test_a_random_graph_has_one_cluster():
     A, _ = planted_graph([500], 13, inside=12.0, outside=0.0)
-    choice = choose_k_of_graph(A, ks=range(1, 12), resamples=2)
+    choice = choose_k_of_graph(A, ks=range(1, 12), n_resamples=2)
     assert choice.n_clusters == 1
     assert (choice.table["edge"][1:] <= 0).all()
 
@@ -56,7 +56,7 @@ def test_a_random_graph_has_one_cluster():
 @pytest.mark.parametrize(("n_features", "seed"), [(2, 43), (3, 47), (10, 53)])
 def test_one_blob_is_one_cluster(n_features, seed):
     X = np.random.default_rng(seed).normal(size=(600, n_features))
-    assert choose_k(X, resamples=2).n_clusters == 1
+    assert choose_k(X, n_resamples=2).n_clusters == 1
 
 
 def test_separate_components_are_counted():
@@ -185,7 +185,7 @@ def test_large_full_matrices_are_sampled():
     labels = np.repeat(np.arange(3), 500)
     rng = np.random.default_rng(61)
     A = np.where(labels[:, None] == labels, 1.0, 0.05) * rng.uniform(0.5, 1.0, (1500, 1500))
-    assert choose_k_of_graph(A + A.T, ks=range(1, 4), resamples=1).n_clusters == 3
+    assert choose_k_of_graph(A + A.T, ks=range(1, 4), n_resamples=1).n_clusters == 3
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 12, 15])
@@ -215,7 +215,7 @@ def test_wrong_numbers_are_named(gaussians, ks, message):
 @pytest.mark.parametrize("resamples", [0, 1.5, None])
 def test_wrong_resamples_are_named(gaussians, resamples):
     with pytest.raises(ValueError, match="resamples must be an integer of at least 1"):
-        choose_k(gaussians, resamples=resamples)
+        choose_k(gaussians, n_resamples=resamples)
 
 
 def test_unknown_affinities_and_gaps_are_named(gaussians):
@@ -226,7 +226,7 @@ def test_unknown_affinities_and_gaps_are_named(gaussians):
 
 
 def test_verbose_tells_phases_on_standard_error(gaussians, capsys):
-    choose_k(gaussians, ks=[3, 4], resamples=1, verbose=1)
+    choose_k(gaussians, ks=[3, 4], n_resamples=1, verbose=1)
     said = capsys.readouterr()
     assert "affinities" in said.err
     assert "4 clusters" in said.err
@@ -252,7 +252,7 @@ from soffit import SoftClustering
 from soffit.datasets import make_gaussians
 from soffit.selection import choose_k
 X = make_gaussians(400, n_clusters=4, separation=6.0, random_state=31).X
-chosen = choose_k(X, ks=range(1, 7), resamples=5)
+chosen = choose_k(X, ks=range(1, 7), n_resamples=5)
 table = np.column_stack([np.asarray(column, dtype=float) for column in chosen.table.values()])
 model = SoftClustering(None, random_state=3).fit(X)
 print(chosen.n_clusters, model.n_clusters_, hashlib.sha256(table.tobytes()).hexdigest())

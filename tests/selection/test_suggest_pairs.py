@@ -174,7 +174,7 @@ def test_instability_draws_questions():
 
 
 def test_resampled_model_is_served(sample):
-    fitted = SoftClustering(3, resamples=2, random_state=11).fit(sample.X)
+    fitted = SoftClustering(3, n_resamples=2, random_state=11).fit(sample.X)
     check_pairs(suggest_pairs(fitted, 9), 9, 150)
 
 

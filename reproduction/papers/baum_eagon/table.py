@@ -70,7 +70,7 @@ def _model(method: str, k: int, seed: int) -> Any:
     if method == "BE":
         return BaumEagon(k, **common)
     if method == "CP":
-        return CompletelyPositive(k, start="random", **common)
+        return CompletelyPositive(k, init="random", **common)
     return SpectralClustering(k, variant="ncut" if method == "NCUT" else "njw", **common)
 
 

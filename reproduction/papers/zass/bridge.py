@@ -37,7 +37,7 @@ def measure(unit: Unit, setup: Setup) -> Measured:
     way = unit.settings["way"]
     if way == "as published":
         model = CompletelyPositive(
-            2, affinity="precomputed", solver="multiplicative", start="random", random_state=3
+            2, affinity="precomputed", solver="multiplicative", init="random", random_state=3
         ).fit(kernel(sample.X, np.sqrt(2.0)))
     else:
         normalization: Any = "additive" if way == "additive" else "sinkhorn"

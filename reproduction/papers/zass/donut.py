@@ -16,7 +16,7 @@ from soffit.metrics import accuracy
 from soffit.models import CompletelyPositive
 
 _METHODS = {
-    "cp": 'CompletelyPositive(normalization="additive", start="random", n_init=1)',
+    "cp": 'CompletelyPositive(normalization="additive", init="random", n_init=1)',
     "cp eq6": 'the same with solver="multiplicative" (eq. 6)',
     "kmeans": 'scikit-learn KMeans(init="random", n_init=1)',
     "kernel kmeans": f"the kernel exp(-d²/0.5²) {LABEL_TUNED}",
@@ -56,7 +56,7 @@ def _labels(X: FloatArray, method: str, seed: int) -> IntArray:
         return _kernel_kmeans(kernel(X, 0.5), np.random.default_rng(seed))
     solver: Any = "multiplicative" if method == "cp eq6" else "coordinate"
     model = CompletelyPositive(
-        2, normalization="additive", solver=solver, start="random", n_init=1, random_state=seed
+        2, normalization="additive", solver=solver, init="random", n_init=1, random_state=seed
     )
     return np.asarray(model.fit(X).labels_)
 

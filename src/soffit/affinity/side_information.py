@@ -230,7 +230,7 @@ def _refuse(pairs: IntArray, names: NDArray[Any] | None, *, chained: bool) -> No
     )
 
 
-def with_side(A: Matrix, side: SideInformation | None, side_weight: float) -> Matrix:
+def with_side(A: Matrix, side: SideInformation | None, constraint_weight: float) -> Matrix:
     """K' = K + alpha R, with alpha relative to the largest affinity; K itself without pairs.
 
     A sparse matrix stays sparse. Cannot-link pairs may become negative.
@@ -239,7 +239,7 @@ def with_side(A: Matrix, side: SideInformation | None, side_weight: float) -> Ma
         return A
     R = side.relation(A.dtype)
     largest = A.max() if A.shape[0] else 0.0
-    strength = A.dtype.type(side_weight * (float(largest) or 1.0))
+    strength = A.dtype.type(constraint_weight * (float(largest) or 1.0))
     return Graph.of(A).plus(strength * R).matrix
 
 

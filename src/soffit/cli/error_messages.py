@@ -29,7 +29,7 @@ TRACEBACK = "SOFFIT_TRACEBACK"
 _OPTIONS = {
     "n_clusters": "-k",
     "n_neighbors": "--neighbors",
-    "resamples": "--resamples",
+    "n_resamples": "--resamples",
     "random_state": "--seed",
     "n_jobs": "--jobs",
     "max_time": "--max-time",

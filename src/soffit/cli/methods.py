@@ -71,7 +71,7 @@ def make_model(name: str, settings: Settings, kind: str, **extra: Any) -> Any:
     if settings.neighbors is not None:
         given |= dict.fromkeys(method.neighbors, settings.neighbors)
     if settings.resamples:
-        given["resamples"] = settings.resamples
+        given["n_resamples"] = settings.resamples
     return method.load()(settings.clusters, **given)
 
 

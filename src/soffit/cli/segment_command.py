@@ -160,7 +160,7 @@ def _segmented(
                 callback=lambda event: tell(steps(event)),
             )
         )
-    if found.model.stopped_ == "interrupted":
+    if found.model.stop_reason_ == "interrupted":
         raise KeyboardInterrupt
     return found, remarks
 

@@ -93,7 +93,7 @@ def fit_model(
         watch = {"callback": lambda event: tell(steps(event))}
         model = make_model(name, settings, source.kind, **parameters, **watch)
         _, remarks = with_remarks(lambda: model.fit(source, **(pairs or {})), model)
-    if model.stopped_ == "interrupted":
+    if model.stop_reason_ == "interrupted":
         raise KeyboardInterrupt
     for remark in remarks:
         talk.warn(remark)

@@ -31,7 +31,7 @@ def entropy_map(
 ) -> Any:
     """Show the uncertainty of the objects on a map.
 
-    A model fitted with `resamples` splits the entropy into two parts: clusters overlap at an
+    A model fitted with `n_resamples` splits the entropy into two parts: clusters overlap at an
     object, or the partition itself changes there between subsamples. Both are shown next to the
     total, with one colour scale.
 

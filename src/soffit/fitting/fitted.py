@@ -52,23 +52,23 @@ class Part:
         Self-similarities: as they are, left out, or raised where they are zero.
     strays_of : int, optional
         Number of clusters; edges inside components too small to be one of them are left out.
-    side_weight : float, optional
+    constraint_weight : float, optional
         Weight with which must-link and cannot-link pairs change their affinities.
     """
 
     diagonal: Literal["kept", "dropped", "raised"] = "kept"
     strays_of: int | None = None
-    side_weight: float | None = None
+    constraint_weight: float | None = None
     _arrays: ClassVar[dict[str, str]] = {
         "diagonal": "text",
         "strays_of": "int?",
-        "side_weight": "float?",
+        "constraint_weight": "float?",
     }
 
     def of(self, A: Matrix, side: SideInformation | None = None) -> Matrix:
         """The part of A; A itself if it is the whole."""
-        if self.side_weight is not None:
-            A = with_side(A, side, self.side_weight)
+        if self.constraint_weight is not None:
+            A = with_side(A, side, self.constraint_weight)
         if self.diagonal == "dropped":
             A = without_diagonal(A)
         elif self.diagonal == "raised":

@@ -195,7 +195,7 @@ def search_attributes(found: Factorization) -> dict[str, Any]:
         "objective_": found.objective,
         "objective_history_": found.history,
         "n_iter_": found.n_iter,
-        "stopped_": found.stopped,
+        "stop_reason_": found.stopped,
         "converged_": found.stopped == "converged",
     }
 

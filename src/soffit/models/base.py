@@ -22,6 +22,7 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
+from soffit._deprecation import current_names, warn_of_former_name
 from soffit._threads import thread_limit
 from soffit._typing import FloatArray, IntArray
 from soffit._validation import (
@@ -141,6 +142,31 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         "feature_names_in_": "any? p",
         "object_names_": "any? n",
     }
+
+    # Former names of parameters and attributes, which still work with a warning.
+    _renamed: ClassVar[dict[str, str]] = {"stopped_": "stop_reason_"}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this estimator; see scikit-learn's `BaseEstimator.set_params`.
+
+        Parameters
+        ----------
+        **params
+            Parameters by name, those of a nested affinity as ``affinity__n_neighbors``.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        return super().set_params(**current_names(params, self._renamed, depth=2))
+
+    def __getattr__(self, name: str) -> Any:
+        renamed = type(self)._renamed
+        if name not in renamed or renamed[name] not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        warn_of_former_name(name, renamed[name], depth=2)
+        return vars(self)[renamed[name]]
 
     def _recipe(self) -> Recipe[Any]:
         raise TypeError("a model must define _recipe")
@@ -279,7 +305,7 @@ class SimilarityClustering(
         "objective_history_": "float *",
         "n_iter_": "int",
         "converged_": "bool",
-        "stopped_": "text?",
+        "stop_reason_": "text?",
         "k_choice_": "part?",
         "_fitted": "part place() n p? k",
     }
@@ -299,7 +325,7 @@ class SimilarityClustering(
         """Cluster the objects.
 
         If `max_time`, the `callback` or Ctrl-C stops the fit, the best solution so far is kept and
-        a warning is issued; `converged_` is then False and `stopped_` gives the reason. Before the
+        a warning is issued; `converged_` is then False and `stop_reason_` gives the reason. Before the
         first iteration of a solver there is no solution to keep: a time limit or callback then
         takes effect after that iteration, and Ctrl-C raises KeyboardInterrupt at once, as a second
         Ctrl-C does at any time. A fit that fails leaves the model unchanged.

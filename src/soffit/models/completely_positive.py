@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from soffit._deprecation import renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import Number, OneOf, WholeNumber
 from soffit.affinity.given_objects import Affinities
@@ -72,11 +73,11 @@ class CompletelyPositive(SimilarityClustering):
     solver : {"coordinate", "multiplicative", "parallel"}, default "coordinate"
         Exact steps over single entries; the published updates (eq. 6 and 7); or simultaneous
         updates of all entries.
-    side_weight : float, default 1.0
+    constraint_weight : float, default 1.0
         Weight alpha of side information, above 0 and at most 1, relative to the largest affinity.
     transitive : bool, default True
         Add the pairs implied by the given ones. Indirect contradictions are then also detected.
-    start : {"auto", "random", "spectral"}, default "auto"
+    init : {"auto", "random", "spectral"}, default "auto"
         Random positive entries, or the best of several spectral partitions. "auto" is spectral for
         local graphs (less than a tenth of all pairs), where the objective hardly separates good
         clusters from bad ones, and for negative affinities; otherwise random.
@@ -117,7 +118,7 @@ class CompletelyPositive(SimilarityClustering):
     objective_, objective_history_, n_iter_
         Of the best start: final objective, its value after each iteration, and number of
         iterations.
-    converged_, stopped_ : bool, str
+    converged_, stop_reason_ : bool, str
         Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
         "callback" or "interrupted".
 
@@ -152,12 +153,18 @@ class CompletelyPositive(SimilarityClustering):
     _rules = SimilarityClustering._rules | {
         "normalization": OneOf(("sinkhorn", "additive", None)),
         "solver": OneOf(("coordinate", "multiplicative", "parallel")),
-        "side_weight": Number(0.0, strict=True, maximum=1.0),
+        "constraint_weight": Number(0.0, strict=True, maximum=1.0),
         "transitive": OneOf((True, False)),
-        "start": OneOf(("auto", "random", "spectral")),
+        "init": OneOf(("auto", "random", "spectral")),
         "n_init": WholeNumber(1),
     }
 
+    _renamed = SimilarityClustering._renamed | {
+        "start": "init",
+        "side_weight": "constraint_weight",
+    }
+
+    @renamed_parameters(start="init", side_weight="constraint_weight")
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -167,9 +174,9 @@ class CompletelyPositive(SimilarityClustering):
         n_neighbors: int = 25,
         normalization: Literal["sinkhorn", "additive"] | None = "sinkhorn",
         solver: Literal["coordinate", "multiplicative", "parallel"] = "coordinate",
-        side_weight: float = 1.0,
+        constraint_weight: float = 1.0,
         transitive: bool = True,
-        start: Literal["auto", "random", "spectral"] = "auto",
+        init: Literal["auto", "random", "spectral"] = "auto",
         n_init: int = 5,
         max_iter: int = 1000,
         tol: float = 1e-5,
@@ -186,9 +193,9 @@ class CompletelyPositive(SimilarityClustering):
         self.n_neighbors = n_neighbors
         self.normalization = normalization
         self.solver = solver
-        self.side_weight = side_weight
+        self.constraint_weight = constraint_weight
         self.transitive = transitive
-        self.start = start
+        self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -238,10 +245,10 @@ class CompletelyPositive(SimilarityClustering):
         factorize = partial(
             _factorize,
             normalization=self.normalization,
-            side_weight=self.side_weight,
+            constraint_weight=self.constraint_weight,
             solver=SOLVERS[self.solver],
             starts=partial(
-                _starts, start=self.start, n_init=self.n_init, normalization=self.normalization
+                _starts, start=self.init, n_init=self.n_init, normalization=self.normalization
             ),
             max_iter=self.max_iter,
             tol=self.tol,
@@ -253,7 +260,7 @@ def _factorize(
     stage: Stage[Affinities],
     *,
     normalization: Literal["sinkhorn", "additive"] | None,
-    side_weight: float,
+    constraint_weight: float,
     solver: Callable[..., Factorization],
     starts: Callable[..., Iterator[FloatArray]],
     max_iter: int,
@@ -262,9 +269,9 @@ def _factorize(
     given = stage.relations
     part = Part(
         diagonal="raised" if normalization == "sinkhorn" else "kept",
-        side_weight=side_weight if given.side is not None else None,
+        constraint_weight=constraint_weight if given.side is not None else None,
     )
-    K = with_side(given.A, given.side, side_weight)
+    K = with_side(given.A, given.side, constraint_weight)
     weight = with_known_pairs(given.pair_weight, given.side)
     normalized = _normalized(part.of(given.A, given.side), weight, normalization)
     problem = Problem(

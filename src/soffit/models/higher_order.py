@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from soffit._deprecation import renamed_parameters
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray
 from soffit._validation import Number, OrNone, TextOrFunction, WholeNumber
@@ -69,7 +70,7 @@ class HigherOrder(SimilarityClustering):
         (order at least 4), or to their mean ("point", for round clusters). A callable maps the
         points of t tuples, an array of shape (t, order, d), to t nonnegative values that do not
         depend on the order of the points in a tuple.
-    width : float or None, default None
+    bandwidth : float or None, default None
         w. None means five times the typical deviation of objects that fit the best tuples.
     n_tuples : int or None, default None
         Number of sampled tuples; None means 100 per object. All tuples are used if there are fewer.
@@ -109,11 +110,11 @@ class HigherOrder(SimilarityClustering):
         The fitted tuples.
     tuple_values_ : ndarray of shape (t,)
         Their affinities.
-    width_ : float or None
+    bandwidth_ : float or None
         Width of the affinity; None with a callable and after `fit_tuples`.
     objective_, objective_history_, n_iter_
         Final objective, its value after each iteration, and number of iterations.
-    converged_, stopped_ : bool, str
+    converged_, stop_reason_ : bool, str
         Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
         "callback" or "interrupted".
 
@@ -151,7 +152,7 @@ class HigherOrder(SimilarityClustering):
     } | {
         "order": WholeNumber(2),
         "tuple_affinity": TextOrFunction(),
-        "width": OrNone(Number(0.0, strict=True)),
+        "bandwidth": OrNone(Number(0.0, strict=True)),
         "n_tuples": OrNone(WholeNumber(1)),
         "n_init": WholeNumber(1),
     }
@@ -161,18 +162,24 @@ class HigherOrder(SimilarityClustering):
         "affinity_matrix_": "matrix? n n",
         "tuples_": "int t * <n",
         "tuple_values_": "float t",
-        "width_": "float?",
+        "bandwidth_": "float?",
         "_fitted": "part place() p? k?",
     }
-    width_: float | None
+    bandwidth_: float | None
 
+    _renamed = SimilarityClustering._renamed | {
+        "width": "bandwidth",
+        "width_": "bandwidth_",
+    }
+
+    @renamed_parameters(width="bandwidth")
     def __init__(
         self,
         n_clusters: int | None = 8,
         *,
         order: int = 3,
         tuple_affinity: str | Callable[[FloatArray], FloatArray] = "line",
-        width: float | None = None,
+        bandwidth: float | None = None,
         n_tuples: int | None = None,
         n_init: int = 3,
         max_iter: int = 1000,
@@ -187,7 +194,7 @@ class HigherOrder(SimilarityClustering):
         self.n_clusters = n_clusters
         self.order = order
         self.tuple_affinity = tuple_affinity
-        self.width = width
+        self.bandwidth = bandwidth
         self.n_tuples = n_tuples
         self.n_init = n_init
         self.max_iter = max_iter
@@ -219,7 +226,7 @@ class HigherOrder(SimilarityClustering):
     def fit_tuples(self, tuples: Any, values: Any, n_objects: int, *, weights: Any = None) -> Self:
         """Cluster objects by given affinities of some of their tuples.
 
-        The parameters `order`, `tuple_affinity`, `width` and `n_tuples` are ignored.
+        The parameters `order`, `tuple_affinity`, `bandwidth` and `n_tuples` are ignored.
 
         Parameters
         ----------
@@ -253,7 +260,7 @@ class HigherOrder(SimilarityClustering):
             _relate,
             order=self.order,
             tuple_affinity=self.tuple_affinity,
-            width=self.width,
+            width=self.bandwidth,
             n_tuples=self.n_tuples,
             n_clusters=_USUAL_NUMBER if self.n_clusters is None else self.n_clusters,
         )
@@ -423,7 +430,7 @@ def _solve(stage: Stage[Tuples], *, n_init: int, max_iter: int, tol: float) -> F
         "object_names_": stage.data.names,
         "tuples_": known.tuples,
         "tuple_values_": known.values,
-        "width_": None if sample is None else sample.width,
+        "bandwidth_": None if sample is None else sample.width,
         **membership_attributes(memberships),
     }
     placer = None

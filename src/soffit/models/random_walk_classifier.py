@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from soffit._deprecation import renamed_parameters
 from soffit._threads import thread_limit
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit._validation import (
@@ -133,7 +134,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
 
     Parameters
     ----------
-    steps : int, default 16
+    n_steps : int, default 16
         Length t of the walk. Short walks do not reach all objects, very long ones forget where they
         started. With one or two labels per class on large graphs, 32 to 64 steps are better.
     on : {"points", "clusters"}, default "points"
@@ -213,7 +214,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
     _keep = "union"
     _weights = "local"
     _rules: ClassVar[dict[str, Rule]] = {
-        "steps": WholeNumber(1),
+        "n_steps": WholeNumber(1),
         "on": OneOf(("points", "clusters")),
         "n_clusters": WholeNumber(1),
         "metric": TextOrFunction(),
@@ -234,10 +235,15 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         "_fitted": "part place() n p? k=c",
     }
 
+    _renamed = SimilarityEstimator._renamed | {
+        "steps": "n_steps",
+    }
+
+    @renamed_parameters(steps="n_steps")
     def __init__(
         self,
         *,
-        steps: int = 16,
+        n_steps: int = 16,
         on: Literal["points", "clusters"] = "points",
         n_clusters: int = 100,
         affinity: Any = "nearest_neighbors",
@@ -249,7 +255,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         callback: Any = None,
         n_jobs: int | None = -1,
     ) -> None:
-        self.steps = steps
+        self.n_steps = n_steps
         self.on = on
         self.n_clusters = n_clusters
         self.affinity = affinity
@@ -284,7 +290,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         """Classify the fitted objects again from other labels, on the same graph.
 
         The graph and the clusters are kept; only the walk is repeated, with the current value of
-        `steps`.
+        `n_steps`.
 
         Parameters
         ----------
@@ -304,7 +310,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         assert isinstance(placer.extension, ClassArrival)
         with blas_on_one_thread(), thread_limit(self.n_jobs):
             arrival, found = _classified(
-                placer.extension.walk, labels, self.steps, self.affinity_matrix_.dtype
+                placer.extension.walk, labels, self.n_steps, self.affinity_matrix_.dtype
             )
         attributes = {**self._fitted.attributes, **found}
         placer = replace(placer, extension=arrival)
@@ -320,7 +326,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         clusters = RelationFactorization(
             self.n_clusters, affinity="precomputed", callback=self.callback, n_jobs=self.n_jobs
         )
-        solve = partial(_solve, steps=self.steps, on=self.on, clusters=clusters)
+        solve = partial(_solve, steps=self.n_steps, on=self.on, clusters=clusters)
         return Recipe(None, relate_pairs, lambda stage: stage.count, solve)
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -436,7 +442,7 @@ def _solve(
         walk = ClusterWalk.on(model.bipartite_)
         n_iter = model.n_iter_
         # The last digits of the likelihood do not improve the classes.
-        stopped = "converged" if model.stopped_ == "max_iter" else model.stopped_
+        stopped = "converged" if model.stop_reason_ == "max_iter" else model.stop_reason_
     stage.progress.phase("walk")
     arrival, found = _classified(walk, labels, steps, given.A.dtype)
     attributes = {

@@ -132,7 +132,7 @@ class RelationFactorization(RelationModel):
         The graph.
     objective_, objective_history_, n_iter_
         Final objective, its value after each iteration, and number of iterations.
-    converged_, stopped_ : bool, str
+    converged_, stop_reason_ : bool, str
         Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
         "callback" or "interrupted".
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from soffit._deprecation import renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import WholeNumber, check_parameters
 from soffit._wording import Message, Parameter
@@ -79,6 +80,7 @@ class Segmentation:
     model: SoftClustering
 
 
+@renamed_parameters(side_weight="constraint_weight")
 def segment(
     image: Any,
     n_clusters: int,
@@ -87,7 +89,7 @@ def segment(
     radius: float = 5.0,
     sigma_value: float | None = None,
     sigma_distance: float = 4.0,
-    side_weight: float = 1.0,
+    constraint_weight: float = 1.0,
     random_state: Any = None,
     max_time: float | None = None,
     verbose: int | bool = 0,
@@ -115,7 +117,7 @@ def segment(
         strokes than segments.
     radius, sigma_value, sigma_distance
         As for `soffit.affinity.image_affinity`.
-    side_weight : float, default 1.0
+    constraint_weight : float, default 1.0
         How much scribbles are trusted, in (0, 1].
     random_state : int, RandomState or None, default None
         Seed of the sampled pairs of marked pixels.
@@ -165,7 +167,7 @@ def segment(
     model = PixelClustering(
         n_clusters,
         affinity="precomputed",
-        side_weight=side_weight,
+        constraint_weight=constraint_weight,
         tol=1e-6,
         random_state=random_state,
         max_time=max_time,

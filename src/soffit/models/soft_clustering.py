@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from soffit._deprecation import renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import NoneOrMany, Number, OneOf
 from soffit.affinity import SideInformation
@@ -66,8 +67,8 @@ class SoftClustering(SimilarityClustering):
     cluster the loss of a hard partition is a normalized cut, so that large and small clusters are
     treated alike. Memberships are the rows of W after a random walk whose length follows the
     spectral gap; for features with Euclidean distances they are averaged with the posterior of a
-    mixture that starts at the clusters and stays near them. With `resamples` they are also averaged
-    over fits to subsamples, and softened to the agreement of these fits.
+    mixture that starts at the clusters and stays near them. With `n_resamples` they are also
+    averaged over fits to subsamples, and softened to the agreement of these fits.
 
     Parameters
     ----------
@@ -86,11 +87,11 @@ class SoftClustering(SimilarityClustering):
     standardize : {"auto", True, False}, default "auto"
         Scale columns to unit standard deviation; "auto" does so if the largest standard deviation
         is more than 20 times the median, which only different units of measurement explain.
-    resamples : int, default 0
+    n_resamples : int, default 0
         0, or how many times (at least 2; 10 is plenty) the model is refitted to 63 % subsamples.
         Memberships are then averaged over these fits and softened to their agreement, which
         calibrates them better, at a proportionally higher cost.
-    side_weight : float, default 1.0
+    constraint_weight : float, default 1.0
         How much the pairs given to `fit` are trusted, in (0, 1]. At 1, one pair weighs as much as
         all affinities of an average object.
     transitive : bool, default False
@@ -128,14 +129,14 @@ class SoftClustering(SimilarityClustering):
     n_steps_ : int
         Length of the random walk.
     overlap_, instability_ : ndarray of shape (n,)
-        With resamples: the two parts of `entropy_`. Overlap of clusters at the object, and change
-        of the partition itself between subsamples.
+        With `n_resamples`: the two parts of `entropy_`. Overlap of clusters at the object, and
+        change of the partition itself between subsamples.
     cluster_stability_ : ndarray of shape (k,)
-        With resamples: mean Jaccard overlap of each cluster with its counterparts in the
+        With `n_resamples`: mean Jaccard overlap of each cluster with its counterparts in the
         subsamples.
     agreement_, expected_accuracy_ : float
-        With resamples: share of objects on which two resamples agree; and the accuracy implied by
-        the memberships, their mean top value.
+        With `n_resamples`: share of objects on which two subsamples agree; and the accuracy implied
+        by the memberships, their mean top value.
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         The graph.
     neighbor_recall_ : float
@@ -143,7 +144,7 @@ class SoftClustering(SimilarityClustering):
         approximate and its recall is estimated on a sample.
     objective_, objective_history_, n_iter_
         Final objective, its value after each iteration, and number of iterations.
-    converged_, stopped_ : bool, str
+    converged_, stop_reason_ : bool, str
         Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
         "callback" or "interrupted".
 
@@ -165,8 +166,8 @@ class SoftClustering(SimilarityClustering):
     _rules = SimilarityClustering._rules | {
         "scale": OneOf(("cluster", "single")),
         "standardize": OneOf(("auto", True, False)),
-        "resamples": NoneOrMany(),
-        "side_weight": Number(0.0, strict=True, maximum=1.0),
+        "n_resamples": NoneOrMany(),
+        "constraint_weight": Number(0.0, strict=True, maximum=1.0),
         "transitive": OneOf((True, False)),
     }
 
@@ -179,6 +180,12 @@ class SoftClustering(SimilarityClustering):
         "expected_accuracy_": "float?",
     }
 
+    _renamed = SimilarityClustering._renamed | {
+        "resamples": "n_resamples",
+        "side_weight": "constraint_weight",
+    }
+
+    @renamed_parameters(resamples="n_resamples", side_weight="constraint_weight")
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -188,8 +195,8 @@ class SoftClustering(SimilarityClustering):
         n_neighbors: int = 15,
         scale: Literal["cluster", "single"] = "cluster",
         standardize: Literal["auto"] | bool = "auto",
-        resamples: int = 0,
-        side_weight: float = 1.0,
+        n_resamples: int = 0,
+        constraint_weight: float = 1.0,
         transitive: bool = False,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -206,8 +213,8 @@ class SoftClustering(SimilarityClustering):
         self.n_neighbors = n_neighbors
         self.scale = scale
         self.standardize = standardize
-        self.resamples = resamples
-        self.side_weight = side_weight
+        self.n_resamples = n_resamples
+        self.constraint_weight = constraint_weight
         self.transitive = transitive
         self.max_iter = max_iter
         self.tol = tol
@@ -256,16 +263,16 @@ class SoftClustering(SimilarityClustering):
             _factorize,
             find_start=find_start,
             scale=self.scale,
-            side_weight=self.side_weight,
+            constraint_weight=self.constraint_weight,
             max_iter=self.max_iter,
             tol=self.tol,
         )
         euclidean = isinstance(self.metric, str) and self.metric in ("euclidean", "l2")
-        smooth = partial(_smooth, side_weight=self.side_weight, euclidean=euclidean)
+        smooth = partial(_smooth, constraint_weight=self.constraint_weight, euclidean=euclidean)
         single = similarity_recipe(self.n_clusters, factorize, smooth, standardize=self.standardize)
-        if not self.resamples:
+        if not self.n_resamples:
             return single
-        smooth = partial(_smooth_over_subsamples, recipe=single, smooth=smooth, n=self.resamples)
+        smooth = partial(_smooth_over_subsamples, recipe=single, smooth=smooth, n=self.n_resamples)
         return similarity_recipe(self.n_clusters, factorize, smooth, standardize=self.standardize)
 
 
@@ -307,7 +314,7 @@ def _factorize(
     *,
     find_start: FindStart,
     scale: Literal["cluster", "single"],
-    side_weight: float,
+    constraint_weight: float,
     max_iter: int,
     tol: float,
 ) -> _GraphSolution:
@@ -324,7 +331,7 @@ def _factorize(
         """A partition of the graph; must-links, if any, add edges first."""
         if given.side is None:
             return find_start(A, N, degrees, k, None)
-        joined = given.side.joined(A, side_weight)
+        joined = given.side.joined(A, constraint_weight)
         sums = np.asarray(joined.sum(axis=1), dtype=np.float64).ravel()
         return find_start(joined, normalize(joined, "degree").matrix, sums, k, given.side)
 
@@ -341,7 +348,7 @@ def _factorize(
         k,
         scale="held" if scale == "cluster" else "single",
         degrees=degrees,
-        side=None if given.side is None else _side_weights(given.side, N, side_weight),
+        side=None if given.side is None else _side_weights(given.side, N, constraint_weight),
     )
     stage.progress.phase("row blocks")
     found = solve_locally(
@@ -393,11 +400,11 @@ def find_start(
     return Start(labels, steps if is_sparse(A) else min(steps, _MOST_DENSE_STEPS), locality)
 
 
-def _side_weights(side: SideInformation, N: Matrix, side_weight: float) -> sp.csr_array:
-    """S: with side_weight 1, a pair weighs as much as all affinities of an average object."""
+def _side_weights(side: SideInformation, N: Matrix, constraint_weight: float) -> sp.csr_array:
+    """S: with constraint_weight 1, a pair weighs as much as all affinities of an average object."""
     values = np.asarray(N.data if is_sparse(N) else N)
     energy = float(np.vdot(values, values)) / N.shape[0]
-    return side.relation(N.dtype) * N.dtype.type(side_weight * energy)
+    return side.relation(N.dtype) * N.dtype.type(constraint_weight * energy)
 
 
 # --- memberships ----------------------------------------------------------------------------------
@@ -433,7 +440,7 @@ def _smooth(
     solution: Solution,
     rows: FloatArray,
     *,
-    side_weight: float,
+    constraint_weight: float,
     euclidean: bool,
 ) -> Smoothed:
     assert isinstance(solution, _GraphSolution)
@@ -444,17 +451,21 @@ def _smooth(
     mixture = None
     if dense and 1 < rows.shape[1] <= _MOST_MIXED:
         seed = int(stage.random_state.randint(_SEEDS))
-        mixture = _fit_mixture(given, rows, seed, solution, side_weight)
+        mixture = _fit_mixture(given, rows, seed, solution, constraint_weight)
     result = calibrated(walk.memberships, graph, mixture, given.table if dense else None)
     if given.side is not None:
-        result = with_pairs(result, rows, given.side, weight=side_weight)
+        result = with_pairs(result, rows, given.side, weight=constraint_weight)
     # New objects need what the walk has reached, not the memberships of the fitted objects.
     seen = replace(walk, memberships=walk.memberships[:0].copy())
     return Smoothed(result, WalkAndMixture(seen, mixture))
 
 
 def _fit_mixture(
-    given: Affinities, rows: FloatArray, seed: int, solution: _GraphSolution, side_weight: float
+    given: Affinities,
+    rows: FloatArray,
+    seed: int,
+    solution: _GraphSolution,
+    constraint_weight: float,
 ) -> SeededMixture:
     X = given.table
     if given.side is None:
@@ -464,7 +475,7 @@ def _fit_mixture(
     def walk(start: FloatArray) -> FloatArray:
         return sharpened(random_walk(graph, start, steps, locality=locality).memberships, graph)
 
-    return choose_mixture(X, rows, given.side, walk, weight=side_weight, random_state=seed)
+    return choose_mixture(X, rows, given.side, walk, weight=constraint_weight, random_state=seed)
 
 
 def _smooth_over_subsamples(

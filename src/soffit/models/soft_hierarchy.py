@@ -164,7 +164,7 @@ class SoftHierarchy(RelationModel):
     objective_, objective_history_, n_iter_
         Of the last factorization of the graph itself: the top level if refined, else the bottom
         level.
-    converged_, stopped_ : bool, str
+    converged_, stop_reason_ : bool, str
         Whether every factorization converged, and why the fit ended: "converged", "max_iter",
         "max_time", "callback" or "interrupted".
 

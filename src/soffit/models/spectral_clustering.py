@@ -111,7 +111,7 @@ class SpectralClustering(SimilarityClustering):
     objective_, objective_history_, n_iter_
         Of the memberships: final objective, its value after each iteration, and number of
         iterations.
-    converged_, stopped_ : bool, str
+    converged_, stop_reason_ : bool, str
         Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
         "callback" or "interrupted".
 

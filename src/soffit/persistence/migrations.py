@@ -45,6 +45,18 @@ def migrated(
 # --- version 1: a model was its attributes --------------------------------------------------------
 
 
+# What parameters and attributes of version 1 are called now.
+_OF_PAIRS = {"side_weight": "constraint_weight"}
+_PARAMETERS: dict[str, dict[str, str]] = {
+    "SoftClustering": {"resamples": "n_resamples", **_OF_PAIRS},
+    "PixelClustering": {"resamples": "n_resamples", **_OF_PAIRS},
+    "CompletelyPositive": {"start": "init", **_OF_PAIRS},
+    "HigherOrder": {"width": "bandwidth"},
+    "RandomWalkClassifier": {"steps": "n_steps"},
+}
+_ATTRIBUTES = {"stopped_": "stop_reason_", "width_": "bandwidth_"}
+
+
 def _to_version_2(document: Document, arrays: Arrays) -> tuple[Document, Arrays]:
     """Private attributes of a model become its fitted value.
 
@@ -53,7 +65,9 @@ def _to_version_2(document: Document, arrays: Arrays) -> tuple[Document, Arrays]
     """
     files = _Version1(document, arrays)
     state = document["state"]
-    attributes = {name: value for name, value in state.items() if _is_public(name)}
+    attributes = {
+        _ATTRIBUTES.get(name, name): value for name, value in state.items() if _is_public(name)
+    }
     as_it_is = files.add("Standardizer", center=None, spread=None)
     fitted = {
         "preparation": state.get("_standardizer") or as_it_is,
@@ -62,7 +76,9 @@ def _to_version_2(document: Document, arrays: Arrays) -> tuple[Document, Arrays]
         "n_iter": state.get("n_iter_", 0),
     }
     output = state.get("_sklearn_output_config", {"dict": {}})["dict"].get("transform")
-    kept = {name: document[name] for name in ("class", "parameters")}
+    renamed = _PARAMETERS.get(document["class"], {})
+    parameters = {renamed.get(name, name): value for name, value in document["parameters"].items()}
+    kept = {"class": document["class"], "parameters": parameters}
     return (
         {**kept, "attributes": attributes, "fitted": fitted, "output": output}
         | {"objects": files.objects},
@@ -139,7 +155,7 @@ class _Version1:
             return self.add(
                 "Part",
                 diagonal="raised" if raised else "kept",
-                side_weight=parameters.get("side_weight", 1.0) if told else None,
+                constraint_weight=parameters.get("side_weight", 1.0) if told else None,
             )
         return self.add("Part", diagonal="kept")
 

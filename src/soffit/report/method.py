@@ -143,7 +143,7 @@ def _fit(summary: Summary) -> str:
 def _resamples(summary: Summary) -> str:
     if summary.agreement is None:
         return ""
-    times = int(summary.model.resamples)
+    times = int(summary.model.n_resamples)
     return (
         f"The fit was repeated {times} times on subsamples of 63 % of the objects. "
         f"{agreement_sentence(summary.agreement)} Memberships were averaged over the fits and "

@@ -26,7 +26,7 @@ class EarlyStop:
     Attributes
     ----------
     reason : str
-        ``stopped_`` of the model: "max_iter", "max_time", "callback" or "interrupted".
+        ``stop_reason_`` of the model: "max_iter", "max_time", "callback" or "interrupted".
     n_iter : int
         Iterations that were made.
     limit : float or None
@@ -51,7 +51,7 @@ class EarlyStop:
         if reason is None:
             if getattr(model, "converged_", True):
                 return None
-            reason = str(getattr(model, "stopped_", "max_iter"))
+            reason = str(getattr(model, "stop_reason_", "max_iter"))
         if reason == "converged":
             return None
         return cls(

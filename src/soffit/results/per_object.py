@@ -200,7 +200,7 @@ def from_resamples(given: Any, what: str) -> Any:
 
     None unless the model's last fit had resamples.
     """
-    if is_estimator(given) and not getattr(given, "resamples", True):
+    if is_estimator(given) and not getattr(given, "n_resamples", True):
         return None
     value = getattr(given, f"{what}_", None)
     return getattr(given, what, None) if value is None else value

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from soffit._deprecation import renamed_parameters
 from soffit._threads import thread_limit
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit._validation import ParameterError
@@ -159,6 +160,7 @@ _RESAMPLES = 5
 _SEEDS = np.iinfo(np.int32).max
 
 
+@renamed_parameters(resamples="n_resamples")
 def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     X: Any,
     ks: Iterable[int] | None = None,
@@ -166,7 +168,7 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     affinity: Any = "nearest_neighbors",
     metric: Any = "euclidean",
     n_neighbors: int = 15,
-    resamples: int = _RESAMPLES,
+    n_resamples: int = _RESAMPLES,
     random_state: Any = 0,
     n_jobs: int | None = -1,
     verbose: int | bool = 0,
@@ -205,7 +207,7 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
         Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 15
         Neighbours per object in the graph.
-    resamples : int, default 5
+    n_resamples : int, default 5
         Number of graphs with a fifth of the links left out.
     random_state : int, RandomState or None, default 0
         Seed of the resamples and of k-means.
@@ -241,15 +243,16 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     with threadpool_limits(limits=1), thread_limit(n_jobs):
         A = objects.affinities("auto").affinity.matrix_
         return choose_k_of_graph(
-            A, ks, resamples=resamples, random_state=random_state, verbose=verbose
+            A, ks, n_resamples=n_resamples, random_state=random_state, verbose=verbose
         )
 
 
+@renamed_parameters(resamples="n_resamples")
 def choose_k_of_graph(
     A: Matrix,
     ks: Iterable[int] | None = None,
     *,
-    resamples: int = _RESAMPLES,
+    n_resamples: int = _RESAMPLES,
     random_state: Any = 0,
     verbose: int | bool = 0,
 ) -> KChoice:
@@ -260,7 +263,7 @@ def choose_k_of_graph(
     A : ndarray or csr_array of shape (n, n)
         Symmetric nonnegative affinities. A dense matrix of more than 1200 objects is represented
         by a random sample of 1200.
-    ks, resamples, random_state, verbose
+    ks, n_resamples, random_state, verbose
         As for :func:`choose_k`.
 
     Returns
@@ -277,12 +280,14 @@ def choose_k_of_graph(
     4
     """
     numbers = _checked_numbers(ks, A.shape[0])
-    if not _is_whole(resamples) or resamples < 1:
-        raise ParameterError("resamples", resamples, "an integer of at least 1")
+    if not _is_whole(n_resamples) or n_resamples < 1:
+        raise ParameterError("n_resamples", n_resamples, "an integer of at least 1")
     seed = int(check_random_state(random_state).randint(_SEEDS))
     _say(verbose, f"evidence for {numbers[0]} to {numbers[-1]} clusters")
     with threadpool_limits(limits=1):
-        columns = gather_evidence(A, int(numbers[-1]), resamples=int(resamples), random_state=seed)
+        columns = gather_evidence(
+            A, int(numbers[-1]), n_resamples=int(n_resamples), random_state=seed
+        )
     scores = score_numbers(columns, numbers)
     shares = credibility(scores)
     table: dict[str, Any] = {"k": numbers}

@@ -32,12 +32,12 @@ class Agreement:
 
 
 def resample(
-    A: sp.csr_array, path: PartitionPath, n_vectors: int, *, resamples: int, random_state: int
+    A: sp.csr_array, path: PartitionPath, n_vectors: int, *, n_resamples: int, random_state: int
 ) -> Agreement:
     """Partition graphs without some links into every number of clusters; compare with `path`."""
     rng = np.random.default_rng(random_state)
     links = sp.coo_array(sp.triu(A, k=1))
-    masks = [rng.random(links.nnz) < _LEFT_OUT for _ in range(resamples)]
+    masks = [rng.random(links.nnz) < _LEFT_OUT for _ in range(n_resamples)]
     found = each(lambda out: _one(A, links, path, n_vectors, out), masks)
     return Agreement(*(np.array(column) for column in zip(*found, strict=True)))
 
@@ -111,7 +111,7 @@ _LEAST_PER_VECTOR = 4
 Evidence = dict[str, FloatArray]
 
 
-def gather_evidence(A: Matrix, most: int, *, resamples: int, random_state: int) -> Evidence:
+def gather_evidence(A: Matrix, most: int, *, n_resamples: int, random_state: int) -> Evidence:
     """Columns for 1, 2, ..., `most` clusters; worst values where the graph is too small."""
     columns = _nothing(most)
     graph = _linked_part(A, most, random_state)
@@ -127,7 +127,7 @@ def gather_evidence(A: Matrix, most: int, *, resamples: int, random_state: int) 
     found = _spectral_columns(N, values, reach)
     found["cut"] = np.array([normalized_cut(graph, path.labels(k)) for k in range(1, reach + 1)])
     found["lasting"] = _pruning_column(graph, path)
-    agreement = resample(graph, path, n_vectors, resamples=resamples, random_state=random_state)
+    agreement = resample(graph, path, n_vectors, n_resamples=n_resamples, random_state=random_state)
     found["stability"] = agreement.stability.mean(axis=0)
     found["likelihood"] = agreement.likelihood.mean(axis=0)
     found["valley"] = _typical(np.vstack([valleys(graph, values, V, path), agreement.valley]))
