@@ -325,8 +325,8 @@ class SimilarityClustering(
         """Cluster the objects.
 
         If `max_time`, the `callback` or Ctrl-C stops the fit, the best solution so far is kept and
-        a warning is issued; `converged_` is then False and `stop_reason_` gives the reason. Before the
-        first iteration of a solver there is no solution to keep: a time limit or callback then
+        a warning is issued; `converged_` is then False and `stop_reason_` gives the reason. Before
+        the first iteration of a solver there is no solution to keep: a time limit or callback then
         takes effect after that iteration, and Ctrl-C raises KeyboardInterrupt at once, as a second
         Ctrl-C does at any time. A fit that fails leaves the model unchanged.
 
