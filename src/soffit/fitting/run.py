@@ -13,6 +13,7 @@ from soffit._typing import FloatArray
 from soffit.affinity import Affinity
 from soffit.affinity.given_objects import Affinities
 from soffit.factorize import Factorization
+from soffit.factorize.placement import fitted_rows
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import (
@@ -142,7 +143,7 @@ def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) ->
     solution = factorize(stage)
     placed = extension(solution.problem, solution.found)
     stage.progress.phase("memberships")
-    smoothed = smooth(stage, solution, placed.fitted())
+    smoothed = smooth(stage, solution, fitted_rows(solution.problem, solution.found))
     found = solution.found
     if smoothed.stopped is not None:
         found = replace(found, stopped=smoothed.stopped)

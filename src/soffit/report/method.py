@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import is_sparse
+from soffit.catalogue import MODELS
 from soffit.report.html import name, text
 from soffit.results.fit_quality import agreement_sentence
 from soffit.results.sentences import choice_evidence, choice_made
@@ -14,27 +15,6 @@ from soffit.results.summary import Summary
 from soffit.results.words import count_of, listed, number, shorten, spelled
 
 _NAMED_COLUMNS = 8
-
-_MODELS = {
-    "SoftClustering": "It factorizes the neighbour graph into soft clusters with one scale per "
-    "cluster. Memberships are smoothed along the graph.",
-    "SoF": "Its memberships approximate similarities that are computed from relative distances "
-    "(Zhao et al. 2015).",
-    "BaumEagon": "The products of its memberships approximate the similarities up to a common "
-    "factor (Rota Bulò & Pelillo 2010).",
-    "CompletelyPositive": "It factorizes the normalized similarities into nonnegative factors, "
-    "one per cluster (Zass & Shashua 2005).",
-    "RelationFactorization": "It models links as steps of a random walk through latent clusters "
-    "(Yu, Yu & Tresp 2005).",
-    "SoftHierarchy": "It groups objects into many small clusters, these into fewer, and so on "
-    "to the top (Yu, Yu & Tresp 2005). This page describes the top level.",
-    "SpectralClustering": "It computes clusters from the leading eigenvectors of the normalized "
-    "similarities.",
-    "HigherOrder": "It computes clusters from the similarities of small groups of objects instead "
-    "of pairs (Zass & Shashua 2005).",
-    "RandomWalkClassifier": "It propagates the labels of a few objects to all others by a random "
-    "walk on the graph (Yu, Yu & Tresp 2005).",
-}
 
 _AFFINITIES = {
     "nearest_neighbors": "Each object was linked to its {neighbors} by {distance}.",
@@ -130,7 +110,8 @@ def _called(value: Any) -> str:
 
 def _method(summary: Summary) -> str:
     model_name = type(summary.model).__name__
-    sentence = _MODELS.get(model_name, "")
+    entry = MODELS.get(model_name)
+    sentence = "" if entry is None else entry.words
     return f"The model is <code>{text(model_name)}</code>. {sentence}".strip()
 
 
