@@ -9,16 +9,16 @@ from pathlib import Path
 from reproduction.harness.report import LABEL_TUNED, Finding, Section, Table
 
 _HEADER = ("claim", "published", "ours", "setting", "verdict")
-_INTRODUCTION = f"""# The papers, reproduced
+_INTRODUCTION = f"""# Reproduction of the papers
 
-This page is written by `python -m reproduction all --docs docs`. Each section has a table with the
-published value, ours, the setting, and the verdict; the figures are also written as interactive
-HTML, and every run is in a CSV file of the results folder.
+`python -m reproduction all --docs docs` generates this page. Each section has a table with the
+published value, our value, the setting, and the verdict. The figures are also written as
+interactive HTML, and all runs as CSV files in the results folder.
 
 Verdicts are computed from the numbers: *reproduced* within the stated tolerance, *better* above it,
 *not reproduced* below it; *met* and *missed* where the target is our own. {LABEL_TUNED} marks a
-setting that was chosen by looking at labels; defaults never are. Labels are otherwise used for
-scores only.
+setting that was chosen with knowledge of the labels; defaults never are. Otherwise labels are used
+for evaluation only.
 """
 
 

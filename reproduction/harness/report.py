@@ -17,7 +17,7 @@ MISSED = "missed"
 NO_DATA = "no data"
 SHOWN = "shown"
 
-# Stands in a setting that was chosen by looking at labels; defaults never have it.
+# Marks a setting that was chosen with knowledge of the labels; defaults never have it.
 LABEL_TUNED = "[label-tuned]"
 
 

@@ -42,7 +42,7 @@ def test_random_rows() -> None:
     rows = [int(np.flatnonzero((row == whole.X).all(axis=1))[0]) for row in first.X]
     np.testing.assert_array_equal(first.labels[0], whole.labels[0][rows])
     assert first.n_samples == 40
-    with pytest.raises(ValueError, match="n_samples=151 is more than the 150"):
+    with pytest.raises(ValueError, match="n_samples=151 is larger than the 150"):
         load("iris", n_samples=151)
 
 

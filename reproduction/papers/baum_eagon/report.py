@@ -130,21 +130,21 @@ def _reading(results: Results) -> str:
         )
         parts.append(
             f"On digits Baum-Eagon reaches {digits['BE']:.3f}, {word} the published .700; the "
-            "digits are scikit-learn's 8 by 8 pictures and not those of the paper."
+            "digits are scikit-learn's 8 by 8 images, not those of the paper."
         )
     iris, tuned = _means(results, "iris"), _means(results, "iris, cosine")
     if iris and tuned:
         reached = max(iris["BE"], tuned["BE"]) >= _PUBLISHED["Iris"]["BE"] - _TOLERANCE
         parts.append(
             f"On iris it reaches {iris['BE']:.3f}, and {tuned['BE']:.3f} with a similarity that "
-            f"was chosen by looking at labels; the published .993 is "
-            f"{'within reach of that one only' if reached else 'not reproduced'}. The paper does "
-            "not say what its similarity is."
+            f"was chosen with knowledge of the labels; the published .993 is "
+            f"{'reached with that one only' if reached else 'not reproduced'}. The paper does "
+            "not define its similarity."
         )
     blocks, harder = _means(results, "blocks"), _means(results, "blocks, harder")
     if blocks and harder:
         parts.append(
-            "The S100 block matrix was not available; our generator stands in for it, with "
+            "The S100 block matrix was not available; our generator replaces it, with "
             f"{blocks['BE']:.3f} on clear blocks and {harder['BE']:.3f} on harder ones. "
             "The large gap to CP and NJW in print is "
             + (

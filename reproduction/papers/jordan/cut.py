@@ -210,8 +210,8 @@ def _reading(findings: list[Finding], results: Results) -> str:
         f"{seen} of {len(better)} comparisons: mean accuracy {'; '.join(parts)}. The smallest "
         f"cluster has {_column(results, 'exact smallest').mean():.2f} objects on average by the "
         f"exact cut and {_column(results, 'njw smallest').mean():.2f} by rounding (njw), "
-        "which may be why; it was not looked into further. The notes give no data, so this tells "
-        "of small clouds of points only."
+        "which may be the reason; this was not examined. The notes contain no data, so the result "
+        "holds for small clouds of points only."
     )
 
 

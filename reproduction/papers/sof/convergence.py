@@ -1,4 +1,4 @@
-"""How far eq. 3 of SoF must be solved until its labels come to rest.
+"""How accurately eq. 3 of SoF must be solved until its labels converge.
 
 Zhao, Poupart, Zhang & Lysy (2015) give no tolerance. The same random starts are solved to several
 tolerances, in single and in double precision, and the labels compared with those of the tightest

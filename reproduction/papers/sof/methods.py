@@ -97,7 +97,7 @@ class Method:
 
     @property
     def described(self) -> str:
-        """The setting, marked if labels had a part in its choice."""
+        """The setting, marked if labels influenced its choice."""
         return f"{self.setting} {LABEL_TUNED}" if self.tried else self.setting
 
 

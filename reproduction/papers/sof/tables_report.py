@@ -190,7 +190,7 @@ def _of_baselines(means: Means, sets: list[str]) -> list[Finding]:
 
 
 def _about_data(name: str, home: Path | None) -> str:
-    """What the data themselves say about a printed value that is out of reach."""
+    """What the data show about a printed value that is not reached."""
     dataset = load(name, home=home)
     X, truth = np.asarray(dataset.X, dtype=np.float64), dataset.labels[0]
     one = np.zeros_like(truth)
@@ -201,7 +201,9 @@ def _about_data(name: str, home: Path | None) -> str:
         notes.append(f"the printed row equals that of one single cluster ({_triple(single, 3)})")
     largest = float(X.var(axis=0).max() / X.var(axis=0).sum())
     if largest >= _DOMINANT:
-        notes.append(f"one raw feature has {largest:.1%} of the variance and decides the distances")
+        notes.append(
+            f"one raw feature has {largest:.1%} of the variance and dominates the distances"
+        )
     return "; ".join(notes)
 
 
@@ -261,7 +263,7 @@ def _about_minima(reached: dict[str, _Reached], sets: list[str]) -> str:
     losses = ", ".join(f"{reached[name].n_losses} on {SETS[name]}" for name in sets)
     n_runs = max(reached[name].n_runs for name in sets)
     return (
-        f" Different losses at which {n_runs} runs from random starts end: {losses}. Accuracies of "
+        f" Distinct final losses of {n_runs} runs from random starts: {losses}. Accuracies of "
         "runs that end at the lowest loss of a set differ by up to "
         f"{max(reached[name].spread for name in sets):.3f}."
     )
@@ -274,14 +276,14 @@ def _about_variants(means: Means, sets: list[str]) -> str:
         near = [name for name in sets if _is_near(means["accuracy", method, name], name)]
         parts.append(f"{method}: {len(near)} of {len(sets)}")
     return (
-        "\n\nThe row `SoF` is the formula as printed; but variants had been run, and their "
-        f"accuracies seen, when it was taken. Sets within {TOLERANCE} of print by variant, in the "
-        f"runs of the tables: {'; '.join(parts)}."
+        "\n\nThe row `SoF` is the formula as printed; however, variants had been run, and their "
+        f"accuracies were known, when it was chosen. Sets within {TOLERANCE} of the printed value "
+        f"by variant, in the runs of the tables: {'; '.join(parts)}."
     )
 
 
 def _about_tuning(means: Means, sets: list[str]) -> str:
-    """Which settings labels had a part in, and whether a published cell falls to them alone."""
+    """Settings that labels influenced, and published cells that only these reach."""
     tuned = [method for method, known in METHODS.items() if known.tried]
     only = [
         f"{SETS[name]} ({SCORES[score]})"
@@ -291,9 +293,10 @@ def _about_tuning(means: Means, sets: list[str]) -> str:
         and not _reached(means, score, name, [m for m in METHODS if m not in tuned])
     ]
     return (
-        f" Labels had a part in the settings of {' and '.join(tuned)}; the other settings are "
-        "defaults, the authors' own, or the first that was tried. Each method has one setting for "
-        "all sets. Cells of the published SoF that only a setting chosen with labels reaches: "
+        f" Labels influenced the settings of {' and '.join(tuned)}; the other settings are "
+        "defaults, those of the authors, or the first that were tried. Each method has one "
+        "setting for all sets. Cells of the published SoF that only a setting chosen with labels "
+        "reaches: "
         f"{', '.join(only) or 'none'}."
     )
 
@@ -325,7 +328,7 @@ def _about_algorithm(means: Means, sets: list[str]) -> str:
         abs(means["accuracy", ALGORITHM_1, name] - means["accuracy", "SoF", name]) for name in both
     ]
     return (
-        " Algorithm 1 of the paper, made stable, ends at most "
+        " Algorithm 1 of the paper, stabilized, ends at most "
         f"{max(gaps):.2f} from the exact solution ({_words(both)})."
     )
 
@@ -388,6 +391,6 @@ def _settings() -> Table:
     ]
     note = (
         "P of SoF: exp(-d(i,j) / sqrt(s_i s_j)), Euclidean d of raw features, s the distance to "
-        "the 10th neighbour. Negative features are moved to zero for NMF."
+        "the 10th neighbour. Negative features are shifted to zero for NMF."
     )
     return Table("Settings, the same for all sets", ["method", "setting"], rows, note)

@@ -19,7 +19,7 @@ _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _PER_CLASS = (1, 2, 5, 10, 25)
 _CURVES = (1, 4, 16, 64, 256)
 _CLUSTERS = 100
-# Both kinds take their turns, so that they meet the same load; the quickest turn counts.
+# Both kinds alternate, so that they have the same load; the fastest repetition counts.
 _TURNS = 15
 _TIMED_STEPS = 16
 
@@ -99,7 +99,7 @@ def report(results: Results) -> Report:
     pictures.append(
         Picture(
             "steps_and_time",
-            "Accuracy over the length of the walk with five labels a class, and the time of one "
+            "Accuracy over the length of the walk with five labels per class, and the time of one "
             "classification.",
             _time_figure(results),
             width=1080,
@@ -142,7 +142,7 @@ def _findings(record: Record) -> list[Finding]:
             "text, figure",
             f"{_ratio_words(record)}, after one factorization of "
             f"{record.values['fit clusters seconds']:.1f} s",
-            f"quickest of {s['turns']} turns; judged at {_timed_steps(record)} steps, the default",
+            f"fastest of {s['turns']} runs; judged at {_timed_steps(record)} steps, the default",
             held(ratio >= 2.0) if not s["n"] else SHOWN,
         ),
     ]
@@ -223,8 +223,9 @@ def _reading(results: Results) -> str:
         )
     return (
         " ".join(parts) + " These are means over all numbers of labels. The poster shows curves "
-        "without numbers and does not say which learner it used; a walk from the labels is our "
-        "reading. Times depend on the load of the machine; so does their ratio for short walks."
+        "without numbers and does not name its classifier; a walk from the labels is our "
+        "interpretation. Times depend on the load of the machine; so does their ratio for short "
+        "walks."
     )
 
 
@@ -278,7 +279,7 @@ def _time_figure(results: Results) -> Any:
 
     from soffit.figures.style import colour, dress
 
-    figure = grid(1, 2, ["accuracy, 5 labels a class", "time of one classification"])
+    figure = grid(1, 2, ["accuracy, 5 labels per class", "time of one classification"])
     for number, record in enumerate(results):
         s = record.unit.settings
         at = s["per class"].index(5) if 5 in s["per class"] else 0
@@ -308,7 +309,7 @@ def _time_figure(results: Results) -> Any:
     figure.update_yaxes(title_text="accuracy", range=[0.2, 1.02], row=1, col=1)
     ticks = [1, 2, 5, 10, 20, 50, 100, 200]
     figure.update_yaxes(title_text="milliseconds", type="log", tickvals=ticks, row=1, col=2)
-    notes = [f"{_CLUSTERS} clusters; each time is the quickest of several turns"]
+    notes = [f"{_CLUSTERS} clusters; each time is the fastest of several repetitions"]
     dress(figure, "The length of the walk: accuracy and time", notes, height=480)
     figure.update_layout(
         legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": -0.18, "yanchor": "top"},

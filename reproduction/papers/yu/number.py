@@ -160,10 +160,10 @@ def _reading(results: Results) -> str:
     ]
     text = (
         "The poster says that beta = 0.7 works fine, without the scale of the weights, and the "
-        f"prior means something else for every scale: on five planted blocks it {worked}. So the "
-        "scale, or the share of the total weight that it stands for, takes the place of the number "
-        "of clusters. The package states the prior as that share, and with `n_clusters=None` keeps "
-        "the number that lasts over thresholds and lengths of the walk."
+        f"effect of the prior depends on the scale: on five planted blocks it {worked}. So the "
+        "scale, or the corresponding share of the total weight, must be chosen instead of the "
+        "number of clusters. The package defines the prior as that share, and with "
+        "`n_clusters=None` keeps the number that persists over thresholds and lengths of the walk."
     )
     return text + (f" On real data that gives: {', '.join(parts)}." if parts else "")
 

@@ -101,8 +101,8 @@ def report(results: Results) -> Report:
     reading = (
         f"CP finds the ring and the disc from {counts.get('cp', 'no')} random starts, and from "
         f"{counts.get('cp eq6', 'no')} with the published update; k-means on the coordinates from "
-        f"{counts.get('kmeans', 'no')}. The width of the kernel is the default, which knows no "
-        "labels. What the paper leaves out: k-means on the same kind of kernel, the hard version "
+        f"{counts.get('kmeans', 'no')}. The width of the kernel is the default, chosen "
+        "without labels. Not in the paper: k-means on the same kind of kernel, the hard version "
         f"of its own criterion, succeeds from {counts.get('kernel kmeans', 'no')} starts"
         f"{_share_of_the_kernel(results)}."
     )

@@ -168,18 +168,18 @@ def _reading(results: Results, findings: list[Finding]) -> str:
     return (
         f"{_pictures(findings)} The sentence that the additive one was better in all "
         f"experiments {claim}: {'; '.join(parts)}. The width of panels (a) to (d) was chosen "
-        "knowing the groups; the paper does not give its own."
+        "with knowledge of the groups; the paper does not state its width."
     )
 
 
 def _pictures(findings: list[Finding]) -> str:
     shown = [f for f in findings if f.claim.startswith(("(", "CP"))]
     if any(finding.verdict == NOT_REPRODUCED for finding in shown):
-        return "Not all pictures come out as published, see the table."
+        return "Not all panels agree with the published figure, see the table."
     return (
-        "The pictures come out as published at a wide kernel: one step of the multiplicative "
-        "normalization cuts the outer ring into pieces, the additive one keeps it whole, and CP "
-        "agrees with the latter."
+        "The panels agree with the published figure for a wide kernel: one step of the "
+        "multiplicative normalization cuts the outer ring into pieces, the additive one keeps it "
+        "whole, and CP agrees with the latter."
     )
 
 

@@ -147,14 +147,14 @@ def _with_all_pairs(results: Results) -> str:
     text = ""
     if wrong:
         text += (
-            f" With all pairs normalized cut is wrong, too, at the {' and the '.join(wrong)}, so "
-            "there the missing pairs are not the whole reason."
+            f" With all pairs normalized cut is also wrong at the {' and the '.join(wrong)}, so "
+            "the missing pairs are not the only reason there."
         )
     for width in right:
         part = results.column("ncut", width=width, share=_PUBLISHED).mean()
         text += (
             f" At the {_plain(width)} it reaches {whole[width].mean():.2f} with all pairs and "
-            f"{part:.2f} with a tenth: what it loses there, it loses to the missing pairs."
+            f"{part:.2f} with a tenth: this loss is due to the missing pairs."
         )
     return text
 

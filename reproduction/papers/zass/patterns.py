@@ -70,7 +70,7 @@ def measure(unit: Unit, setup: Setup) -> Measured:
 
 
 def _with_default_width(name: str, k: int) -> Any:
-    """The width from the distances to the 25th neighbours, which no label has a say in."""
+    """The width from the distances to the 25th neighbours, which does not depend on labels."""
     if name == "cp":
         return CompletelyPositive(k, normalization="additive", random_state=3)
     return SpectralClustering(k, variant="ncut", affinity="rbf", n_neighbors=25, random_state=3)
@@ -172,16 +172,16 @@ def _reading(findings: list[Finding], photographs: Record | None) -> str:
         return f"{sum(f.verdict == REPRODUCED for f in rows)} of {len(rows)}"
 
     text = (
-        "The paper's patterns and photographs are not given; ours stand in their place: donut and "
+        "The paper's patterns and photographs are not available; ours replace them: donut and "
         "rim as in figure 2, three more patterns, and three photographs of scikit-image. CP is at "
-        f"least as good as normalized cut on {share(plain)} dot patterns with a width that no "
-        f"label decides, and on {share(tuned)} when both may choose their best width."
+        f"least as good as normalized cut on {share(plain)} dot patterns with a width chosen "
+        f"without labels, and on {share(tuned)} with the best width for each."
     )
     failed = [f.claim.split(", ")[1] for f in tuned if f.verdict != REPRODUCED]
     if failed:
         text += (
-            f" It falls behind on {' and '.join(failed)}, with a narrow kernel for normalized cut. "
-            "A least-squares fit of all pairs needs clusters whose members are mostly alike; a "
+            f" It is worse on {' and '.join(failed)}, with a narrow kernel for normalized cut. "
+            "A least-squares fit of all pairs needs clusters whose members are mostly similar; a "
             "cut only needs chains of near neighbours."
         )
     if photographs is None:
@@ -194,7 +194,7 @@ def _reading(findings: list[Finding], photographs: Record | None) -> str:
     return text + (
         f" On photographs CP explains at least as much of the brightness in {share(photos)}, and "
         f"normalized cut has the lower cut value in {lower} of {len(photos)}. There is no ground "
-        "truth for these pictures: neither number says which segments a person would draw."
+        "truth for these images: neither number shows which segments a person would draw."
     )
 
 

@@ -116,7 +116,7 @@ def report(results: Results) -> Report:
             )
     picture = Picture(
         "scribbles",
-        "The picture with the strokes, and the segments without and with them; last, the segment "
+        "The image with the strokes, and the segments without and with them; last, the segment "
         "that covers the person best.",
         _figure(record),
         width=1080,
@@ -138,9 +138,9 @@ def _reading(record: Record) -> str:
                 told = float(np.mean(record.values[f"{method} told {height}"]))
                 parts.append(f"{words} {alone:.2f} to {told:.2f} at {height} pixels")
     return (
-        "The paper's picture is not given; scikit-image's astronaut stands in, with strokes and "
-        "an outline of the person drawn by eye, the outline for scores only. Overlap of the best "
-        f"segment with the person, without and with strokes: {'; '.join(parts)}."
+        "The paper's image is not available; scikit-image's astronaut replaces it, with strokes "
+        "and an outline of the person drawn by hand, the outline for evaluation only. Overlap of "
+        f"the best segment with the person, without and with strokes: {'; '.join(parts)}."
         f"{_on_additive(record)}{_on_sinkhorn(record)}"
     )
 
@@ -157,8 +157,8 @@ def _on_sinkhorn(record: Record) -> str:
     if len(gains) < 2 or gains[1] <= gains[0]:
         return ""
     return (
-        " Strokes help `segment` more than CP: Sinkhorn scaling can lower an affinity to zero "
-        "only, while `segment` uses pairs to keep apart in its start, too."
+        " Strokes help `segment` more than CP: Sinkhorn scaling can reduce an affinity "
+        "only to zero, while `segment` also uses cannot-links in its initial partition."
     )
 
 
@@ -169,8 +169,8 @@ def _on_additive(record: Record) -> str:
         return ""
     return (
         " The additive normalization, which the paper introduces for side information, does not "
-        "help here: it makes the sparse graph of pixels dense, and one negative affinity lifts all "
-        "entries."
+        "help here: it makes the sparse graph of pixels dense, and one negative affinity raises "
+        "all entries."
     )
 
 
@@ -183,7 +183,7 @@ def _figure(record: Record) -> Any:
     titles = ["picture and strokes"]
     for words in ("CP", "segment"):
         titles += [f"{words}, without strokes", f"{words}, with strokes", f"{words}: the person"]
-    order = [titles[0], *titles[1:4], "outline, for scores only", *titles[4:7]]
+    order = [titles[0], *titles[1:4], "outline, for evaluation only", *titles[4:7]]
     figure = grid(2, 4, order, horizontal_spacing=0.02, vertical_spacing=0.09)
     add_pixels(figure, (1, 1), _with_strokes(image, marks), times=3)
     person = outline(height)
