@@ -2,8 +2,9 @@
 
 A short way through few files is easy to follow and to change. Counted are the files below
 src/soffit of which at least one function runs; code that runs only because a module is imported is
-not counted, so everything is run once before. Compiled kernels cannot be seen from Python: numba is
-switched off. `--files` lists the files, each with the number of its functions that run.
+not counted, so everything is run once before. Compiled kernels and threads that run already cannot
+be seen: numba is switched off, and all runs in one thread. `--files` lists the files, each with the
+number of its functions that run.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import argparse
 import io
 import os
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -30,7 +30,7 @@ TARGETS = {
 
 
 class Trace:
-    """Code of one package that runs while the trace is on, in all threads begun meanwhile."""
+    """Code of one package that this thread runs while the trace is on."""
 
     def __init__(self, package: Path) -> None:
         self.package = package
@@ -42,13 +42,11 @@ class Trace:
             self.codes.add(frame.f_code)
 
     def __enter__(self) -> Trace:
-        threading.setprofile(self.note)
         sys.setprofile(self.note)
         return self
 
     def __exit__(self, *error: object) -> None:
         sys.setprofile(None)
-        threading.setprofile(None)
 
     def files(self) -> Counter[str]:
         """Functions that ran, per file of the package."""
@@ -124,7 +122,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", action="store_true", help="list the files of every run")
     options = parser.parse_args()
-    os.environ["NUMBA_DISABLE_JIT"] = "1"
+    # Both are read when the library is imported, which is later.
+    os.environ |= {"NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "1"}
     for name, files in count_files().items():
         functions = sum(files.values())
         print(f"{name}: {len(files)} files, {functions} functions (target {TARGETS[name]} files)")
