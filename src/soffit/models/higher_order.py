@@ -112,7 +112,7 @@ class HigherOrder(SimilarityClustering):
     width_ : float or None
         Width of the affinity; None with a callable and after `fit_tuples`.
     objective_, objective_history_, n_iter_
-        Final objective, its value after each iteration, and number of iterations.
+        Final objective, its history from the start on, and number of iterations.
     converged_, stopped_ : bool, str
         Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
         "callback" or "interrupted".
