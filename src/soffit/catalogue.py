@@ -1,7 +1,7 @@
 """All models: the one place where a model is registered.
 
 The command line, the report, model files and the tests read this list. It imports nothing, so that
-`soffit --help` stays quick.
+`soffit --help` stays fast.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from importlib import import_module
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """A model and what the rest of the package needs to know about it.
+    """A model and its properties that the rest of the package uses.
 
     Parameters
     ----------
@@ -21,15 +21,15 @@ class ModelEntry:
     module : str
         Where the class is defined.
     words : str
-        What the model does, in a sentence or two for the report.
+        A description of the model for the report, in one or two sentences.
     method : str, optional
         Its name for ``--method`` on the command line; None if it is not offered there.
     neighbors : tuple of str
         The parameters that ``--neighbors`` sets; empty if there are none.
     takes_pairs, resamples : bool
-        Whether `fit` takes must-link and cannot-link pairs, and whether there are subsamples.
+        Whether `fit` accepts must-link and cannot-link pairs, and whether it supports subsamples.
     tables_only : bool
-        Whether the model takes tables only, not matrices and graphs.
+        Whether the model accepts tables only, not matrices and graphs.
     parts : tuple of str
         Classes of the same module whose objects a fitted model holds, so that it can be saved.
 
@@ -85,30 +85,30 @@ _ENTRIES = (
         name="BaumEagon",
         module="soffit.models.baum_eagon",
         method="baum-eagon",
-        words="The products of its memberships approximate the similarities up to a common factor "
-        "(Rota Bulò & Pelillo 2010).",
+        words="The products of its memberships approximate the similarities up to a common "
+        "factor (Rota Bulò & Pelillo 2010).",
     ),
     ModelEntry(
         name="CompletelyPositive",
         module="soffit.models.completely_positive",
         method="completely-positive",
-        words="It factorizes the normalized similarities into nonnegative factors, one per cluster "
-        "(Zass & Shashua 2005).",
+        words="It factorizes the normalized similarities into nonnegative factors, one per "
+        "cluster (Zass & Shashua 2005).",
         takes_pairs=True,
     ),
     ModelEntry(
         name="RelationFactorization",
         module="soffit.models.relation_factorization",
         method="relation",
-        words="It models links as steps of a random walk through latent clusters (Yu, Yu & Tresp "
-        "2005).",
+        words="It models links as steps of a random walk through latent clusters "
+        "(Yu, Yu & Tresp 2005).",
     ),
     ModelEntry(
         name="SoftHierarchy",
         module="soffit.models.soft_hierarchy",
         method="hierarchy",
-        words="It groups objects into many small clusters, these into fewer, and so on to the top "
-        "(Yu, Yu & Tresp 2005). This page describes the top level.",
+        words="It groups objects into many small clusters, these into fewer, and so on to the "
+        "top (Yu, Yu & Tresp 2005). This page describes the top level.",
         parts=("Upward",),
     ),
     ModelEntry(
@@ -137,7 +137,7 @@ _ENTRIES = (
     ModelEntry(
         name="PixelClustering",
         module="soffit.models.segmentation",
-        words="It factorizes the graph of pixels into soft segments with one scale per segment. "
+        words="It factorizes the pixel graph into soft segments with one scale per segment. "
         "Memberships are smoothed along the graph.",
     ),
 )

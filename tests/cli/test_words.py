@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from soffit.cli.error_messages import _OPTIONS
+from soffit.affinity import SideInformation
+from soffit.cli.error_messages import _OPTIONS, in_words_of_the_command
+from soffit.fitting.run import check_n_clusters
 from soffit.io import DataError, read
+from soffit.models.segmentation import segment
+from soffit.models.soft_hierarchy import check_levels
+from soffit.selection import choose_k
 
 
 def square(path):
@@ -62,3 +69,42 @@ def test_files_and_columns_named_like_parameters(soffit, tmp_path, name):
     text = soffit("fit", path.name, code=1).stderr
     assert text.startswith(f"Error: {name}.csv: values are missing in '{name}' (1), of 31 rows.")
     assert text.endswith(f"--impute drop, or leave out the column with --drop {name}.\n")
+
+
+@pytest.mark.parametrize(
+    ("fail", "python", "command"),
+    [
+        (lambda: check_n_clusters(9, 5), "n_clusters=9 is larger", "-k 9 is larger"),
+        (
+            lambda: check_n_clusters(9, 5),
+            "Choose n_clusters of at most 5",
+            "Choose -k of at most 5",
+        ),
+        (lambda: check_levels([9, 2], None, 5), "levels starts with 9", "--levels starts with 9"),
+        (
+            lambda: check_levels([4, 2], 3, 5),
+            "n_clusters=3 is not the last of levels=[4, 2]",
+            "-k 3 is not the last of --levels 4,2",
+        ),
+        (
+            lambda: segment(np.eye(4), 1, scribbles=np.arange(16).reshape(4, 4)),
+            "scribbles has 15 different strokes, but n_clusters=1",
+            "--scribbles has 15 different strokes, but -k 1",
+        ),
+        (
+            lambda: SideInformation.of([(0, 7)], None, 5),
+            "must_link names object 7",
+            "--must-link names object 7",
+        ),
+        (
+            lambda: choose_k(np.eye(9), n_resamples=0),
+            "resamples must be an integer of at least 1, got 0",
+            "--resamples must be an integer of at least 1, got 0",
+        ),
+    ],
+)
+def test_errors_of_the_library_name_options(fail, python, command):
+    with pytest.raises(ValueError, match=re.escape(python)) as caught:
+        fail()
+    assert "--" not in str(caught.value)
+    assert command in in_words_of_the_command(caught.value)

@@ -134,7 +134,7 @@ def test_levels_must_decrease(levels):
 
 def test_levels_must_suit_the_objects_and_the_number_of_clusters():
     X = np.random.default_rng(3).random((20, 2))
-    with pytest.raises(ValueError, match=r"levels\[0\]=30 .* n_samples=20.* at most 20"):
+    with pytest.raises(ValueError, match=r"levels starts with 30 .* n_samples=20.* at most 20"):
         SoftHierarchy(levels=[30, 2]).fit(X)
     with pytest.raises(ValueError, match=r"n_clusters=3 is not the last of levels=\[8, 2\]"):
         SoftHierarchy(3, levels=[8, 2]).fit(X)

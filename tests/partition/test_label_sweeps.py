@@ -8,8 +8,8 @@ from tests.reference.relations import planted_graph
 
 from soffit.metrics import accuracy
 from soffit.partition import label_sweeps
-from soffit.partition.kernels import majority, ties_to_labels
-from soffit.partition.label_sweeps import information, majority_sweeps, ties_to_clusters
+from soffit.partition.kernels import majority, weights_to_labels
+from soffit.partition.label_sweeps import information, majority_sweeps, weights_to_clusters
 
 
 def _ties(A, labels, k):
@@ -31,7 +31,7 @@ def test_ties_to_labels_agree_with_products():
     A = sp.csr_array(random_matrix(30, 11, density=0.1))
     labels = np.random.default_rng(13).integers(5, size=30).astype(np.int32)
     graph = (A.indptr, A.indices, A.data)
-    lengths, found, weights = ties_to_labels(*graph, labels, 5, 0, 30)
+    lengths, found, weights = weights_to_labels(*graph, labels, 5, 0, 30)
     ties = _ties(A, labels, 5)
     there = (ties > 0) | (np.eye(5)[labels] > 0)
     np.testing.assert_array_equal(lengths, there.sum(axis=1))
@@ -66,7 +66,7 @@ def test_ties_to_clusters_are_put_together_from_pieces(monkeypatch):
     monkeypatch.setattr(label_sweeps, "_ROWS", 7)
     A = sp.csr_array(random_matrix(30, 23, density=0.2).astype(np.float32))
     labels = np.random.default_rng(29).integers(4, size=30)
-    ties = ties_to_clusters(A, labels, 4)
+    ties = weights_to_clusters(A, labels, 4)
     assert ties.dtype == np.float32
     assert ties.has_sorted_indices
     np.testing.assert_allclose(ties.toarray(), _ties(A, labels, 4), rtol=1e-6)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from tests.reference.relations import planted_graph
 
-from soffit.selection.valleys import Ties, shallowest_valley
+from soffit.selection.valleys import Links, shallowest_valley
 
 
 def plain(A, coordinates, labels):
@@ -38,7 +38,7 @@ def test_agrees_with_the_definition(seed, dtype):
     coordinates = (np.eye(4)[blocks] + 0.3 * rng.normal(size=(len(blocks), 4))).astype(dtype)
     labels = np.where(rng.random(len(blocks)) < 0.1, rng.integers(0, 4, len(blocks)), blocks)
     A = sp.csr_array(A, dtype=dtype)
-    found = shallowest_valley(Ties.of(A), coordinates, labels)
+    found = shallowest_valley(Links.of(A), coordinates, labels)
     assert found == pytest.approx(plain(A, coordinates.astype(float), labels), rel=1e-5)
 
 
@@ -48,13 +48,13 @@ def test_a_chain_with_one_weak_link():
     weights[4] = 0.25
     A = sp.csr_array(np.diag(weights, 1) + np.diag(weights, -1))
     line = np.arange(10.0)[:, None]
-    ties = Ties.of(A)
-    assert shallowest_valley(ties, line, np.repeat([0, 1], 5)) == pytest.approx(0.25)
+    links = Links.of(A)
+    assert shallowest_valley(links, line, np.repeat([0, 1], 5)) == pytest.approx(0.25)
     # A boundary elsewhere costs as much as any other place.
-    assert shallowest_valley(ties, line, np.repeat([0, 1], [3, 7])) == pytest.approx(1.0)
+    assert shallowest_valley(links, line, np.repeat([0, 1], [3, 7])) == pytest.approx(1.0)
 
 
 def test_clusters_without_any_link_have_no_boundary():
     A = sp.csr_array(np.kron(np.eye(2), np.ones((5, 5)) - np.eye(5)))
     labels = np.repeat([0, 1], 5)
-    assert shallowest_valley(Ties.of(A), np.eye(2)[labels], labels) == 0.0
+    assert shallowest_valley(Links.of(A), np.eye(2)[labels], labels) == 0.0

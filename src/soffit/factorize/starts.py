@@ -87,8 +87,8 @@ def diffused_start(
     W = random_start(graph.n, n_clusters, random_state)
     for _ in range(steps):
         W = 0.5 * (W + inverse[:, None] * graph.product(W))
-    tied = degrees > 0
-    spread = W[tied].std(axis=0) if tied.any() else np.zeros(n_clusters)
-    center = W[tied].mean(axis=0) if tied.any() else np.zeros(n_clusters)
-    Z = np.where(tied[:, None], (W - center) / np.where(spread > 0, spread, 1.0), 0.0)
+    linked = degrees > 0
+    spread = W[linked].std(axis=0) if linked.any() else np.zeros(n_clusters)
+    center = W[linked].mean(axis=0) if linked.any() else np.zeros(n_clusters)
+    Z = np.where(linked[:, None], (W - center) / np.where(spread > 0, spread, 1.0), 0.0)
     return make_rows_sum_to_one(np.exp(Z - Z.max(axis=1, keepdims=True)))

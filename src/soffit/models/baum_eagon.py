@@ -68,7 +68,7 @@ class BaumEagon(SimilarityClustering):
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         W.
     objective_, objective_history_, n_iter_
-        Final objective, its value after each iteration, and number of iterations.
+        Final objective, its history from the start on, and number of iterations.
     converged_, stop_reason_ : bool, str
         Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
         "callback" or "interrupted".

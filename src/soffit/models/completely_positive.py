@@ -116,7 +116,7 @@ class CompletelyPositive(SimilarityClustering):
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         The affinities, before side information and normalization.
     objective_, objective_history_, n_iter_
-        Of the best start: final objective, its value after each iteration, and number of
+        Of the best start: final objective, its history from the start on, and number of
         iterations.
     converged_, stop_reason_ : bool, str
         Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
@@ -161,10 +161,10 @@ class CompletelyPositive(SimilarityClustering):
 
     _renamed = SimilarityClustering._renamed | {
         "start": "init",
-        "side_weight": "constraint_weight",
+        "constraint_weight": "constraint_weight",
     }
 
-    @renamed_parameters(start="init", side_weight="constraint_weight")
+    @renamed_parameters(start="init", constraint_weight="constraint_weight")
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -362,7 +362,7 @@ def _without_isolated(found: Factorization, K: Matrix) -> Factorization:
 
     The additive normalization would fit them to other objects with low degree.
     """
-    ties = np.asarray(abs(without_diagonal(K)).sum(axis=1)).ravel()
-    if np.all(ties > 0):
+    degrees = np.asarray(abs(without_diagonal(K)).sum(axis=1)).ravel()
+    if np.all(degrees > 0):
         return found
-    return replace(found, factor=np.where(ties[:, None] > 0, found.factor, 0))
+    return replace(found, factor=np.where(degrees[:, None] > 0, found.factor, 0))

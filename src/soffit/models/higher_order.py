@@ -113,7 +113,7 @@ class HigherOrder(SimilarityClustering):
     bandwidth_ : float or None
         Width of the affinity; None with a callable and after `fit_tuples`.
     objective_, objective_history_, n_iter_
-        Final objective, its value after each iteration, and number of iterations.
+        Final objective, its history from the start on, and number of iterations.
     converged_, stop_reason_ : bool, str
         Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
         "callback" or "interrupted".
@@ -169,7 +169,7 @@ class HigherOrder(SimilarityClustering):
 
     _renamed = SimilarityClustering._renamed | {
         "width": "bandwidth",
-        "width_": "bandwidth_",
+        "bandwidth_": "bandwidth_",
     }
 
     @renamed_parameters(width="bandwidth")

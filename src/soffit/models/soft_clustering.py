@@ -105,7 +105,8 @@ class SoftClustering(SimilarityClustering):
     warm_start : bool, default False
         Start from the last fit, if it had as many objects and clusters.
     random_state : int, RandomState or None, default None
-        Seed of the subsamples and of k-means inside the mixture; the start has fixed seeds.
+        Seed of the subsamples and of the objects sampled for the mixture; the start is
+        deterministic.
     verbose : int, default 0
         1 shows phases and elapsed time, 2 also iterations.
     callback : callable or None, default None
@@ -143,7 +144,7 @@ class SoftClustering(SimilarityClustering):
         Share of the true neighbours in the graph: 1 up to 20,000 objects; above, the search is
         approximate and its recall is estimated on a sample.
     objective_, objective_history_, n_iter_
-        Final objective, its value after each iteration, and number of iterations.
+        Final objective, its history from the start on, and number of iterations.
     converged_, stop_reason_ : bool, str
         Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
         "callback" or "interrupted".
@@ -182,10 +183,10 @@ class SoftClustering(SimilarityClustering):
 
     _renamed = SimilarityClustering._renamed | {
         "resamples": "n_resamples",
-        "side_weight": "constraint_weight",
+        "constraint_weight": "constraint_weight",
     }
 
-    @renamed_parameters(resamples="n_resamples", side_weight="constraint_weight")
+    @renamed_parameters(n_resamples="n_resamples", constraint_weight="constraint_weight")
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -383,19 +384,19 @@ def find_start(
     Isolated objects are spread evenly over the clusters.
     """
     labels = np.arange(len(degrees)) % k
-    tied = np.flatnonzero(degrees > 0)
-    if len(tied) < max(k, 2):
+    linked = np.flatnonzero(degrees > 0)
+    if len(linked) < max(k, 2):
         return Start(labels, n_steps=1)
-    if len(tied) < len(degrees):
-        A, N = A[tied][:, tied], N[tied][:, tied]
-        side = None if side is None else side.among(tied)
+    if len(linked) < len(degrees):
+        A, N = A[linked][:, linked], N[linked][:, linked]
+        side = None if side is None else side.among(linked)
     correct = None if side is None else Correction(A, side)
     found = graph_partition(A, N, k, correct=correct)
-    labels[tied] = found.labels
+    labels[linked] = found.labels
     locality = None
     if found.locality is not None:
-        untied = np.flatnonzero(degrees <= 0)
-        locality = Locality(np.concatenate([tied[found.locality.order], untied]))
+        isolated = np.flatnonzero(degrees <= 0)
+        locality = Locality(np.concatenate([linked[found.locality.order], isolated]))
     steps = 1 if found.eigenvalue is None else walk_length(found.eigenvalue)
     return Start(labels, steps if is_sparse(A) else min(steps, _MOST_DENSE_STEPS), locality)
 

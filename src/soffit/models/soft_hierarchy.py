@@ -420,7 +420,7 @@ class _Search:
         return self.stage.progress.note_stop(found)
 
     def _most_iterations(self) -> int:
-        """After a stop, later levels are only initialised; after Ctrl-C without any iteration."""
+        """After a stop, later levels get one iteration; after Ctrl-C none."""
         stopped = self.stage.progress.stopped
         return self.max_iter if stopped is None else int(stopped != "interrupted")
 

@@ -109,7 +109,7 @@ class SpectralClustering(SimilarityClustering):
     affinity_matrix_ : ndarray or csr_array of shape (n, n)
         A.
     objective_, objective_history_, n_iter_
-        Of the memberships: final objective, its value after each iteration, and number of
+        Of the memberships: final objective, its history from the start on, and number of
         iterations.
     converged_, stop_reason_ : bool, str
         Whether the fit converged, and why it ended: "converged", "max_iter", "max_time",
@@ -219,7 +219,7 @@ class _RoundedSolution(Solution):
     """A solution whose labels are kept wherever objects have edges."""
 
     labels: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    tied: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
+    linked: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
 
 
 def _factorize(
@@ -271,25 +271,25 @@ def _partition(
 ) -> _Rounded:
     """Labels of all objects; isolated ones are spread evenly over the clusters."""
     n = len(degrees)
-    tied = np.flatnonzero(degrees > 0)
+    linked = np.flatnonzero(degrees > 0)
     alone = np.flatnonzero(degrees <= 0)
     labels = np.empty(n, dtype=np.int64)
     # Distinct clusters for the connected objects first, in case there are very few.
-    labels[np.concatenate([tied, alone])] = np.arange(n) % k
+    labels[np.concatenate([linked, alone])] = np.arange(n) % k
     embedding = np.zeros((n, k), dtype=N.dtype)
     values: FloatArray = np.empty(0)
-    if len(tied):
-        A, N = (A, N) if len(tied) == n else (A[tied][:, tied], N[tied][:, tied])
+    if len(linked):
+        A, N = (A, N) if len(linked) == n else (A[linked][:, linked], N[linked][:, linked])
         component = component_numbers(A)
         # The same path for both storages: components of a dense matrix are detected, too.
         split = component.max() > 0
         values, V = leading_eigenvectors(sp.csr_array(N) if split else N, k)
-        Y = embed(V, degrees[tied])
-        embedding[tied, : Y.shape[1]] = Y
+        Y = embed(V, degrees[linked])
+        embedding[linked, : Y.shape[1]] = Y
         if component.max() + 1 >= k:
-            labels[tied] = distribute_components(component, degrees[tied], k)
-        elif len(tied) > k:
-            labels[tied] = round_rows(V, Y, degrees[tied])
+            labels[linked] = distribute_components(component, degrees[linked], k)
+        elif len(linked) > k:
+            labels[linked] = round_rows(V, Y, degrees[linked])
     return _Rounded(
         labels,
         embedding,
@@ -327,7 +327,7 @@ def _smooth(stage: Stage[Affinities], solution: Solution, rows: FloatArray) -> S
     """Memberships that express the certainty of a label and never change it."""
     assert isinstance(solution, _RoundedSolution)
     labels = solution.labels
-    changed = solution.tied & (rows.argmax(axis=1) != labels)
+    changed = solution.linked & (rows.argmax(axis=1) != labels)
     if changed.any():
         rows = rows.copy()
         rows[changed] = with_label_ahead(rows[changed], labels[changed])

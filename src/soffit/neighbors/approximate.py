@@ -30,7 +30,7 @@ _SHORTEST_LIST = 20
 # Trees stop at this recall on the sample (a little above the target of 0.9, to allow for sampling
 # error), or when they gain little.
 ENOUGH = 0.91
-# A tree misses neighbours across its splits: with fewer trees, edges across whole planes may lack.
+# A tree misses neighbours across its splits: with few trees, all edges across one may be missing.
 _FEWEST_TREES, _MOST_TREES = 4, 16
 _LEAST_GAIN = 0.002
 # Maximum number of points whose lists are read for a new point.

@@ -157,17 +157,17 @@ def partitions_of_linked(
     """
     n = A.shape[0]
     graph = Graph.of(A)
-    tied = graph.linked()
-    dealt: IntArray = np.arange(n) % n_clusters
-    if len(tied) <= n_clusters:
-        dealt[tied] = np.arange(len(tied))
-        return [dealt]
-    if len(tied) == n:
+    linked = graph.linked()
+    assigned: IntArray = np.arange(n) % n_clusters
+    if len(linked) <= n_clusters:
+        assigned[linked] = np.arange(len(linked))
+        return [assigned]
+    if len(linked) == n:
         return find(A)
     partitions = []
-    for labels in find(graph.subgraph(tied).matrix):
-        everywhere = dealt.copy()
-        everywhere[tied] = labels
+    for labels in find(graph.subgraph(linked).matrix):
+        everywhere = assigned.copy()
+        everywhere[linked] = labels
         partitions.append(everywhere)
     return partitions
 

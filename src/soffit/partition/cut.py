@@ -97,12 +97,12 @@ def relaxed_bound(A: Matrix, n_clusters: int, *, random_state: int = 0) -> float
         raise ValueError(
             f"n_clusters={n_clusters} must be between 1 and the number of objects, {n}."
         )
-    tied = graph.linked()
+    linked = graph.linked()
     values: FloatArray = np.empty(0)
-    if len(tied):
-        N = normalize(graph.subgraph(tied).matrix, "degree").matrix
+    if len(linked):
+        N = normalize(graph.subgraph(linked).matrix, "degree").matrix
         values, _ = leading_eigenvectors(N, n_clusters, random_state=random_state)
-    return bound_from(values, n - len(tied), n_clusters)
+    return bound_from(values, n - len(linked), n_clusters)
 
 
 def bound_from(values: FloatArray, n_isolated: int, n_clusters: int) -> float:

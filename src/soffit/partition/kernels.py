@@ -218,31 +218,31 @@ def majority(indptr, indices, data, labels, m, first, last, moved):
 
     Returns the weight of the edges between objects with the same label.
     """
-    ties = np.zeros(m)
+    totals = np.zeros(m)
     inside = 0.0
     for i in range(first, last):
         own = labels[i]
         for place in range(indptr[i], indptr[i + 1]):
-            ties[labels[indices[place]]] += data[place]
-        inside += ties[own]
+            totals[labels[indices[place]]] += data[place]
+        inside += totals[own]
         best = own
         for place in range(indptr[i], indptr[i + 1]):
             c = labels[indices[place]]
-            if ties[c] > ties[best]:
+            if totals[c] > totals[best]:
                 best = c
         moved[i] = best
         for place in range(indptr[i], indptr[i + 1]):
-            ties[labels[indices[place]]] = 0.0
+            totals[labels[indices[place]]] = 0.0
     return inside
 
 
 @njit(cache=True, nogil=True)
-def ties_to_labels(indptr, indices, data, labels, m, first, last):
+def weights_to_labels(indptr, indices, data, labels, m, first, last):
     """For each row: its own label and those of its neighbours, with the edge weight to each.
 
     Returns the number of labels per row, these labels in ascending order, and the weights.
     """
-    ties = np.zeros(m)
+    totals = np.zeros(m)
     seen = np.zeros(m, dtype=np.bool_)
     most = 0
     for i in range(first, last):
@@ -258,7 +258,7 @@ def ties_to_labels(indptr, indices, data, labels, m, first, last):
         size += 1
         for place in range(indptr[i], indptr[i + 1]):
             c = labels[indices[place]]
-            ties[c] += data[place]
+            totals[c] += data[place]
             if not seen[c]:
                 seen[c] = True
                 q = size
@@ -268,8 +268,8 @@ def ties_to_labels(indptr, indices, data, labels, m, first, last):
                 found[q] = c
                 size += 1
         for q in range(begin, size):
-            weights[q] = ties[found[q]]
-            ties[found[q]] = 0.0
+            weights[q] = totals[found[q]]
+            totals[found[q]] = 0.0
             seen[found[q]] = False
         lengths[i - first] = size - begin
     return lengths, found[:size], weights[:size]

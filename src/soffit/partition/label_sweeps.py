@@ -45,27 +45,27 @@ def _sweep(A: sp.csr_array, labels: IntArray, n_clusters: int) -> tuple[IntArray
     return moved, sum(each(sweep, pieces(A.shape[0], _ROWS)))
 
 
-def ties_to_clusters(A: sp.csr_array, labels: IntArray, n_clusters: int) -> sp.csr_array:
+def weights_to_clusters(A: sp.csr_array, labels: IntArray, n_clusters: int) -> sp.csr_array:
     """Total edge weight of each object to each cluster.
 
     The object's own cluster is always stored, even with zero weight.
     """
-    from soffit.partition.kernels import ties_to_labels
+    from soffit.partition.kernels import weights_to_labels
 
     n = A.shape[0]
     labels = np.asarray(labels, dtype=np.int32)
 
     def count(rows: range) -> tuple[IntArray, IntArray, FloatArray]:
         graph = (A.indptr, A.indices, A.data)
-        counted: tuple[IntArray, IntArray, FloatArray] = ties_to_labels(
+        counted: tuple[IntArray, IntArray, FloatArray] = weights_to_labels(
             *graph, labels, n_clusters, rows.start, rows.stop
         )
         return counted
 
     parts = each(count, pieces(n, _ROWS))
-    lengths, clusters, ties = (np.concatenate([part[a] for part in parts]) for a in range(3))
+    lengths, clusters, weights = (np.concatenate([part[a] for part in parts]) for a in range(3))
     places = np.concatenate([[0], np.cumsum(lengths)])
-    return sp.csr_array((ties, clusters, places), shape=(n, n_clusters))
+    return sp.csr_array((weights, clusters, places), shape=(n, n_clusters))
 
 
 def information(A: sp.csr_array, labels: IntArray, n_clusters: int) -> float:
@@ -76,10 +76,10 @@ def information(A: sp.csr_array, labels: IntArray, n_clusters: int) -> float:
     with m the weights between clusters as shares of the total. It is the likelihood of a
     degree-corrected block model, and ranks partitions nearly as the fits that start at them end.
     """
-    ties = ties_to_clusters(A, labels, n_clusters)
-    pairs = np.repeat(np.asarray(labels, dtype=np.int64) * n_clusters, np.diff(ties.indptr))
-    pairs += ties.indices
-    between = np.bincount(pairs, ties.data, minlength=n_clusters**2).reshape(n_clusters, -1)
+    weights = weights_to_clusters(A, labels, n_clusters)
+    pairs = np.repeat(np.asarray(labels, dtype=np.int64) * n_clusters, np.diff(weights.indptr))
+    pairs += weights.indices
+    between = np.bincount(pairs, weights.data, minlength=n_clusters**2).reshape(n_clusters, -1)
     shares = between / max(between.sum(), 1e-300)
     expected = np.outer(shares.sum(axis=1), shares.sum(axis=0))
     there = shares > 0

@@ -50,20 +50,20 @@ def _one(
     out: IntArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     graph = Graph.of(_graph(links, ~out, A.shape[0]))
-    tied = graph.linked()
+    linked = graph.linked()
     stability, likelihood = np.zeros(path.most), np.zeros(path.most)
     stability[0] = 1.0
     valley = (np.arange(path.most) > 0).astype(np.float64)
-    if len(tied) < 2 * path.most:
+    if len(linked) < 2 * path.most:
         return stability, likelihood, valley
-    thinned = graph.subgraph(tied).csr
-    values, V = leading_eigenvectors(degree(thinned).matrix, min(n_vectors, len(tied) - 1))
+    thinned = graph.subgraph(linked).csr
+    values, V = leading_eigenvectors(degree(thinned).matrix, min(n_vectors, len(linked) - 1))
     again = PartitionPath(thinned, V, min(path.most, V.shape[1]))
-    left_out = Graph.of(_graph(links, out, A.shape[0])).subgraph(tied).csr
+    left_out = Graph.of(_graph(links, out, A.shape[0])).subgraph(linked).csr
     half = 0.5 * float(thinned.data.mean())
     for k in range(2, again.most + 1):
         labels = again.labels(k)
-        stability[k - 1] = _adjusted_rand(path.labels(k)[tied], labels, k)
+        stability[k - 1] = _adjusted_rand(path.labels(k)[linked], labels, k)
         seen, unseen = (group_weights(graph, labels, k) for graph in (thinned, left_out))
         likelihood[k - 1] = _gain(seen, unseen, half)
     valley[: again.most] = valleys(thinned, values, V, again)
@@ -161,12 +161,12 @@ def _linked_part(A: Matrix, most: int, random_state: int) -> sp.csr_array | None
         chosen = np.sort(np.random.default_rng(random_state).permutation(n)[:_MOST_DENSE])
         graph = graph.subgraph(chosen)
     graph = Graph(sp.csr_array(graph.matrix))
-    tied = graph.linked()
-    if len(tied) < 3 * _LEAST_PER_VECTOR:
+    linked = graph.linked()
+    if len(linked) < 3 * _LEAST_PER_VECTOR:
         return None
-    linked = graph.subgraph(tied).csr
-    linked.sort_indices()
-    return linked
+    part = graph.subgraph(linked).csr
+    part.sort_indices()
+    return part
 
 
 def _spectral_columns(N: sp.csr_array, values: FloatArray, reach: int) -> Evidence:

@@ -103,11 +103,11 @@ def starting_number(A: Matrix) -> int:
 def _spectrum(A: Matrix) -> tuple[Matrix, FloatArray, FloatArray]:
     """The graph of the connected objects, and its leading eigenvalues and eigenvectors."""
     graph = Graph.of(A).without_strays(_MOST)
-    tied = graph.linked()
-    if len(tied) < 2 * _LEAST_SIZE:
+    linked = graph.linked()
+    if len(linked) < 2 * _LEAST_SIZE:
         return graph.matrix[:1][:, :1], np.ones(1), np.ones((1, 1))
-    A = graph.subgraph(tied).matrix
-    n_vectors = min(ceil(_SURPLUS * _MOST) + 1, len(tied) // 3)
+    A = graph.subgraph(linked).matrix
+    n_vectors = min(ceil(_SURPLUS * _MOST) + 1, len(linked) // 3)
     values, V = leading_eigenvectors(degree(A).matrix, n_vectors)
     return A, np.asarray(values, dtype=np.float64), V
 

@@ -100,8 +100,8 @@ class Regions:
         order = np.lexsort((-central, region))
         first = np.flatnonzero(np.diff(region[order], prepend=-1))
         # Isolated objects belong to no real region and represent no other object.
-        tied = graph.degrees() > 0
-        size = np.bincount(region, weights=tied).astype(np.float64)
+        linked = graph.degrees() > 0
+        size = np.bincount(region, weights=linked).astype(np.float64)
         return cls(region, size, order[first], graph.between(region, len(size)))
 
 

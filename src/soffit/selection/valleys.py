@@ -28,14 +28,14 @@ def valleys(A: sp.csr_array, values: FloatArray, V: FloatArray, path: PartitionP
     degrees = Graph.of(A).degrees()
     coordinates = diffusion_coordinates(values[: path.most + 1], V[:, : path.most + 1], degrees)
     found = np.zeros(path.most)
-    ties = Ties.of(A)
+    links = Links.of(A)
     for k in range(2, path.most + 1):
         labels = np.unique(path.labels(k), return_inverse=True)[1]
-        found[k - 1] = shallowest_valley(ties, coordinates, labels)
+        found[k - 1] = shallowest_valley(links, coordinates, labels)
     return found
 
 
-class Ties(NamedTuple):
+class Links(NamedTuple):
     """Every link of a graph once: its two ends and its weight."""
 
     first: IntArray
@@ -43,18 +43,18 @@ class Ties(NamedTuple):
     weight: FloatArray
 
     @classmethod
-    def of(cls, A: sp.csr_array) -> Ties:
+    def of(cls, A: sp.csr_array) -> Links:
         """The edges of a graph, each once."""
         rows = row_numbers(A)
         upper = rows < A.indices
         return cls(rows[upper], A.indices[upper], A.data[upper])
 
-    def at(self, order: IntArray) -> Ties:
+    def at(self, order: IntArray) -> Links:
         """The links in this order."""
-        return Ties(self.first[order], self.second[order], self.weight[order])
+        return Links(self.first[order], self.second[order], self.weight[order])
 
 
-def shallowest_valley(ties: Ties, coordinates: FloatArray, labels: IntArray) -> float:
+def shallowest_valley(links: Links, coordinates: FloatArray, labels: IntArray) -> float:
     r"""The largest ratio of cuts between two linked clusters and inside them.
 
     The objects of two clusters are sorted along the line between their centres. Cutting this order
@@ -71,7 +71,7 @@ def shallowest_valley(ties: Ties, coordinates: FloatArray, labels: IntArray) -> 
     k = int(labels.max()) + 1
     # NumPy sorts short integers several times faster.
     labels = labels.astype(np.min_scalar_type(k * k))
-    ends = labels[ties.first], labels[ties.second]
+    ends = labels[links.first], labels[links.second]
     pair = np.minimum(*ends) * labels.dtype.type(k) + np.maximum(*ends)
     order = np.argsort(pair, kind="stable")
     starts = np.searchsorted(pair[order], np.arange(k * k + 1))
@@ -81,4 +81,4 @@ def shallowest_valley(ties: Ties, coordinates: FloatArray, labels: IntArray) -> 
     ones = np.ones(len(labels), dtype=coordinates.dtype)
     indicator = sp.csr_array((ones, members, ends_of_clusters), shape=(k, len(labels)))
     toward = coordinates @ ((indicator @ coordinates) / sizes[:, None]).T
-    return float(worst_ratio(*ties.at(order), starts, members, ends_of_clusters, toward, _PLAY))
+    return float(worst_ratio(*links.at(order), starts, members, ends_of_clusters, toward, _PLAY))

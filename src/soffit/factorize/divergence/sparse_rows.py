@@ -20,7 +20,7 @@ from soffit.factorize.divergence.em import descend, nothing_to_fit
 from soffit.factorize.divergence.relations import UNEXPLAINED, Edges
 from soffit.factorize.problem import Factorization, Problem
 from soffit.graph import Locality, reciprocal, row_numbers
-from soffit.partition.label_sweeps import ties_to_clusters
+from soffit.partition.label_sweeps import weights_to_clusters
 
 # Rows per piece of work.
 _ROWS = 2**12
@@ -112,7 +112,7 @@ def support_start(
     A: sp.csr_array, labels: IntArray, n_clusters: int, *, spread: float
 ) -> sp.csr_array:
     """Rows with 1 - spread on the label; the rest follows the object's edges."""
-    rows = ties_to_clusters(A, labels, n_clusters)
+    rows = weights_to_clusters(A, labels, n_clusters)
     row = row_numbers(rows)
     degrees = np.bincount(row, rows.data, minlength=len(labels)).astype(np.float64)
     rows.data *= reciprocal(degrees, spread).astype(rows.dtype)[row]

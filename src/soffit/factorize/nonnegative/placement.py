@@ -38,10 +38,10 @@ class NonnegativeRows:
     def fitted(problem: Problem, found: Factorization) -> FloatArray:
         """Memberships of the fitted objects: the rows of the factor as probabilities."""
         G = found.factor
-        tied = G.sum(axis=1) > 0
+        linked = G.sum(axis=1) > 0
         k = G.shape[1]
-        prior = _shares(G[tied]).mean(axis=0) if tied.any() else np.full(k, 1.0 / k)
-        return _with_prior(G, tied, prior)
+        prior = _shares(G[linked]).mean(axis=0) if linked.any() else np.full(k, 1.0 / k)
+        return _with_prior(G, linked, prior)
 
     def profiles(self) -> FloatArray:
         """How similar the fitted objects are to each cluster, one column per cluster."""
@@ -63,16 +63,18 @@ class NonnegativeRows:
         linear = np.ascontiguousarray(block @ self.factor, dtype=np.float64)
         rows = np.zeros(linear.shape)
         solve_new_rows(G.T @ G, linear, rows)
-        tied = (degrees > 0) & (rows.sum(axis=1) > 0)
-        placed = _with_prior(rows, tied, self.prior)
+        linked = (degrees > 0) & (rows.sum(axis=1) > 0)
+        placed = _with_prior(rows, linked, self.prior)
         return placed.astype(self.factor.dtype, copy=False)
 
 
-def _with_prior(G: FloatArray, tied: np.typing.NDArray[np.bool_], prior: FloatArray) -> FloatArray:
+def _with_prior(
+    G: FloatArray, linked: np.typing.NDArray[np.bool_], prior: FloatArray
+) -> FloatArray:
     """Rows as probabilities; isolated objects get the prior."""
     result = np.empty_like(G)
-    result[tied] = _shares(G[tied])
-    result[~tied] = prior
+    result[linked] = _shares(G[linked])
+    result[~linked] = prior
     return result
 
 

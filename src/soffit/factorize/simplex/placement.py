@@ -92,10 +92,10 @@ class FittedRows:
 
 def linkage(problem: Problem) -> FloatArray:
     """How strongly each object is linked to others in the problem."""
-    ties = 0.0 if problem.side is None else np.asarray(abs(problem.side).sum(axis=1)).ravel()
+    side = 0.0 if problem.side is None else np.asarray(abs(problem.side).sum(axis=1)).ravel()
     if problem.degrees is not None:
-        return problem.degrees + ties
-    return problem.graph.degrees() - problem.graph.diagonal() + ties
+        return problem.degrees + side
+    return problem.graph.degrees() - problem.graph.diagonal() + side
 
 
 def with_prior(rows: FloatArray, degrees: FloatArray) -> FloatArray:
