@@ -144,7 +144,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     }
 
     # Former names of parameters and attributes, which still work with a warning.
-    _renamed: ClassVar[dict[str, str]] = {"stop_reason_": "stop_reason_"}
+    _renamed: ClassVar[dict[str, str]] = {"stopped_": "stop_reason_"}
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of this estimator; see scikit-learn's `BaseEstimator.set_params`.

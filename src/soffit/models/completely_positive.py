@@ -161,10 +161,10 @@ class CompletelyPositive(SimilarityClustering):
 
     _renamed = SimilarityClustering._renamed | {
         "start": "init",
-        "constraint_weight": "constraint_weight",
+        "side_weight": "constraint_weight",
     }
 
-    @renamed_parameters(start="init", constraint_weight="constraint_weight")
+    @renamed_parameters(start="init", side_weight="constraint_weight")
     def __init__(
         self,
         n_clusters: int | None = 8,

@@ -169,7 +169,7 @@ class HigherOrder(SimilarityClustering):
 
     _renamed = SimilarityClustering._renamed | {
         "width": "bandwidth",
-        "bandwidth_": "bandwidth_",
+        "width_": "bandwidth_",
     }
 
     @renamed_parameters(width="bandwidth")

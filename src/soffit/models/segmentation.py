@@ -80,7 +80,7 @@ class Segmentation:
     model: SoftClustering
 
 
-@renamed_parameters(constraint_weight="constraint_weight")
+@renamed_parameters(side_weight="constraint_weight")
 def segment(
     image: Any,
     n_clusters: int,

@@ -183,10 +183,10 @@ class SoftClustering(SimilarityClustering):
 
     _renamed = SimilarityClustering._renamed | {
         "resamples": "n_resamples",
-        "constraint_weight": "constraint_weight",
+        "side_weight": "constraint_weight",
     }
 
-    @renamed_parameters(n_resamples="n_resamples", constraint_weight="constraint_weight")
+    @renamed_parameters(resamples="n_resamples", side_weight="constraint_weight")
     def __init__(
         self,
         n_clusters: int | None = 8,

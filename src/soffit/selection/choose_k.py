@@ -160,7 +160,7 @@ _RESAMPLES = 5
 _SEEDS = np.iinfo(np.int32).max
 
 
-@renamed_parameters(n_resamples="n_resamples")
+@renamed_parameters(resamples="n_resamples")
 def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     X: Any,
     ks: Iterable[int] | None = None,
@@ -247,7 +247,7 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
         )
 
 
-@renamed_parameters(n_resamples="n_resamples")
+@renamed_parameters(resamples="n_resamples")
 def choose_k_of_graph(
     A: Matrix,
     ks: Iterable[int] | None = None,
