@@ -146,16 +146,18 @@ def starts(plan: Plan) -> None:
             for search in ("direct", "default" if n else "coarse")
         }
         direct, coarse = fits.values()
-        for what, one in (("whole graph", direct), ("coarser graph", coarse)):
+        for what, one in (("full graph", direct), ("coarser graph", coarse)):
             phase = dict(one.phases).get("start")
             start = "-" if phase is None else seconds_text(phase)
             cells = fit_cells(f"{name}, {what}", one)
             rows.append([cells[0], start, *cells[1:]])
         case = name if not n else f"{name}, n={count(n)}"
-        plan.ask(accuracy_not_below(case, coarse, {"a start on the whole graph": direct}, SLACK))
+        plan.ask(accuracy_not_below(case, coarse, {"a start on the full graph": direct}, SLACK))
     header = [FIT_HEADER[0], "start", *FIT_HEADER[1:]]
-    note = "Real sets are made coarser here although they need not be."
-    plan.tell(Section("Starts on the whole graph and on a coarser one", header, rows, note))
+    note = "Real data sets are coarsened here although their size does not require it."
+    plan.tell(
+        Section("Initial partition from the full graph and from a coarser one", header, rows, note)
+    )
 
 
 def same_bytes(plan: Plan) -> None:
@@ -214,7 +216,7 @@ def _sweep_cells(number: int, outcome: Outcome) -> list[str]:
 def _tell_fits(plan: Plan, title: str, fits: dict[str, Outcome]) -> None:
     rows = [fit_cells(name, outcome) for name, outcome in fits.items()]
     best = next((one.figure("best") for one in fits.values() if one.done), None)
-    note = "" if best is None else f"The rule that knows the distribution has accuracy {best:.3f}."
+    note = "" if best is None else f"The Bayes-optimal rule has accuracy {best:.3f}."
     plan.tell(Section(title, FIT_HEADER, rows, note))
     own = {name: one for name, one in fits.items() if one.phases}
     plan.tell(phase_section(f"Time per phase: {title}", own))

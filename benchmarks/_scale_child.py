@@ -25,12 +25,12 @@ CHECKED, CHECK_BLOCK = 200, 2**14
 # Usual settings, which find about as many neighbours as the library does.
 LINKS, CONSTRUCTION, SEARCH = 16, 40, 32
 SWEEPS = 6
-# Fits of fewer seconds are done so many times, and the one in the middle is told.
+# Fits of fewer seconds are repeated this often; the median is reported.
 SHORT, REPEATS = 10.0, 5
 
 
 class Report:
-    """A file of one JSON object a line; the parent reads it while the task runs or has ended."""
+    """A file of one JSON object per line; the parent reads it while the task runs or has ended."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
@@ -172,7 +172,7 @@ def prime(task: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def predict(task: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Time of `predict_proba` for new objects; that of the fit is told beside it."""
+    """Time of `predict_proba` for new objects; that of the fit is reported as well."""
     data = draw(task["data"], task["n"], task["k"])
     new = draw(task["data"], task["new"], task["k"], part=1)
     method, threads = task["method"], task["threads"]

@@ -39,7 +39,7 @@ def growth(plan: Plan) -> None:
             if n > plan.alone_beyond and method != "SoftClustering":
                 continue
             if any(not outcome.done for outcome in earlier.values()):
-                # Whoever could not do with fewer objects will not with more.
+                # A method that fails at one size is skipped at larger ones.
                 continue
             earlier[n] = plan.fit(method, "blobs", n, k)
         _tell_size(plan, n)
@@ -52,12 +52,12 @@ def _tell_size(plan: Plan, n: int) -> None:
     outcomes = {method: found[n] for method, found in plan.growth.items() if n in found}
     rows = [fit_cells(method, outcome) for method, outcome in outcomes.items()]
     best = next((one.figure("best") for one in outcomes.values() if one.done), None)
-    note = "" if best is None else f"The rule that knows the distribution has accuracy {best:.3f}."
+    note = "" if best is None else f"The Bayes-optimal rule has accuracy {best:.3f}."
     left_out = [method for method in plan.growth if method not in outcomes]
     if n > plan.alone_beyond:
         note += " Only SoftClustering was run."
     elif left_out:
-        note += f" Not run, because fewer objects were too many: {', '.join(left_out)}."
+        note += f" Skipped, because they failed at a smaller size: {', '.join(left_out)}."
     title = f"n = {count(n)}, 16 columns, {plan.clusters(CLUSTERS)} clusters"
     plan.tell(Section(title, FIT_HEADER, rows, note))
     own = {method: outcomes[method] for method in OWN if method in outcomes}
@@ -68,8 +68,8 @@ def _tell_growth(plan: Plan) -> None:
     peers = [method for method in plan.growth if method != "SoftClustering"]
     if peers:
         rows = [[count(n), *(_ratio(plan, method, n) for method in peers)] for n in plan.sizes]
-        note = "Above 1, SoftClustering is faster."
-        title = "Time of the others over that of SoftClustering"
+        note = "Values above 1 mean that SoftClustering is faster."
+        title = "Time relative to SoftClustering"
         plan.tell(Section(title, ["n", *peers], rows, note))
     start = plan.size(LARGE)
     rows = []
@@ -82,7 +82,7 @@ def _tell_growth(plan: Plan) -> None:
             rows.append([method, span, f"{times:.2f}", f"{peaks:.2f}"])
     if rows:
         header = ["method", "n", "time", "peak memory"]
-        note = "Slope of the logarithms, by least squares; 1 is in proportion to n."
+        note = "Least-squares slope on a log-log scale; 1 means linear in n."
         plan.tell(Section("Growth exponents", header, rows, note))
 
 
@@ -104,14 +104,14 @@ def _tell_recall(plan: Plan, k: int) -> dict[int, float | None]:
 CHECKED = "neighbour recall, checked by brute force"
 RECALL_HEADER = ["search", "time", "peak memory", "recall it reports", "recall of 200 objects"]
 RECALL_NOTE = (
-    "15 neighbours. The last column compares with all objects, outside the library. HNSW of faiss, "
-    "where that is installed, has 16 links and looks at 40 objects to build and at 32 to search; "
-    "up to 20,000 objects the library compares all."
+    "15 neighbours. The last column is the recall against a brute-force search outside the "
+    "library. HNSW is that of faiss, if installed, with M = 16, efConstruction = 40 and "
+    "efSearch = 32. Up to 20,000 objects the search of soffit is exact."
 )
 
 
 def check_recall(plan: Plan, data: str, n: int, k: int) -> dict[str, Outcome]:
-    """Neighbour lists of the library ("") and of a peer against true ones, a process each."""
+    """Neighbour lists of the library ("") and of a peer against true ones, in one process each."""
     limit = plan.long if n > 1_000_000 else plan.limit
     found = {"": plan.runner.run(Task("recall", "", data, n, k, plan.threads), limit)}
     for peer in plan.peers(HNSW):

@@ -62,7 +62,7 @@ class Plan:
         return self.runner.run(task, self.long if patient else self.limit)
 
     def race(self, methods: Sequence[str], data: str) -> dict[str, Outcome]:
-        """Fits of a short case by turns, several times; of each method the one in the middle."""
+        """Alternating fits of a short case, several times; the median of each method."""
         rounds: dict[str, list[Outcome]] = {method: [] for method in methods}
         for again in range(ROUNDS):
             for method in methods:

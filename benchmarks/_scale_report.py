@@ -13,7 +13,7 @@ from benchmarks._scale_run import GB, Outcome, seconds_text
 from benchmarks._table import print_table
 
 # Text below this line of the page is written by hand and stays.
-NOTES = "<!-- below: written by hand, kept when the tables are written anew -->"
+NOTES = "<!-- below: written by hand, kept when the tables are regenerated -->"
 COLORS = {
     "SoftClustering": "#c1121f",
     "RelationFactorization": "#e07a1f",
@@ -72,9 +72,9 @@ def phase_section(title: str, outcomes: Mapping[str, Outcome]) -> Section:
     rows = []
     for name, outcome in outcomes.items():
         total = sum(seconds for _, seconds in outcome.phases)
-        told = [f"{what} {seconds_text(s)}" for what, s in outcome.phases if s >= 0.01 * total]
-        if told:
-            rows.append([name, ", ".join(told)])
+        shown = [f"{what} {seconds_text(s)}" for what, s in outcome.phases if s >= 0.01 * total]
+        if shown:
+            rows.append([name, ", ".join(shown)])
     return Section(title, ["fit", "time per phase"], rows, "Phases below 1 % are left out.")
 
 
@@ -83,7 +83,7 @@ def decimal(value: float | None) -> str:
 
 
 class Row(NamedTuple):
-    """A target: what was measured, what is asked; `met` is None where nothing was measured."""
+    """A target: what was measured, what is required; `met` is None where nothing was measured."""
 
     case: str
     settings: str
@@ -95,7 +95,7 @@ class Row(NamedTuple):
 def claims_section(rows: Sequence[Row]) -> Section:
     met = {True: "met", False: "missed", None: "-"}
     cells = [[f"{r.case}; {r.settings}", r.measured, r.asked, met[r.met]] for r in rows]
-    return Section("Targets", ["case", "measured", "asked", "verdict"], cells)
+    return Section("Targets", ["case", "measured", "target", "verdict"], cells)
 
 
 def slope(sizes: Sequence[float], values: Sequence[float]) -> float | None:
@@ -119,7 +119,7 @@ def write_page(path: Path, head: Sequence[str], sections: Sequence[Section]) -> 
 
 
 def write_plot(path: Path, found: Mapping[str, Mapping[int, Outcome]]) -> None:
-    """Time and peak memory against the number of objects, one line a method."""
+    """Time and peak memory against the number of objects, one line per method."""
     import matplotlib as mpl
 
     mpl.use("Agg")

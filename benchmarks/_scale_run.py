@@ -115,8 +115,8 @@ class Runner:
             return Outcome(**self._known[key])
         print(f"{task} ...", end=" ", file=sys.stderr, flush=True)
         outcome = self._measure(task, limit)
-        told = outcome.status if outcome.status.startswith("failed") else outcome.time_text()
-        print(f"{told}, {outcome.memory_text()}", file=sys.stderr, flush=True)
+        text = outcome.status if outcome.status.startswith("failed") else outcome.time_text()
+        print(f"{text}, {outcome.memory_text()}", file=sys.stderr, flush=True)
         self._known[key] = asdict(outcome)
         if self._kept is not None:
             self._kept.write_text(json.dumps(self._known, indent=1), encoding="utf-8")
@@ -184,9 +184,9 @@ def _outcome(report: Path, errors: Path, cut: str, peak: float, limit: float) ->
     whole = report.read_text(encoding="utf-8").split("\n")[:-1]
     entries = [json.loads(line) for line in whole]
     result = next((entry["result"] for entry in entries if "result" in entry), None)
-    # Of several runs, the phases of the one that is told.
-    told = 0 if result is None else result.get("number", 0)
-    phases = [entry for entry in entries if "phase" in entry and entry["number"] == told]
+    # Of several runs, the phases of the one that is reported.
+    reported = 0 if result is None else result.get("number", 0)
+    phases = [entry for entry in entries if "phase" in entry and entry["number"] == reported]
     begun = [(entry["phase"], entry["at"]) for entry in phases]
     if result is not None:
         status, end = "done", result["seconds"]

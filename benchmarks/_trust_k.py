@@ -1,7 +1,7 @@
 """The number of clusters: ours beside BIC, silhouette and HDBSCAN (see trust.py).
 
-Labels are used to score only. A set with several label vectors counts as met if any of their
-numbers is found.
+Labels are used for evaluation only. On a set with several label vectors, any of their numbers
+counts as correct.
 """
 
 from __future__ import annotations
@@ -117,13 +117,13 @@ def number_of_clusters() -> None:
     print_target("exact", exact, 0.50, at_least=True)
     print_target("within one", near, 0.75, at_least=True)
     ahead = all(exact > rival[0] and near > rival[1] for rival in rivals)
-    print(f"  ahead of every rival: {'yes' if ahead else 'NO'}")
+    print(f"  better than every other rule: {'yes' if ahead else 'NO'}")
     single_clusters()
     time_of_a_range()
 
 
 def single_clusters() -> None:
-    """How often one cluster without structure is taken for one, by dimension."""
+    """How often a single cluster is recognised as one, by dimension."""
     rows = []
     for n_features in DIMENSIONS:
         right = [choose_k(X).n_clusters == 1 for n in SIZES_OF_ONE for X in _single(n, n_features)]

@@ -18,7 +18,7 @@ PAIR_HEADER = ["set", "plain", "random pairs", "suggested", "random, own", "sugg
 
 
 def questions() -> None:
-    """Accuracy on objects that no pair touches, mean over seeds.
+    """Accuracy on objects without pairs, mean over seeds.
 
     The first three columns are about the objects untouched by random and by suggested pairs, the
     last two about those untouched by the one kind alone.

@@ -1,4 +1,4 @@
-"""New objects a second through `predict_proba`, at n = 10,000 fitted objects and k = 10.
+"""New objects per second through `predict_proba`, at n = 10,000 fitted objects and k = 10.
 
 Neighbour search, affinities, the simplex problem of every row, walk and mixture are included;
 compilation is not: a few rows are predicted first. Times are by the clock, on all cores.
@@ -17,7 +17,7 @@ N_FITTED, N_NEW, K = 10_000, 40_000, 10
 
 
 def measure(model: SoftClustering | SoF, n_features: int, n_new: int) -> tuple[float, float]:
-    """New objects a second, and their accuracy against the generating clusters."""
+    """New objects per second, and their accuracy against the generating clusters."""
     options = {"n_clusters": K, "n_features": n_features, "separation": 5.0}
     fitted = make_gaussians(N_FITTED, random_state=5, **options)
     model.fit(fitted.X)

@@ -1,10 +1,10 @@
 """Seconds and peak memory of reading a table of 1,000,000 x 16 numbers from files.
 
-Each file is read in a process of its own, which has imported everything before the clock starts.
-Memory is the largest resident set while reading less that before it, over the 8-byte numbers of
-the table itself; pages of a file that is mapped into memory, which the system can take back, are
-counted like others. `--fit` fits `SoftClustering` to the table as well, to compare reading with it;
-`--rows` chooses another number of rows. Linux only: memory is read from /proc.
+Each file is read in its own process, which imports everything before the measurement starts.
+Memory is the increase of the maximum resident set size while reading, divided by the size of the
+table as 8-byte numbers. Pages of memory-mapped files, which the system can reclaim, count as well.
+`--fit` also fits `SoftClustering` to the table, for comparison; `--rows` sets the number of rows.
+Linux only: memory is read from /proc.
 """
 
 from __future__ import annotations

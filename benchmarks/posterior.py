@@ -2,9 +2,9 @@
 
 Every set is drawn from a known mixture, and so each point has a known posterior. The score is the
 mean total variation distance to it (0 is perfect), mean over three draws. The mean top membership
-tells the direction of an error: above the truth is over-confident, below is too even.
+shows the direction of an error: above the truth is overconfident, below is underconfident.
 
-The mixture of Gaussians is told the true family on the Gaussian sets, and the wrong one elsewhere.
+The mixture of Gaussians is the true family on the Gaussian sets, and a wrong one elsewhere.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Quality of the labels on the 50 development sets, against scikit-learn, in one run.
 
-The number of clusters is given; labels are used only to score. Objects labelled as noise are
+The number of clusters is given; labels are used for evaluation only. Objects labelled as noise are
 clustered but not scored. Where a set has several label vectors, every method is fitted once for
 each of their numbers of clusters, and the vector with the best adjusted Rand index (ARI) counts.
 Accuracy is that of the same vector after the best one-to-one matching.
 
-All fits run on one thread. The figures on random 80 % subsamples tell how much a score owes to
-the one sample at hand; the models on dense matrices are slow on large sets and take part in this
-only with --full.
+All fits run on one thread. The scores on random 80 % subsamples show how much a score depends on
+the sample. The models on dense matrices are slow on large sets; they are run on subsamples only
+with --full.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def fit_labels(method: str, k: int, X: Any) -> tuple[Any, float, str]:
 
 
 def run(task: Task) -> Row:
-    """Fit once for every number of clusters and keep the labeling that is met best."""
+    """Fit once for every number of clusters and keep the label vector with the best score."""
     dataset = part(task.name, task.subsample)
     with threadpool_limits(limits=1):
         fits = {k: fit_labels(task.method, k, dataset.X) for k in sorted(set(dataset.n_classes))}
@@ -175,7 +175,7 @@ def rows_of(tasks: Sequence[Task], methods: Sequence[str], jobs: int) -> Iterato
 
 
 def collect(tasks: Sequence[Task], options: argparse.Namespace) -> list[Row]:
-    """Run everything; rows go to the file at once, so that nothing is lost on a break."""
+    """Run everything; rows go to the file at once, so that an interruption loses nothing."""
     rows = []
     out = Path(options.out).open("w", newline="") if options.out else None  # noqa: SIM115
     writer = csv.DictWriter(out, [column.name for column in fields(Row)]) if out else None
@@ -222,7 +222,7 @@ def print_sets(rows: Sequence[Row], field: str, methods: Sequence[str], title: s
 
 
 def print_summary(rows: Sequence[Row], methods: Sequence[str], title: str) -> None:
-    """One line a method; '-' where sets that a figure needs were left out of the run."""
+    """One line per method; '-' where required sets were left out of the run."""
     lines = []
     for method in methods:
         seconds = sum(row.seconds for row in rows if row.method == method)

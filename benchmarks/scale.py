@@ -1,24 +1,23 @@
 """Speed, memory and accuracy from a thousand to ten million objects, against peers in one run.
 
-Every fit runs in a process of its own that ends at a limit of time (--limit; --long for
-SoftClustering beyond a million objects) or of memory (--memory). Data are drawn from fixed seeds
-inside that process. Neither this nor a warm-up on 2500 objects, which loads the compiled kernels,
-is counted; before the first case all kernels are compiled once and kept on disk. A fit that takes
-less than ten seconds is done five times, and the one in the middle is told. On real sets this is
-done by SoftClustering and SpectralClustering by turns, in three processes each, and again the one
-in the middle is told. Peak memory is the largest resident set of the whole process: interpreter,
-libraries and data included.
+Every fit runs in its own process, with a limit on time (--limit; --long for SoftClustering beyond a
+million objects) and on memory (--memory). The process draws the data from fixed seeds and warms up
+on 2500 objects, which loads the compiled kernels; neither is timed. All kernels are compiled and
+cached before the first case. A fit that takes less than ten seconds is repeated five times; the
+median is reported. On real data sets SoftClustering and SpectralClustering alternate, in three
+processes each, and the median of these is reported. Peak memory is the maximum resident set size of
+the process, including interpreter, libraries and data.
 
-SoftClustering and RelationFactorization have their defaults. Peers: scikit-learn's
-SpectralClustering (15 neighbours), GaussianMixture (100 iterations, one start), MiniBatchKMeans and
-HDBSCAN, and the soft vectors of hdbscan where that is installed; the last two find their own number
-of clusters, of a tenth of the average size at least. A method that could not do with fewer objects
-is not run with more.
+SoftClustering and RelationFactorization use their default parameters. They are compared with
+scikit-learn's SpectralClustering (15 neighbours), GaussianMixture (100 iterations, one start),
+MiniBatchKMeans and HDBSCAN, and with the soft clustering of hdbscan if it is installed. The last
+two determine the number of clusters themselves, with a minimum cluster size of a tenth of the
+average. A method that fails at one size is skipped at larger ones.
 
 `--only growth sheets` runs some of the cases, `--sizes 1e3 1e4` some of the sizes of "growth";
-`--trial` runs everything with few objects. `--results FILE` keeps what was measured, so that an
-interrupted run can go on (delete it when the code has changed). `--docs` writes docs/scale.md and
-docs/scale.png.
+`--trial` runs everything with few objects. `--results FILE` stores the measurements, so that an
+interrupted run can be continued (delete the file when the code changes). `--docs` writes
+docs/scale.md and docs/scale.png.
 """
 
 from __future__ import annotations
@@ -137,10 +136,10 @@ def _setting(options: argparse.Namespace) -> list[str]:
     names = ("numpy", "scipy", "scikit-learn", "numba", "hdbscan", "faiss-cpu")
     versions = ", ".join(f"{name} {_version(name)}" for name in names)
     python = f"Python {platform.python_version()}"
-    told = (__doc__ or "").split("\n\n")[1:3]
+    paragraphs = (__doc__ or "").split("\n\n")[1:3]
     cores = os.cpu_count()
     return [
-        *(" ".join(paragraph.split()) for paragraph in told),
+        *(" ".join(paragraph.split()) for paragraph in paragraphs),
         f"{cores} cores, {options.threads} threads. {python}, {versions}. Limits: "
         f"{options.limit:g} s ({options.long:g} s for SoftClustering beyond a million objects), "
         f"{options.memory:g} GB.",

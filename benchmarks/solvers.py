@@ -6,28 +6,27 @@ its model:
 - no scale, ``||P - W W'||^2``: rows and gradient against the penalty method (SoF);
 - one scale, ``||P - alpha W W'||^2``: rows and gradient against the growth transformation.
 
-What is compared. The published solvers count the diagonal of P in their loss and the row blocks
-leave it out, so the factors of all solvers are measured by one common loss: the sum over i != j,
+Comparison. The published solvers include the diagonal of P in their loss and the row blocks omit
+it, so the factors of all solvers are evaluated by one common loss: the sum over i != j,
 with the best alpha for the factor where a scale is fitted. The goal is 1.001 times the common loss
-of the factor with which the published solver ends. A solver's time is that of the first of its
-factors at or below the goal. A second goal is 1.001 times the lowest common loss that any of them
+of the factor with which the published solver ends. The time of a solver is the time of its first
+factor at or below the goal. A second goal is 1.001 times the lowest common loss that any of them
 ends with.
 
 - Rows and gradient minimise the common loss; their recorded histories are used as they are.
-- Growth has no memory: it is run in pieces of 50 iterations, with a look at the factor after each.
-- The penalty method has a factor to show after each round. To be kind to it, its first round is
-  also run with 1, 2, 4, ... steps, and the shortest run that reaches the goal counts. As published
-  it has no answer before its last round; the column "run" has that time.
-- "gradient, diagonal" does not have the advantage of leaving out the diagonal: it minimises the
-  published loss, and its goal is 1.001 times the published solver's own final loss.
+- Growth is memoryless: it is run in pieces of 50 iterations, with its factor evaluated after each.
+- The penalty method has a factor after each round. In its favour, the first round is also run with
+  1, 2, 4, ... steps, and the shortest run that reaches the goal counts. As published it returns
+  nothing before its last round; the column "run" has that time.
+- "gradient, diagonal" does not benefit from leaving out the diagonal: it minimises the published
+  loss, and its goal is 1.001 times the final loss of the published solver.
 
 Times are processor seconds, summed over threads, so that other processes hardly matter; only the
-whole fit of SoF on pendigits is timed by the clock.
-A run on small data compiles or loads the kernels first: compilation is not counted. The figures are
-medians over the starts; a set of more than 5000 objects gets one start. Runs below a second are
-made three times and the quickest counts. "> x s" stands for a goal that was not reached in x
-seconds. Every run has a time limit; a published solver that it stops sets the goal with what it has
-then.
+full fit of SoF on pendigits is measured in wall-clock time. A run on small data compiles or loads
+the kernels first: compilation is not counted. The results are medians over the starts; a set of
+more than 5000 objects gets one start. Runs below a second are repeated three times and the fastest
+counts. "> x s" means that the goal was not reached in x seconds. Every run has a time limit; if it
+stops a published solver, the last loss of that solver defines the goal.
 """
 
 from __future__ import annotations

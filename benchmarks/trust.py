@@ -1,16 +1,16 @@
 """Are memberships probabilities? Measured on labelled sets and where the posterior is known.
 
 Development sets: the 50 labelled sets, number of clusters given, first label vector of each,
-objects labelled as noise not scored. Labels are used only to score. Brier score, calibration error
-(ECE, ten bins), negative log likelihood (NLL, probabilities not below 0.001), mean top membership
-(confidence) beside accuracy, area under the curve of confidence for right and wrong objects (AUC),
-adjusted Rand index (ARI).
+objects labelled as noise not scored. Labels are used for evaluation only. Brier score, calibration
+error (ECE, ten bins), negative log likelihood (NLL, probabilities clipped at 0.001), mean top
+membership (confidence) next to accuracy, area under the ROC curve of the confidence for correct
+against wrong objects (AUC), adjusted Rand index (ARI).
 
 Known posterior: total variation distance to it, on families of generated sets. "Right" sets are
 those where SoftClustering's labels agree with the Bayes rule on 85 % of the objects or more.
 
-Number of clusters: `choose_k` beside other rules, and its time. Pairs: accuracy on untouched
-objects after 50 answers, asked at random or by `suggest_pairs`.
+Number of clusters: `choose_k` against other rules, and its time. Pairs: accuracy on objects without
+pairs after 50 answers, for random pairs and for those of `suggest_pairs`.
 
 `--only development posterior` runs some of the sections; `--sets iris glass` some of the sets.
 """
@@ -270,7 +270,7 @@ def posterior() -> None:
         print_target(f"{method}: mean distance", mean, 0.045, at_least=False)
         sizes = [np.mean([row[3][method] for row in right if row[1] == n]) for n in SIZES]
         falls = bool(np.all(np.diff(sizes) < 0))
-        print(f"  {method}: falls as n grows: {'yes' if falls else 'NO'}")
+        print(f"  {method}: decreases with n: {'yes' if falls else 'NO'}")
         worse = [
             name
             for name in dict.fromkeys(row[0] for row in right)
@@ -278,7 +278,9 @@ def posterior() -> None:
             and np.mean([row[3][method] for row in right if row[0] == name])
             > np.mean([row[3]["GaussianMixture"] for row in right if row[0] == name])
         ]
-        print(f"  {method}: above the mixture on foreign families: {', '.join(worse) or 'none'}")
+        print(
+            f"  {method}: above the mixture on non-Gaussian families: {', '.join(worse) or 'none'}"
+        )
 
 
 def main() -> None:

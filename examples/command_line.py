@@ -1,7 +1,7 @@
-"""Run the commands shown in the documentation, and put what they print now in place of it.
+"""Run the commands shown in the documentation, and update their output in the pages.
 
-Every ```console block of the pages below begins with a command after `$`. All run in one folder,
-page by page, with a few files made here; the pages are then written anew.
+Every ```console block of the pages below begins with a command after `$`. All commands run in one
+folder, page by page, with a few files created here; the pages are then rewritten.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WIDTH = 98
 
 
 def write_patients(path: Path) -> None:
-    """A table as spreadsheets save it: semicolons, decimal commas, an old encoding, gaps."""
+    """A spreadsheet export: semicolons, decimal commas, a legacy encoding, missing values."""
     rng = np.random.default_rng(1213)
     lines = ["patient;weight;height;smoker;city;group"]
     for number in range(80):
@@ -47,12 +47,12 @@ def write_karate(path: Path) -> None:
 
 
 def write_photo(path: Path) -> None:
-    """A photograph that comes with scikit-learn, made small."""
+    """A photograph from scikit-learn, reduced in size."""
     Image.fromarray(load_sample_image("flower.jpg")).resize((320, 213)).save(path)
 
 
 def printed(command: str, folder: Path) -> str:
-    """What a command prints, errors and notes included, in lines of the page's width."""
+    """The output of a command, including errors and notes, wrapped to the width of the page."""
     # `python` and `soffit` of this environment come first.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
@@ -72,7 +72,7 @@ def printed(command: str, folder: Path) -> str:
 
 
 def _wrapped(line: str) -> list[str]:
-    """Sentences are broken; tables, trees and data are not."""
+    """Wrap sentences; leave tables, trees and data as they are."""
     is_sentence = re.match(r"[A-Z]|\d+ \w+ ", line) is not None
     return textwrap.wrap(line, WIDTH) if is_sentence else [line.rstrip()]
 

@@ -1,7 +1,7 @@
 """Cluster 1797 handwritten digits without their labels, and show which ones are ambiguous.
 
 Prints a table of the clusters and writes `demo.png` to the current folder. The digits come with
-scikit-learn, so nothing is downloaded. The labels serve the last printed line only.
+scikit-learn, so nothing is downloaded. The labels are used only for the last printed line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ N_CLUSTERS = 10
 SEED = 0
 UNCERTAIN = 0.6
 PICTURE = Path("demo.png")
-# Ten colours that stay apart for colour-blind readers (M. Petroff, 2021, arXiv:2107.02270).
+# Ten colours that colour-blind readers can distinguish (M. Petroff, 2021, arXiv:2107.02270).
 COLOURS = np.array(
     [
         ["#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6"],
@@ -50,12 +50,12 @@ def main() -> None:
         draw(digits, model.memberships_).savefig(PICTURE, dpi=100)
     print(f"Picture: {PICTURE}")
     score = accuracy(true_labels, model.labels_)
-    print(f"For scoring only, against the labels: accuracy {score:.3f} after matching clusters.")
+    print(f"Evaluation only: accuracy {score:.3f} against the labels, after matching clusters.")
 
 
 def print_clusters(memberships: np.ndarray) -> None:
     labels, certainty = memberships.argmax(axis=1), memberships.max(axis=1)
-    print("cluster  size  certainty  most uncertain digits: row (its two likeliest clusters)")
+    print("cluster  size  certainty  most uncertain digits: row (its two most probable clusters)")
     for cluster in range(N_CLUSTERS):
         members = np.flatnonzero(labels == cluster)
         unsure = members[certainty[members].argsort()[:2]]
@@ -82,8 +82,8 @@ def draw(digits: np.ndarray, memberships: np.ndarray) -> Figure:
 
 
 def draw_map(axes: Axes, digits: np.ndarray, memberships: np.ndarray) -> None:
-    """Map the digits: colour is the cluster, opacity the certainty, rings the doubt."""
-    # t-SNE's threads wait for one another: on a busy machine one alone is several times faster.
+    """Map the digits: colour is the cluster, opacity the certainty; rings mark uncertain digits."""
+    # The threads of t-SNE wait for each other: on a busy machine one is several times faster.
     with threadpool_limits(limits=1):
         place = TSNE(random_state=SEED, init="pca", max_iter=500).fit_transform(digits)
     labels, certainty = memberships.argmax(axis=1), memberships.max(axis=1)
@@ -93,7 +93,7 @@ def draw_map(axes: Axes, digits: np.ndarray, memberships: np.ndarray) -> None:
     for cluster in range(N_CLUSTERS):
         x, y = np.median(place[labels == cluster], axis=0)
         write_number(axes, x, y, cluster)
-    axes.set_title(f"The digits, placed by t-SNE: faint is unsure, ringed is below {UNCERTAIN}")
+    axes.set_title(f"The digits, placed by t-SNE: faint is uncertain, ringed is below {UNCERTAIN}")
     axes.axis("off")
 
 
@@ -132,7 +132,7 @@ def show_digit(axes: Axes, digit: np.ndarray) -> None:
 
 
 def draw_bar(axes: Axes, row: np.ndarray) -> None:
-    """Stack the memberships, largest first; parts wide enough carry the cluster."""
+    """Stack the memberships, largest first; wide parts show the number of the cluster."""
     start = 0.0
     for cluster in row.argsort()[::-1]:
         share = row[cluster]

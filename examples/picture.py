@@ -1,4 +1,4 @@
-"""Draw the picture of the README: soft clusters of points in the plane, and where they are unsure.
+"""Draw the figure of the README: soft clusters of points in the plane and their uncertainty.
 
 Three overlapping Gaussians are clustered without labels. The true posterior of every point is
 known; it is compared with the memberships on the right. Writes `docs/soft_clusters.png`.
@@ -23,7 +23,7 @@ from soffit.metrics import posterior_distance
 SEED = 7
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "soft_clusters.png"
 COLOURS = np.array([to_rgb(colour) for colour in ("#0072b2", "#e69f00", "#cc3a7c")])
-# From white, so that only doubt takes ink; never so dark as to hide a point.
+# Starts at white, so that only uncertain regions are coloured; never dark enough to hide a point.
 DOUBT = LinearSegmentedColormap.from_list("doubt", ["white", "#fbe3b0", "#f3a25b", "#c8553d"])
 INK, GREY = "#222222", "#666666"
 STYLE = {
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def save(figure: Figure) -> None:
-    """Write the picture with a palette, which takes a third of the room of full colour."""
+    """Write the picture with a palette, which needs a third of the space of full colour."""
     full = BytesIO()
     figure.savefig(full, dpi=125)
     Image.open(full).convert("RGB").quantize(256).save(PICTURE, optimize=True)
@@ -72,7 +72,7 @@ def draw_memberships(axes: Axes, X: np.ndarray, model: SoftClustering) -> None:
 
 
 def draw_entropy(axes: Axes, X: np.ndarray, model: SoftClustering) -> None:
-    """Ask the model about every place of the plane, not only about the points."""
+    """Show the entropy of `predict_proba` on a grid over the plane."""
     low, high = limits(X)
     x, y = np.meshgrid(np.linspace(low[0], high[0], 160), np.linspace(low[1], high[1], 160))
     grid = model.predict_proba(np.column_stack([x.ravel(), y.ravel()]))

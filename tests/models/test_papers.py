@@ -87,7 +87,7 @@ def test_scaling_similarities_scales_only_alpha(blobs: Sample) -> None:
 
 
 def test_stopping_early_is_said_aloud(blobs: Sample) -> None:
-    with pytest.warns(ConvergenceWarning, match=r"after 1 iterations.*Increase max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"after 1 iteration .*Increase max_iter"):
         model = SoF(3, max_iter=1, random_state=29).fit(blobs.X)
     assert not model.converged_
     assert model.n_iter_ == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,33 +48,46 @@ def test_every_class_of_a_model_is_registered(case: str) -> None:
             continue
         assert type(value) in NAMES, (
             f"{path} is a {type(value).__module__}.{type(value).__name__}, which a model file "
-            "cannot hold yet. If it is data, add the class with the shapes of its arrays to PARTS "
-            "in soffit/io/_model_registry.py; if not (a lock, a callback), add the attribute to "
-            "LEFT_OUT there. Then see soffit/io/_model_migrations.py whether the format changes."
+            "cannot hold yet. If it is data, add the class to PARTS in persistence/schema.py and "
+            "declare its arrays in the class (_arrays); if not (a lock, a callback), add the "
+            "attribute to LEFT_OUT there. Then see persistence/migrations.py whether the format "
+            "changes."
         )
 
 
 def test_every_public_estimator_has_a_case() -> None:
     tried = {type(fitted(case)) for case in CASES}
-    assert {entry.cls for entry in MODELS.values()} == tried
+    assert set(MODELS.values()) == tried
     public = {getattr(soffit, name) for name in soffit.__all__}
     assert {cls for cls in public if hasattr(cls, "get_params")} <= tried
 
 
 def test_cases_for_many_objects_use_the_search_for_many() -> None:
-    assert type(fitted("SoftClustering-approximate")._affinity._search) is ApproximateSearch
-    assert type(fitted("SoftClustering-approximate-sparse")._affinity._search) is SparseSearch
+    for case, kind in (
+        ("SoftClustering-approximate", ApproximateSearch),
+        ("SoftClustering-approximate-sparse", SparseSearch),
+    ):
+        assert type(fitted(case)._fitted.placer.affinity._search) is kind
 
 
 def test_shared_arrays_are_written_once_and_shared_again(tmp_path: Path) -> None:
     loaded = _round_trip(fitted("SoF"), tmp_path)
-    assert loaded.affinity_matrix_ is loaded._affinity.matrix_
-    assert loaded.affinity_matrix_ is loaded._normalized.matrix
+    assert loaded.affinity_matrix_ is loaded._fitted.placer.affinity.matrix_
+    assert loaded.memberships_ is loaded._fitted.attributes["memberships_"]
     n_bytes = loaded.affinity_matrix_.nbytes
     assert os.path.getsize(tmp_path / "model.soffit") < 1.5 * n_bytes
-    sparse = _round_trip(fitted("SoftClustering-sides-resamples"), tmp_path)
-    assert sparse.affinity_matrix_ is sparse._affinity.matrix_
-    assert sparse.side_information_ is sparse._side
+    walked = _round_trip(fitted("RandomWalkClassifier"), tmp_path)
+    assert walked.affinity_matrix_ is walked._fitted.placer.affinity.matrix_
+    assert walked.affinity_matrix_ is walked._fitted.placer.extension.walk.A
+
+
+@every_case
+def test_no_model_keeps_a_matrix_of_all_pairs_beside_the_affinities(case: str) -> None:
+    model = fitted(case)
+    n = len(getattr(model, "memberships_", getattr(model, "label_distributions_", ())))
+    for path, value in parts(model, case):
+        if isinstance(value, np.ndarray | sp.csr_array) and value.shape == (n, n):
+            assert value is model.affinity_matrix_, path
 
 
 @every_case
@@ -125,8 +139,7 @@ def test_relabelling_goes_on_after_loading(tmp_path: Path) -> None:
 
 
 def test_special_values_come_back(tmp_path: Path) -> None:
-    model = clone(fitted("SoftClustering")).fit(X)
-    model.extra_ = {
+    extra_ = {
         "numbers": [float("nan"), float("inf"), -float("inf"), -0.0, 2**80, 0.1],
         "nested": ((), [], {}, None, True),
         "scalars": (np.float32(0.1), np.int8(-3), np.bool_(True), np.str_("é"), np.float64("nan")),
@@ -135,11 +148,11 @@ def test_special_values_come_back(tmp_path: Path) -> None:
         "text": 'quotes " and \\ and \ud800 and \x00',
         "big end": np.arange(3, dtype=">f8"),
     }
-    extra = _round_trip(model, tmp_path).extra_
+    extra = _round_trip(_with_attributes(extra_=extra_), tmp_path).extra_
     assert extra["big end"].tolist() == [0.0, 1.0, 2.0]
-    model.extra_["big end"] = model.extra_["big end"].astype("f8")
+    extra_["big end"] = np.arange(3, dtype="f8")
     loaded = dict(parts(extra, ""))
-    for path, value in parts(model.extra_, ""):
+    for path, value in parts(extra_, ""):
         found = loaded[path]
         assert type(found) is type(value), path
         assert repr(found) == repr(value), path
@@ -194,18 +207,30 @@ def test_tuple_function_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_odd_names_of_objects_are_refused(tmp_path: Path) -> None:
-    model = clone(fitted("SoftClustering")).fit(X)
-    model.object_names_ = np.array([frozenset([i]) for i in range(len(X))], dtype=object)
-    with pytest.raises(ModelFileError, match=r"object_names_\[0\], of type builtins.frozenset"):
-        save(model, tmp_path / "model.soffit")
+    names = np.array([frozenset([i]) for i in range(len(X))], dtype=object)
+    with pytest.raises(ModelFileError, match=r"^object_names_\[0\], of type builtins.frozenset"):
+        save(_with_attributes(object_names_=names), tmp_path / "model.soffit")
 
 
 @pytest.mark.parametrize("value", [np.array([(1, 2.0)], dtype="i4,f8"), np.longdouble(1), {1: 2}])
 def test_odd_values_are_refused(value: Any, tmp_path: Path) -> None:
-    model = clone(fitted("SoftClustering")).fit(X)
-    model.extra_ = value
     with pytest.raises(ModelFileError, match="extra_"):
-        save(model, tmp_path / "model.soffit")
+        save(_with_attributes(extra_=value), tmp_path / "model.soffit")
+
+
+@pytest.mark.parametrize("name", ["n_clusters", "predict", "_fitted", "extra", "_extra_"])
+def test_attributes_that_no_fit_publishes_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match=name):
+        save(_with_attributes(**{name: 1}), tmp_path / "model.soffit")
+
+
+def test_attributes_set_after_the_fit_are_left_out(tmp_path: Path) -> None:
+    model = clone(fitted("SoftClustering")).fit(X)
+    model.extra_ = 1
+    model.labels_ = model.labels_[::-1]
+    loaded = _round_trip(model, tmp_path)
+    assert not hasattr(loaded, "extra_")
+    np.testing.assert_array_equal(loaded.labels_, fitted("SoftClustering").labels_)
 
 
 def test_unfitted_model_is_refused(tmp_path: Path) -> None:
@@ -254,6 +279,17 @@ def test_folders_and_missing_files_say_so(tmp_path: Path) -> None:
         save(fitted("SoF"), tmp_path)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nothing.soffit")
+
+
+def _with_attributes(**attributes: Any) -> Any:
+    """A model whose fit has published these attributes, too."""
+    model = clone(fitted("SoftClustering"))
+    known = fitted("SoftClustering")._fitted
+    model._fitted = replace(known, attributes={**known.attributes, **attributes})
+    for name, value in model._fitted.attributes.items():
+        if name not in model.get_params() and name not in ("_fitted", "predict"):
+            setattr(model, name, value)
+    return model
 
 
 def _round_trip(model: Any, folder: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Files of format version 1, made by hand, load for good: a change of layout breaks these tests."""
+"""Files of all format versions, made by hand, load for good: a change of layout breaks these."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_version_1_of_given_similarities_loads(tmp_path: Path) -> None:
     assert isinstance(model, soffit.SoF)
     assert model.get_params()["n_neighbors"] == soffit.SoF().n_neighbors, "the default"
     assert model.object_names_.tolist() == ["a", 7, (1, 2), float("inf")]
-    assert model.affinity_matrix_ is model._affinity.matrix_
+    assert model.affinity_matrix_ is model._fitted.placer.affinity.matrix_
     # The row that fits the similarities to the first two objects is at a corner of the simplex.
     np.testing.assert_array_equal(model.predict_proba([[1, 1, 0, 0]]), [[1, 0]])
     assert soffit.suggest_pairs(model, 1).shape == (1, 2)
@@ -205,21 +205,117 @@ def test_version_1_of_points_loads(tmp_path: Path) -> None:
     assert soffit.suggest_pairs(model, 1).shape == (1, 2)
 
 
+def version_2_document() -> tuple[dict[str, Any], handmade.Members]:
+    """SoF fitted to given similarities, as a fitted value."""
+    document, members = handmade.document(
+        [
+            A,
+            W,
+            np.ones(2),
+            np.array([3.0, 2.0]),
+            np.array([0, 0, 1, 1]),
+            np.full(4, 0.3),
+            W.mean(axis=0),
+            np.empty((0, 0)),
+        ],
+        **{
+            "class": "SoF",
+            "parameters": {"n_clusters": 2, "affinity": "precomputed", "random_state": 7},
+            "objects": [
+                {"class": "Precomputed", "state": {"matrix_": {"array": 0}}},
+                {"class": "Normalized", "state": {"matrix": {"array": 7}}},
+                {
+                    "class": "FittedRows",
+                    "state": {
+                        "rows": {"array": 1},
+                        "scale": {"array": 2},
+                        "mean_degree": None,
+                        "prior": {"array": 6},
+                    },
+                },
+                {"class": "Unchanged", "state": {}},
+                {"class": "Part", "state": {"diagonal": "kept"}},
+                {
+                    "class": "SimilarityPlacer",
+                    "state": {
+                        "affinity": {"object": 0},
+                        "normalization": {"object": 1},
+                        "extension": {"object": 2},
+                        "smoothing": {"object": 3},
+                        "part": {"object": 4},
+                    },
+                },
+                {"class": "Standardizer", "state": {"center": None, "spread": None}},
+            ],
+            "attributes": {
+                "n_features_in_": 4,
+                "n_clusters_": 2,
+                "affinity_matrix_": {"array": 0},
+                "factor_": {"array": 1},
+                "scale_": {"array": 2},
+                "objective_": 2.0,
+                "objective_history_": {"array": 3},
+                "n_iter_": 1,
+                "stopped_": "converged",
+                "converged_": True,
+                "object_names_": None,
+                "side_information_": None,
+                "memberships_": {"array": 1},
+                "labels_": {"array": 4},
+                "entropy_": {"array": 5},
+            },
+            "fitted": {
+                "preparation": {"object": 6},
+                "placer": {"object": 5},
+                "stopped": "converged",
+                "n_iter": 1,
+            },
+            "output": "pandas",
+        },
+    )
+    return {**document, "version": 2}, members
+
+
+def test_version_2_loads(tmp_path: Path) -> None:
+    model = _load(*version_2_document(), tmp_path)
+    old = _load(*sof_document(), tmp_path)
+    np.testing.assert_array_equal(model.predict_proba(A), old.predict_proba(A))
+    assert type(model.transform(A)).__name__ == "DataFrame"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"output": "json"}, "output 'json'"),
+        ({"fitted": {"preparation": None, "placer": None}}, "Fitted has no preparation"),
+        ({"fitted": {"preparation": {"object": 6}, "placer": None}}, "not hold its length n"),
+        ({"fitted": {"preparation": {"object": 6}, "placer": {"object": 0}}}, "cannot do 'place'"),
+        ({"fitted": {"preparation": {"object": 6}, "placer": {"object": 5}, "x": 1}}, "damaged"),
+    ],
+)
+def test_version_2_with_another_fitted_value_is_refused(
+    change: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    document, members = version_2_document()
+    with pytest.raises(ModelFileError, match=told):
+        _load({**document, **change}, members, tmp_path)
+
+
 def test_there_is_a_way_from_every_older_version() -> None:
     assert sorted(MIGRATIONS) == list(range(1, FORMAT_VERSION))
 
 
 def test_older_versions_are_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def to_2(document: dict[str, Any]) -> dict[str, Any]:
+    def to_3(document: dict[str, Any], arrays: list[Any]) -> tuple[dict[str, Any], list[Any]]:
         parameters = {**document["parameters"], "c": 2.5}
-        return {**document, "parameters": parameters}
+        return {**document, "parameters": parameters}, arrays
 
-    def to_3(document: dict[str, Any]) -> dict[str, Any]:
+    def to_4(document: dict[str, Any], arrays: list[Any]) -> tuple[dict[str, Any], list[Any]]:
         parameters = {**document["parameters"], "max_iter": int(2 * document["parameters"]["c"])}
-        return {**document, "parameters": parameters}
+        return {**document, "parameters": parameters}, arrays
 
-    monkeypatch.setattr(_model_file, "FORMAT_VERSION", 3)
-    monkeypatch.setattr(_model_file, "MIGRATIONS", {1: to_2, 2: to_3})
+    monkeypatch.setattr(_model_file, "FORMAT_VERSION", 4)
+    monkeypatch.setattr(_model_file, "MIGRATIONS", {**MIGRATIONS, 2: to_3, 3: to_4})
     model = _load(*sof_document(), tmp_path)
     assert (model.c, model.max_iter) == (2.5, 5)
 
@@ -238,8 +334,8 @@ def test_fields_that_came_later_have_their_defaults(tmp_path: Path) -> None:
     graph = document["objects"][-1]["state"]
     del graph["connect"], document["objects"][3]["state"]["beta"]
     model = _load(document, members, tmp_path)
-    assert model._affinity.connect is True
-    assert model._normalized.beta is None
+    assert model._fitted.placer.affinity.connect is True
+    assert model._fitted.placer.normalization.beta is None
     del document["objects"][2]["state"]["scale"]
     with pytest.raises(ModelFileError, match="FittedRows lacks its field scale"):
         _load(document, members, tmp_path)

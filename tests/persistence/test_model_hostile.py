@@ -157,7 +157,7 @@ def _replace_array(attribute: str, by: Callable[[Any], Any]) -> Any:
     """Change an array of the model, and what the document says about it."""
 
     def change(document: dict[str, Any], members: handmade.Members) -> None:
-        number = document["state"][attribute]["array"]
+        number = document["attributes"][attribute]["array"]
         name = f"arrays/{number}.npy"
         array = np.asarray(by(np.load(io.BytesIO(members[name]))))
         members[name] = handmade.npy(array)
@@ -204,36 +204,39 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, Any], handmade.Members], None], s
         _set_path("objects", 0, to={"class": "os.system", "state": {}}),
         "does not read",
     ),
-    "unknown kind": (_set_path("state", "n_iter_", to={"eval": "1"}), "unknown kind 'eval'"),
+    "unknown kind": (_set_path("attributes", "n_iter_", to={"eval": "1"}), "unknown kind 'eval'"),
     "unknown object": (_set_path("objects", 0, to={"module": "os"}), "unknown kind 'module'"),
     "unknown function": (
-        _set_path("state", "n_iter_", to={"function": "print"}),
+        _set_path("attributes", "n_iter_", to={"function": "print"}),
         "none of soffit's",
     ),
     "unknown scalar": (
-        _set_path("state", "n_iter_", to={"scalar": ["object", 1]}),
+        _set_path("attributes", "n_iter_", to={"scalar": ["object", 1]}),
         "type 'object'",
     ),
-    "wrong scalar": (_set_path("state", "n_iter_", to={"scalar": ["int8", 999]}), "damaged"),
-    "wrong float": (_set_path("state", "objective_", to={"float": "1e9"}), "no number"),
-    "missing array": (_set_path("state", "labels_", to={"array": 10**6}), "refers to array"),
-    "negative array": (_set_path("state", "labels_", to={"array": -1}), "refers to array"),
-    "circle": (_set_path("state", "labels_", to={"object": 10**6}), "refers to object"),
-    "hidden method": (_set_path("state", "predict", to=1), "cannot have an attribute"),
-    "hidden class": (_set_path("state", "__class__", to="x"), "cannot have an attribute"),
-    "no identifier": (_set_path("state", "a b", to="x"), "cannot have an attribute"),
-    "parameter twice": (_set_path("state", "n_clusters", to=9), "both a parameter"),
+    "wrong scalar": (_set_path("attributes", "n_iter_", to={"scalar": ["int8", 999]}), "damaged"),
+    "wrong float": (_set_path("attributes", "objective_", to={"float": "1e9"}), "no number"),
+    "missing array": (_set_path("attributes", "labels_", to={"array": 10**6}), "refers to array"),
+    "negative array": (_set_path("attributes", "labels_", to={"array": -1}), "refers to array"),
+    "circle": (_set_path("attributes", "labels_", to={"object": 10**6}), "refers to object"),
+    "hidden method": (_set_path("attributes", "predict", to=1), "cannot have an attribute"),
+    "hidden class": (_set_path("attributes", "__class__", to="x"), "cannot have an attribute"),
+    "no identifier": (_set_path("attributes", "a b", to="x"), "cannot have an attribute"),
+    "parameter twice": (_set_path("attributes", "n_clusters", to=9), "both a parameter"),
     "unknown parameter": (_set_path("parameters", "shell", to=True), "no parameter 'shell'"),
     "wrong parameter": (_set_path("parameters", "n_clusters", to=-3), "n_clusters must be"),
-    "text for array": (_set_path("state", "labels_", to="0"), "labels_ of SoftClustering must be"),
-    "no memberships": (_set_path("state", "memberships_", to=None), "has no memberships_"),
-    "flag for number": (_set_path("state", "n_iter_", to=True), "n_iter_ .* single int"),
+    "text for array": (
+        _set_path("attributes", "labels_", to="0"),
+        "labels_ of SoftClustering must be",
+    ),
+    "no memberships": (_set_path("attributes", "memberships_", to=None), "has no memberships_"),
+    "flag for number": (_set_path("attributes", "n_iter_", to=True), "n_iter_ .* single int"),
     "wrong length": (
         _replace_array("entropy_", lambda a: a[:-1]),
         r"entropy_ .* has shape \(89,\), which should be \(90\)",
     ),
-    "wrong width": (_replace_array("_correction", lambda a: a[:, :2]), "_correction .* has shape"),
-    "wrong rank": (_replace_array("_correction", lambda a: a[0, 0]), "_correction .* has shape"),
+    "wrong width": (_replace_array("factor_", lambda a: a[:, :2]), "factor_ .* has shape"),
+    "wrong rank": (_replace_array("factor_", lambda a: a[0, 0]), "factor_ .* has shape"),
     "wrong dtype": (_replace_array("factor_", lambda a: a.astype("f2")), "must be a float array"),
     "wrong kind": (_replace_array("labels_", lambda a: a * 1.0), "must be a int array"),
     "label too large": (_replace_array("labels_", lambda a: a + 1), "from 0 to 2"),

@@ -37,12 +37,15 @@ class Objects:
         The affinity, not fitted; None if a model does not measure pairs.
     names : ndarray of shape (n,) or None
         Names of the objects, if the input has any.
+    columns : ndarray of shape (d,) or None
+        Names of the columns, if the input has them apart from the table.
     """
 
     table: Any
     is_matrix: bool
     builder: Affinity | None
     names: NDArray[Any] | None = None
+    columns: NDArray[Any] | None = None
 
     @property
     def n_objects(self) -> int:
@@ -119,7 +122,8 @@ def read_objects(
     given = read_input(X)
     builder = Precomputed() if given.kind == "graph" else make_affinity(affinity, settings)
     table = as_table(given.data, check or _checked)
-    return Objects(table, takes_matrix(builder, settings.metric), builder, given.names)
+    is_matrix = takes_matrix(builder, settings.metric)
+    return Objects(table, is_matrix, builder, given.names, given.columns)
 
 
 def takes_matrix(builder: Affinity, metric: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -68,6 +68,14 @@ class NeighborGraph(Affinity):
     weights: Literal["overlap", "local", "binary"] = "overlap"
     connect: bool = True
     n_jobs: int | None = None
+    _arrays: ClassVar[dict[str, str]] = {
+        "_members": "int? n *",
+        "_radius": "float? n",
+        "_local_scale": "float? n",
+        "_search": "part? query() n? p?",
+        "matrix_": "matrix? n n",
+        "recall_": "float?",
+    }
 
     def fit(self, X: Any) -> Self:
         """Search the neighbours of all objects and build the weighted graph."""

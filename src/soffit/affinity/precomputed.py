@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from soffit._matrix_checks import checked_similarities, checked_similarity_block
 from soffit._typing import Matrix
@@ -38,6 +38,8 @@ class Precomputed(Affinity):
     >>> affinity.cross([[0.5, 0.0, 3.0]]).shape
     (1, 3)
     """
+
+    _arrays: ClassVar[dict[str, str]] = {"matrix_": "matrix? n n"}
 
     def fit(self, X: Any) -> Self:
         """Check the (n, n) similarities and keep a copy."""
@@ -79,6 +81,7 @@ class CallableAffinity(Affinity):
     """
 
     function: Callable[[Any, Any], Any]
+    _arrays: ClassVar[dict[str, str]] = {"matrix_": "matrix? n n"}
 
     def fit(self, X: Any) -> Self:
         """Call `function(X, X)`, check the result and keep X."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,6 +54,11 @@ class SideInformation:
     must: IntArray
     cannot: IntArray
     n_objects: int
+    _arrays: ClassVar[dict[str, str]] = {
+        "must": "int a 2 <n",
+        "cannot": "int b 2 <n",
+        "n_objects": "size n",
+    }
 
     @classmethod
     def of(

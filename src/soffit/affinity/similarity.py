@@ -75,6 +75,11 @@ class RelativeDistance(Affinity):
     neighbor: int = 10
     squared: bool = False
     n_jobs: int | None = None
+    _arrays: ClassVar[dict[str, str]] = {
+        "objects_": "matrix? n *",
+        "scales_": "float? n",
+        "matrix_": "matrix? n n",
+    }
 
     def fit(self, X: Any) -> Self:
         """Compute the probabilities of all pairs and keep the objects and their scales."""
@@ -191,6 +196,11 @@ class _Kernel(Affinity):
     neighbor: int = 10
     n_jobs: int | None = None
 
+    _arrays: ClassVar[dict[str, str]] = {
+        "objects_": "matrix? n *",
+        "bandwidth_": "float?",
+        "matrix_": "matrix? n n",
+    }
     _c: ClassVar[float]
     _squared: ClassVar[bool]
 
@@ -307,6 +317,8 @@ class Cosine(Affinity):
            [1., 1., 0.],
            [0., 0., 1.]])
     """
+
+    _arrays: ClassVar[dict[str, str]] = {"units_": "matrix? n p", "matrix_": "matrix? n n"}
 
     def fit(self, X: Any) -> Self:
         """Compute the similarities of all pairs and keep the unit rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -23,6 +23,7 @@ class Standardizer:
 
     center: FloatArray | None
     spread: FloatArray | None
+    _arrays: ClassVar[dict[str, str]] = {"center": "float? p", "spread": "float? p"}
 
     @classmethod
     def of(cls, table: Any, how: Literal["auto"] | bool) -> Standardizer:

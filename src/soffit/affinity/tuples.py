@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, comb
+from typing import ClassVar
 
 import numpy as np
 
@@ -205,6 +206,7 @@ class TupleMeasure:
     order: int
     is_deviation: bool
     n_jobs: int | None = None
+    _arrays: ClassVar[dict[str, str]] = {"order": "int", "is_deviation": "bool"}
 
     def of_tuples(self, X: FloatArray, tuples: IntArray) -> FloatArray:
         """Measures of tuples of rows of X."""

@@ -15,7 +15,7 @@ import typer
 from soffit.cli.command import CLUSTERING, Command
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import in_words_of_the_command, usage_error
-from soffit.cli.methods import METHODS, MethodName, Settings, make_model, matrix_parameters
+from soffit.cli.methods import METHODS, Settings, make_model, matrix_parameters
 from soffit.cli.options import (
     MODEL,
     ClustersOption,
@@ -56,7 +56,7 @@ class NotApplicableError(ValueError):
 def contestants(source: Any, settings: Settings) -> list[Contestant]:
     """All methods, ours first; one that does not apply raises an error when it is run."""
     ours = [
-        Contestant(name.value, method.model, OURS, _our_run(name, source, settings))
+        Contestant(name, method.name, OURS, _our_run(name, source, settings))
         for name, method in METHODS.items()
     ]
     theirs = [
@@ -83,7 +83,7 @@ def warm_up(source: Any, settings: Settings, keys: set[str]) -> None:
                 contestant.run()
 
 
-def _our_run(name: MethodName, source: Any, settings: Settings) -> Callable[[], FloatArray]:
+def _our_run(name: str, source: Any, settings: Settings) -> Callable[[], FloatArray]:
     def run() -> FloatArray:
         if METHODS[name].tables_only and (source.kind != "table" or _is_sparse(source.data)):
             raise NotApplicableError("needs a table of numbers")
@@ -161,7 +161,7 @@ _THEIRS: dict[str, tuple[str, Callable[[Any, str, Settings], FloatArray]]] = {
     "agglomerative": ("AgglomerativeClustering", _agglomerative),
     "hdbscan": ("HDBSCAN", _hdbscan),
 }
-KEYS = [*(name.value for name in MethodName), *(f"sklearn-{key}" for key in _THEIRS)]
+KEYS = [*METHODS, *(f"sklearn-{key}" for key in _THEIRS)]
 
 
 def _is_sparse(data: Any) -> bool:

@@ -12,7 +12,7 @@ import typer
 from soffit.cli.command import LEARNING, Command
 from soffit.cli.error_messages import usage_error
 from soffit.cli.fit_command import present
-from soffit.cli.methods import METHODS, MethodName, Settings
+from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings
 from soffit.cli.options import Verbosity, with_option_groups
 from soffit.cli.steps import Outputs, fit_model, read_source
 
@@ -57,11 +57,11 @@ def demo(
     label, n_clusters = _write_data(data, table)
     outputs = Outputs(folder / "soffit_demo.csv", folder / "soffit_demo.html")
     source = read_source(talk, table, label=label)
-    done = fit_model(talk, MethodName.soft, Settings(n_clusters), source)
+    done = fit_model(talk, DEFAULT_METHOD, Settings(n_clusters), source)
     answer = {
         "command": "demo",
-        "method": MethodName.soft.value,
-        "model": METHODS[MethodName.soft].model,
+        "method": DEFAULT_METHOD,
+        "model": METHODS[DEFAULT_METHOD].name,
     }
     present(talk, done, outputs, answer, label=label, hints=False)
     talk.say(

@@ -8,7 +8,7 @@ import typer
 
 from soffit.cli.command import CLUSTERING, Command
 from soffit.cli.console import Talk
-from soffit.cli.methods import METHODS, MethodName, Settings
+from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings, known_method
 from soffit.cli.options import (
     MODEL,
     ClustersOption,
@@ -26,9 +26,11 @@ from soffit.cli.show_summary import show_choice, show_summary
 from soffit.cli.steps import Fit, Outputs, fit_model, read_pairs, read_source, show_files
 
 MethodOption = Annotated[
-    MethodName,
+    str,
     typer.Option(
         "--method",
+        callback=known_method,
+        autocompletion=lambda: list(METHODS),
         metavar="NAME",
         rich_help_panel=MODEL,
         help="The model. soft is best on most data. The others are published methods of the same "
@@ -54,7 +56,7 @@ def fit(
     file: InputFile,
     *,
     clusters: ClustersOption = None,
-    method: MethodOption = MethodName.soft,
+    method: MethodOption = DEFAULT_METHOD,
     neighbors: NeighborsOption = None,
     resamples: ResamplesOption = 0,
     running: Running,
@@ -76,7 +78,7 @@ def fit(
     source = read_source(talk, file, reading)
     outputs.check_source(source)
     done = fit_model(talk, method, settings, source, read_pairs(pairs, source))
-    answer = {"command": "fit", "method": method.value, "model": METHODS[method].model}
+    answer = {"command": "fit", "method": method, "model": METHODS[method].name}
     present(talk, done, outputs, answer, label=reading.label)
 
 

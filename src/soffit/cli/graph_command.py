@@ -9,7 +9,7 @@ import typer
 
 from soffit.cli.command import CLUSTERING, Command
 from soffit.cli.fit_command import present
-from soffit.cli.methods import METHODS, MethodName, Settings
+from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings, known_method
 from soffit.cli.options import (
     MODEL,
     ClustersOption,
@@ -30,9 +30,11 @@ EdgesFile = Annotated[
     ),
 ]
 MethodOption = Annotated[
-    MethodName,
+    str,
     typer.Option(
         "--method",
+        callback=known_method,
+        autocompletion=lambda: list(METHODS),
         metavar="NAME",
         rich_help_panel=MODEL,
         help="The model. soft suits large and small communities; relation models the edges as "
@@ -47,7 +49,7 @@ def graph(
     file: EdgesFile,
     *,
     clusters: ClustersOption = None,
-    method: MethodOption = MethodName.soft,
+    method: MethodOption = DEFAULT_METHOD,
     running: Running,
     pairs: Pairs,
     outputs: Outputs,
@@ -66,7 +68,7 @@ def graph(
     source = read_source(talk, file, kind="graph")
     outputs.check_source(source)
     done = fit_model(talk, method, settings, source, read_pairs(pairs, source))
-    answer = {"command": "graph", "method": method.value, "model": METHODS[method].model}
+    answer = {"command": "graph", "method": method, "model": METHODS[method].name}
     present(talk, done, outputs, answer, label=None)
 
 

@@ -15,7 +15,7 @@ from soffit.cli.command import CLUSTERING, Command
 from soffit.cli.console import plain
 from soffit.cli.error_messages import usage_error
 from soffit.cli.fit_command import present
-from soffit.cli.methods import MethodName, Settings
+from soffit.cli.methods import Settings
 from soffit.cli.options import (
     MODEL,
     RESULTS,
@@ -90,7 +90,7 @@ def hierarchy(
         )
     clusters = None if numbers else clusters
     settings = Settings(clusters, neighbors, seed=running.seed, jobs=running.jobs)
-    done = fit_model(talk, MethodName.hierarchy, settings, source, levels=numbers)
+    done = fit_model(talk, "hierarchy", settings, source, levels=numbers)
     model = done.model
     files = {}
     if each_level and outputs.output is not None:

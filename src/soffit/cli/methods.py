@@ -3,58 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
+from soffit.catalogue import MODELS
 from soffit.cli.error_messages import usage_error
 
-
-class MethodName(str, Enum):
-    """The choices of --method."""
-
-    soft = "soft"
-    sof = "sof"
-    baum_eagon = "baum-eagon"
-    completely_positive = "completely-positive"
-    relation = "relation"
-    hierarchy = "hierarchy"
-    spectral = "spectral"
-    higher_order = "higher-order"
+# The choices of --method.
+METHODS = {entry.method: entry for entry in MODELS.values() if entry.method is not None}
+DEFAULT_METHOD = "soft"
 
 
-@dataclass(frozen=True)
-class Method:
-    """A model and what it accepts.
-
-    Attributes
-    ----------
-    model : str
-        Name of the class in `soffit`.
-    neighbors : tuple of str
-        The parameters that --neighbors sets; empty if there are none.
-    takes_pairs, resamples : bool
-        Whether it accepts must-link and cannot-link pairs, and subsamples.
-    tables_only : bool
-        Whether it accepts tables only, not matrices and graphs.
-    """
-
-    model: str
-    neighbors: tuple[str, ...] = ("n_neighbors",)
-    takes_pairs: bool = False
-    resamples: bool = False
-    tables_only: bool = False
-
-
-METHODS = {
-    MethodName.soft: Method("SoftClustering", takes_pairs=True, resamples=True),
-    MethodName.sof: Method("SoF", neighbors=("n_neighbors", "relative_neighbor")),
-    MethodName.baum_eagon: Method("BaumEagon"),
-    MethodName.completely_positive: Method("CompletelyPositive", takes_pairs=True),
-    MethodName.relation: Method("RelationFactorization"),
-    MethodName.hierarchy: Method("SoftHierarchy"),
-    MethodName.spectral: Method("SpectralClustering"),
-    MethodName.higher_order: Method("HigherOrder", neighbors=(), tables_only=True),
-}
+def known_method(value: str) -> str:
+    """A name of a method, if there is such a method."""
+    if value not in METHODS:
+        choices = ", ".join(METHODS)
+        raise usage_error(f"There is no method {value!r}. Choose one of {choices}.", "--method")
+    return value
 
 
 @dataclass(frozen=True)
@@ -68,13 +32,13 @@ class Settings:
     jobs: int | None = None
     max_time: float | None = None
 
-    def check(self, name: MethodName, *, pairs: bool = False) -> None:
+    def check(self, name: str, *, pairs: bool = False) -> None:
         """Refuse options that the method does not have."""
         method = METHODS[name]
         if self.max_time is not None and not self.max_time > 0:
             raise usage_error("The time must be more than 0 seconds.", "--max-time")
         if self.neighbors is not None and not method.neighbors:
-            raise usage_error(f"--method {name.value} has no neighbours.", "--neighbors")
+            raise usage_error(f"--method {name} has no neighbours.", "--neighbors")
         if self.resamples and not method.resamples:
             raise usage_error(f"Only {_those('resamples')} can use subsamples.", "--resamples")
         if self.resamples == 1:
@@ -85,19 +49,17 @@ class Settings:
             )
         if pairs and not method.takes_pairs:
             raise usage_error(
-                f"--method {name.value} does not accept pairs; {_those('takes_pairs')} do.",
+                f"--method {name} does not accept pairs; {_those('takes_pairs')} do.",
                 "--must-link, --cannot-link",
             )
 
 
-def make_model(name: MethodName, settings: Settings, kind: str, **extra: Any) -> Any:
+def make_model(name: str, settings: Settings, kind: str, **extra: Any) -> Any:
     """The model, not yet fitted, for input of this kind."""
-    import soffit
-
     method = METHODS[name]
     if method.tables_only and kind != "table":
         raise ValueError(
-            f"--method {name.value} needs a table of numbers, but the file holds {a(kind)}. "
+            f"--method {name} needs a table of numbers, but the file holds {a(kind)}. "
             "Leave out --method for the default."
         )
     given: dict[str, Any] = dict(extra)
@@ -108,7 +70,7 @@ def make_model(name: MethodName, settings: Settings, kind: str, **extra: Any) ->
         given |= dict.fromkeys(method.neighbors, settings.neighbors)
     if settings.resamples:
         given["resamples"] = settings.resamples
-    return getattr(soffit, method.model)(settings.clusters, **given)
+    return method.load()(settings.clusters, **given)
 
 
 def matrix_parameters(kind: str) -> dict[str, str]:
@@ -124,5 +86,5 @@ def a(kind: str) -> str:
 
 
 def _those(ability: str) -> str:
-    able = [name.value for name, method in METHODS.items() if getattr(method, ability)]
+    able = [name for name, method in METHODS.items() if getattr(method, ability)]
     return " and ".join(able)

@@ -12,12 +12,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing, in_words_of_the_command, usage_error
-from soffit.cli.methods import MethodName, Settings, make_model
+from soffit.cli.methods import Settings, make_model
 from soffit.cli.options import OptionGroup, OutputOption, Pairs, Reading, ReportOption, SaveOption
 
 # Libraries that some endings need, and the extras that install them.
@@ -80,7 +79,7 @@ class Fit:
 
 def fit_model(
     talk: Talk,
-    name: MethodName,
+    name: str,
     settings: Settings,
     source: Any,
     pairs: dict[str, Any] | None = None,
@@ -96,9 +95,6 @@ def fit_model(
         _, remarks = with_remarks(lambda: model.fit(source, **(pairs or {})), model)
     if model.stopped_ == "interrupted":
         raise KeyboardInterrupt
-    if source.columns and not hasattr(model, "feature_names_in_"):
-        # `read_input` returns the names as `columns`; models that do not store them yet end here.
-        model.feature_names_in_ = np.array(source.columns, dtype=object)
     for remark in remarks:
         talk.warn(remark)
     return Fit(model, source, time.perf_counter() - begin, remarks)
@@ -115,8 +111,6 @@ def with_remarks(work: Callable[[], Any], model: Any = None) -> tuple[Any, list[
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
-        # The columns are already in the order of the model.
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
         result = work()
     remarks = [_in_words(warning, model) for warning in caught]
     return result, list(dict.fromkeys(remarks))

@@ -10,11 +10,7 @@ from soffit.factorize.solvers import FAMILIES
 
 
 class Extension(Protocol):
-    """Turns a factor into memberships, for the fitted objects and for new ones."""
-
-    def fitted(self) -> FloatArray:
-        """Rows on the simplex; isolated objects get the mean of the others."""
-        ...
+    """Gives new objects their rows; it keeps the factor, not the memberships of fitted objects."""
 
     def profiles(self) -> FloatArray:
         """How similar the fitted objects are to each cluster, one column per cluster."""
@@ -28,3 +24,8 @@ class Extension(Protocol):
 def extension(problem: Problem, found: Factorization) -> Extension:
     """The extension of the problem's family."""
     return FAMILIES[problem.family].rows.of(problem, found)
+
+
+def fitted_rows(problem: Problem, found: Factorization) -> FloatArray:
+    """The factor's rows on the simplex; isolated objects get the mean of the others."""
+    return FAMILIES[problem.family].rows.fitted(problem, found)

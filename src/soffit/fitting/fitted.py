@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -59,6 +59,11 @@ class Part:
     diagonal: Literal["kept", "dropped", "raised"] = "kept"
     strays_of: int | None = None
     side_weight: float | None = None
+    _arrays: ClassVar[dict[str, str]] = {
+        "diagonal": "text",
+        "strays_of": "int?",
+        "side_weight": "float?",
+    }
 
     def of(self, A: Matrix, side: SideInformation | None = None) -> Matrix:
         """The part of A; A itself if it is the whole."""
@@ -74,6 +79,8 @@ class Part:
 @dataclass(frozen=True, eq=False)
 class Unchanged:
     """The rows of the factor are the memberships."""
+
+    _arrays: ClassVar[dict[str, str]] = {"": "same j k"}
 
     def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
         """The rows as they are."""
@@ -103,6 +110,14 @@ class SimilarityPlacer:
     extension: Extension
     smoothing: Smoothing
     part: Part = Part()
+    # The factor has j columns, the memberships k.
+    _arrays: ClassVar[dict[str, str]] = {
+        "affinity": "part cross() n p?",
+        "normalization": "part cross() n?",
+        "smoothing": "part place() n? p? j k",
+        "extension": "part place() profiles() n k=j",
+        "part": "part of()",
+    }
 
     def factorized(self, side: SideInformation | None = None) -> Matrix:
         """The factorized matrix, computed again from the affinities."""
@@ -182,6 +197,13 @@ class Fitted:
     placer: Placer | None
     stopped: Stop = "converged"
     n_iter: int = 0
+    # Those of the attributes are declared by the model that publishes them.
+    _arrays: ClassVar[dict[str, str]] = {
+        "preparation": "part apply() p?",
+        "placer": "part? place() explained() n? p? k",
+        "stopped": "text",
+        "n_iter": "int",
+    }
 
     def place(self, table: Any) -> FloatArray:
         """Memberships of new objects: the stages of the fit, in the same order."""

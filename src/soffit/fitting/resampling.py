@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,10 @@ class Corrected:
 
     smoothing: Smoothing
     correction: FloatArray
+    _arrays: ClassVar[dict[str, str]] = {
+        "smoothing": "part place() n? p? j k",
+        "correction": "finite n k",
+    }
 
     def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
         """Memberships of new objects, corrected like those of the fitted objects they resemble."""

@@ -14,6 +14,7 @@ from soffit._wording import Message, Parameter
 from soffit.affinity import Affinity
 from soffit.affinity.given_objects import Affinities
 from soffit.factorize import Factorization
+from soffit.factorize.placement import fitted_rows
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import (
@@ -147,7 +148,7 @@ def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) ->
     solution = factorize(stage)
     placed = extension(solution.problem, solution.found)
     stage.progress.phase("memberships")
-    smoothed = smooth(stage, solution, placed.fitted())
+    smoothed = smooth(stage, solution, fitted_rows(solution.problem, solution.found))
     found = solution.found
     if smoothed.stopped is not None:
         found = replace(found, stopped=smoothed.stopped)

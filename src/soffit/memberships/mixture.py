@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -25,6 +25,7 @@ class Projection:
 
     center: FloatArray
     directions: FloatArray
+    _arrays: ClassVar[dict[str, str]] = {"center": "float p", "directions": "float p d"}
 
     @classmethod
     def of(cls, X: FloatArray, labels: IntArray, n_clusters: int) -> Projection:
@@ -127,6 +128,17 @@ class SeededMixture:
     tails: float | None = None
     # Softens the posterior to its agreement with the starting clusters.
     power: float = 1.0
+    _arrays: ClassVar[dict[str, str]] = {
+        "projection": "part apply() p d",
+        "owner": "int g <k",
+        "log_weights": "float g",
+        "means": "float g d",
+        "whitening": "float g d d",
+        "n_clusters": "size k",
+        "trust": "float",
+        "tails": "float?",
+        "power": "float",
+    }
 
     def memberships(self, X: FloatArray) -> FloatArray:
         """Softened posterior of each cluster, summed over the cluster's components."""

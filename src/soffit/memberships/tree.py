@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,12 @@ class Level:
     weights: FloatArray
     similarities: FloatArray
     parents: FloatArray | None = None
+    _arrays: ClassVar[dict[str, str]] = {
+        "memberships": "float n m",
+        "weights": "float m",
+        "similarities": "float m m",
+        "parents": "float? m *",
+    }
 
     @property
     def n_clusters(self) -> int:
@@ -77,6 +83,14 @@ class ClusterTree:
     size: FloatArray
     parent: IntArray
     probability: FloatArray
+    _arrays: ClassVar[dict[str, str]] = {
+        "level": "int N",
+        "cluster": "int N",
+        "weight": "float N",
+        "size": "float N",
+        "parent": "int N -1<N",
+        "probability": "float N",
+    }
 
     @classmethod
     def of(cls, levels: Sequence[Level]) -> ClusterTree:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, log, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
@@ -46,6 +46,11 @@ class Walk:
     memberships: FloatArray
     seen: FloatArray
     steps: int
+    _arrays: ClassVar[dict[str, str]] = {
+        "memberships": "float * k",
+        "seen": "finite n k",
+        "steps": "int",
+    }
 
     def arrive(self, block: Matrix, W_new: FloatArray) -> FloatArray:
         """The same walk for new objects with these affinities and initial rows."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import (
     BaseEstimator,
@@ -34,7 +35,7 @@ from soffit._validation import (
     check_parameters,
 )
 from soffit.affinity import Settings
-from soffit.affinity.given_objects import as_table, read_objects
+from soffit.affinity.given_objects import Objects, as_table, read_objects
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Fitted
 from soffit.fitting.monitor import Progress, warn_unless_converged
@@ -134,6 +135,12 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     verbose: int | bool
     n_jobs: int | None
     _fitted: Fitted
+    # Kinds and shapes of what a fit publishes; see `soffit.persistence.schema` for the words.
+    _arrays: ClassVar[dict[str, str]] = {
+        "n_features_in_": "size p",
+        "feature_names_in_": "any? p",
+        "object_names_": "any? n",
+    }
 
     def _recipe(self) -> Recipe[Any]:
         raise TypeError("a model must define _recipe")
@@ -148,11 +155,25 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         # One BLAS thread: the same bytes on any machine. Our own loops use `n_jobs` threads.
         with progress, threadpool_limits(limits=1), thread_limit(self.n_jobs):
             data = self._read(X, constraints or Constraints(), y)
+            self._warn_of_matrix(data.objects)
             seeds = check_random_state(self.random_state)
             fitted = run(self._recipe(), data, seeds, progress, warm=warm)
         self._publish(fitted)
         warn_unless_converged(self, fitted.stopped, fitted.n_iter, depth=3)
         return self
+
+    def _warn_of_matrix(self, objects: Objects) -> None:
+        """Point out a symmetric matrix that is read as a table."""
+        if objects.builder is None or objects.is_matrix or not _is_symmetric(objects.table):
+            return
+        n = objects.n_objects
+        warnings.warn(
+            f"X is a symmetric {n} x {n} matrix, but affinity={self.affinity!r} reads its rows as "
+            "features. Pass affinity='precomputed' if it holds similarities, metric='precomputed' "
+            "if it holds distances.",
+            UserWarning,
+            stacklevel=4,
+        )
 
     def _publish(self, fitted: Fitted) -> None:
         """Replace all attributes of an earlier fit."""
@@ -192,16 +213,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             settings=self._settings(),
             check=partial(_validated, scratch, reset=True),
         )
-        if not objects.is_matrix and _is_symmetric(objects.table):
-            n = objects.n_objects
-            warnings.warn(
-                f"X is a symmetric {n} x {n} matrix, but affinity={self.affinity!r} reads its "
-                "rows as features. Pass affinity='precomputed' if it holds similarities, "
-                "metric='precomputed' if it holds distances.",
-                UserWarning,
-                stacklevel=4,
-            )
-        return Data(objects, constraints, columns=read_columns(scratch))
+        return Data(objects, constraints, columns=read_columns(scratch, objects.columns))
 
     # --- new objects ---------------------------------------------------------------------------
 
@@ -212,7 +224,13 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             return self._fitted.place(table)
 
     def _new_table(self, X: Any) -> Any:
-        return as_table(read_input(X).data, partial(_validated, self, reset=False))
+        given = read_input(X)
+        check_columns(self, given.columns)
+        with warnings.catch_warnings():
+            if given.columns is not None:
+                # They have just been compared.
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+            return as_table(given.data, partial(_validated, self, reset=False))
 
     # --- scikit-learn --------------------------------------------------------------------------
 
@@ -246,6 +264,24 @@ class SimilarityClustering(
         "verbose": Number(0.0),
         "callback": OrNone(Function()),
         "n_jobs": OrNone(WholeNumber(-(2**15))),
+    }
+    _arrays = SimilarityEstimator._arrays | {
+        "memberships_": "finite n k",
+        "n_clusters_": "size k",
+        "labels_": "int n <k",
+        "entropy_": "finite n",
+        "factor_": "finite n k",
+        "scale_": "finite k",
+        "affinity_matrix_": "matrix n n",
+        "neighbor_recall_": "float?",
+        "side_information_": "part? n",
+        "objective_": "float",
+        "objective_history_": "float *",
+        "n_iter_": "int",
+        "converged_": "bool",
+        "stopped_": "text?",
+        "k_choice_": "part?",
+        "_fitted": "part place() n p? k",
     }
     # Parameters, declared here for the type checker; every model's __init__ assigns them.
     n_clusters: Any
@@ -431,10 +467,26 @@ class SimilarityClustering(
         return tags
 
 
-def read_columns(checked: Any) -> dict[str, Any]:
-    """What scikit-learn's check has recorded about the columns."""
+def read_columns(checked: Any, columns: NDArray[Any] | None) -> dict[str, Any]:
+    """What scikit-learn's check has recorded about the columns, or their names as given."""
     names = ("n_features_in_", "feature_names_in_")
-    return {name: getattr(checked, name) for name in names if name in vars(checked)}
+    found = {name: getattr(checked, name) for name in names if name in vars(checked)}
+    if columns is not None and "feature_names_in_" not in found:
+        found["feature_names_in_"] = np.asarray(columns, dtype=object)
+    return found
+
+
+def check_columns(model: Any, columns: NDArray[Any] | None) -> None:
+    """Refuse new objects whose columns are not those of the fit, in the same order."""
+    fitted = vars(model).get("feature_names_in_")
+    if columns is None or fitted is None or list(columns) == list(fitted):
+        return
+    missing = [name for name in fitted if name not in set(columns)]
+    what = f"{missing[0]!r} is missing" if missing else "their order or number differs"
+    raise ValueError(
+        f"The columns of X are not those that {type(model).__name__} was fitted to: {what}. Pass "
+        f"the columns {list(fitted)} in this order."
+    )
 
 
 @cache

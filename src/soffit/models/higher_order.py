@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -155,6 +155,15 @@ class HigherOrder(SimilarityClustering):
         "n_tuples": OrNone(WholeNumber(1)),
         "n_init": WholeNumber(1),
     }
+    _arrays = SimilarityClustering._arrays | {
+        "n_features_in_": "size? p",
+        "scale_": "finite? k",
+        "affinity_matrix_": "matrix? n n",
+        "tuples_": "int t * <n",
+        "tuple_values_": "float t",
+        "width_": "float?",
+        "_fitted": "part place() p? k?",
+    }
     width_: float | None
 
     def __init__(
@@ -273,7 +282,7 @@ class HigherOrder(SimilarityClustering):
                 f"n_samples={len(table)}. Use a lower order or more points."
             )
         objects = Objects(table, False, None, given.names)
-        return Data(objects, constraints, columns=read_columns(scratch))
+        return Data(objects, constraints, columns=read_columns(scratch, given.columns))
 
     # --- results -------------------------------------------------------------------------------
 
@@ -348,6 +357,7 @@ class TuplePlacer:
     """Places new points that complete tuples of fitted ones."""
 
     rows: TupleRows
+    _arrays: ClassVar[dict[str, str]] = {"rows": "part place() values() p k"}
 
     def place(self, table: Any) -> FloatArray:
         """Memberships of new points."""

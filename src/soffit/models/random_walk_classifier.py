@@ -45,6 +45,7 @@ class PointWalk:
 
     A: Matrix
     degrees: FloatArray
+    _arrays: ClassVar[dict[str, str]] = {"A": "matrix n n", "degrees": "float n"}
 
     @classmethod
     def on(cls, A: Matrix) -> PointWalk:
@@ -75,6 +76,12 @@ class ClusterWalk:
     degrees: FloatArray
     weights: FloatArray
     between: FloatArray
+    _arrays: ClassVar[dict[str, str]] = {
+        "B": "float n m",
+        "degrees": "float n",
+        "weights": "float m",
+        "between": "float m m",
+    }
 
     @classmethod
     def on(cls, B: FloatArray) -> ClusterWalk:
@@ -217,6 +224,16 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         "n_jobs": OrNone(WholeNumber(-(2**15))),
     }
 
+    _arrays = SimilarityEstimator._arrays | {
+        "affinity_matrix_": "matrix n n",
+        "neighbor_recall_": "float?",
+        "label_distributions_": "finite n c",
+        "transduction_": "any n",
+        "classes_": "any c",
+        "class_prior_": "finite c",
+        "_fitted": "part place() n p? k=c",
+    }
+
     def __init__(
         self,
         *,
@@ -286,9 +303,10 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         assert isinstance(placer, SimilarityPlacer)
         assert isinstance(placer.extension, ClassArrival)
         with blas_on_one_thread(), thread_limit(self.n_jobs):
-            arrival = ClassArrival.of(placer.extension.walk, labels, self.steps)
-        dtype = self.affinity_matrix_.dtype
-        attributes = {**self._fitted.attributes, **arrival.attributes(labels, dtype)}
+            arrival, found = _classified(
+                placer.extension.walk, labels, self.steps, self.affinity_matrix_.dtype
+            )
+        attributes = {**self._fitted.attributes, **found}
         placer = replace(placer, extension=arrival)
         self._publish(replace(self._fitted, attributes=attributes, placer=placer))
         return self
@@ -352,46 +370,18 @@ class ClassArrival:
         The walk, kept for `relabel`.
     walked : array of shape (n, c)
         Weights of the classes at the end of the walk.
-    distributions : array of shape (n, c)
-        Probabilities of the classes; rows sum to one.
     prior : array of shape (c,)
         Mean distribution of the objects that the walk reaches.
     """
 
     walk: PointWalk | ClusterWalk
     walked: FloatArray
-    distributions: FloatArray
     prior: FloatArray
-
-    @classmethod
-    def of(cls, walk: PointWalk | ClusterWalk, labels: PartialLabels, steps: int) -> ClassArrival:
-        """Propagate the labels."""
-        n, n_classes = len(labels.codes), len(labels.classes)
-        labelled, codes = labels.labelled, labels.codes[labels.labelled]
-        totals = np.bincount(codes, walk.degrees[labelled], minlength=n_classes)
-        Y = np.zeros((n, n_classes))
-        Y[labelled, codes] = inverse(totals.astype(np.float64))[codes]
-        walked = walk.walk(Y, steps)
-        distributions = _distributions(walked)
-        distributions[labelled] = np.eye(n_classes)[codes]
-        reached = distributions.any(axis=1)
-        prior = distributions[reached].mean(axis=0)
-        distributions[~reached] = prior
-        return cls(walk, walked, distributions, prior)
-
-    def attributes(self, labels: PartialLabels, dtype: np.dtype[Any]) -> dict[str, Any]:
-        """Public attributes of the classifier."""
-        distributions = self.distributions.astype(dtype)
-        return {
-            "classes_": labels.classes,
-            "class_prior_": self.prior.astype(dtype),
-            "label_distributions_": distributions,
-            "transduction_": labels.classes[distributions.argmax(axis=1)],
-        }
-
-    def fitted(self) -> FloatArray:
-        """Distributions of the fitted objects."""
-        return self.distributions
+    _arrays: ClassVar[dict[str, str]] = {
+        "walk": "part walk() n",
+        "walked": "float n k",
+        "prior": "finite k",
+    }
 
     def profiles(self) -> FloatArray:
         """Weights of the classes at the fitted objects, one column per class."""
@@ -402,6 +392,30 @@ class ClassArrival:
         distributions = _distributions(np.asarray(block @ self.walked))
         distributions[~distributions.any(axis=1)] = self.prior
         return distributions
+
+
+def _classified(
+    walk: PointWalk | ClusterWalk, labels: PartialLabels, steps: int, dtype: np.dtype[Any]
+) -> tuple[ClassArrival, dict[str, Any]]:
+    """Propagate the labels; returns the rule for new objects and the public attributes."""
+    n, n_classes = len(labels.codes), len(labels.classes)
+    labelled, codes = labels.labelled, labels.codes[labels.labelled]
+    totals = np.bincount(codes, walk.degrees[labelled], minlength=n_classes)
+    Y = np.zeros((n, n_classes))
+    Y[labelled, codes] = inverse(totals.astype(np.float64))[codes]
+    walked = walk.walk(Y, steps)
+    distributions = _distributions(walked)
+    distributions[labelled] = np.eye(n_classes)[codes]
+    reached = distributions.any(axis=1)
+    prior = distributions[reached].mean(axis=0)
+    distributions[~reached] = prior
+    distributions = distributions.astype(dtype)
+    return ClassArrival(walk, walked, prior), {
+        "classes_": labels.classes,
+        "class_prior_": prior.astype(dtype),
+        "label_distributions_": distributions,
+        "transduction_": labels.classes[distributions.argmax(axis=1)],
+    }
 
 
 def _solve(
@@ -424,12 +438,12 @@ def _solve(
         # The last digits of the likelihood do not improve the classes.
         stopped = "converged" if model.stopped_ == "max_iter" else model.stopped_
     stage.progress.phase("walk")
-    arrival = ClassArrival.of(walk, labels, steps)
+    arrival, found = _classified(walk, labels, steps, given.A.dtype)
     attributes = {
         **stage.data.columns,
         "object_names_": stage.data.names,
         **affinity_attributes(given.affinity),
-        **arrival.attributes(labels, given.A.dtype),
+        **found,
     }
     normalization = rule_only(unnormalized(given.A))
     placer = SimilarityPlacer(given.affinity, normalization, arrival, Unchanged())

@@ -180,6 +180,13 @@ class RelationFactorization(RelationModel):
         "n_init": OrNone(WholeNumber(0)),
     }
 
+    _arrays = RelationModel._arrays | {
+        "lambda_": "finite k",
+        "bipartite_": "finite n k",
+        "log_likelihood_": "float",
+        "threshold_path_": "float? * 2",
+    }
+
     def __init__(
         self,
         n_clusters: int | None = 8,

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -169,6 +169,15 @@ class SoftClustering(SimilarityClustering):
         "resamples": NoneOrMany(),
         "side_weight": Number(0.0, strict=True, maximum=1.0),
         "transitive": OneOf((True, False)),
+    }
+
+    _arrays = SimilarityClustering._arrays | {
+        "n_steps_": "int",
+        "overlap_": "float? n",
+        "instability_": "float? n",
+        "cluster_stability_": "float? k",
+        "agreement_": "float?",
+        "expected_accuracy_": "float?",
     }
 
     def __init__(
@@ -409,6 +418,11 @@ class WalkAndMixture:
 
     walk: Walk
     mixture: SeededMixture | None
+    _arrays: ClassVar[dict[str, str]] = {
+        "": "same j k",
+        "walk": "part arrive() n k",
+        "mixture": "part? memberships() p k",
+    }
 
     def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
         """Memberships of new objects."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -198,6 +198,12 @@ class SoftHierarchy(RelationModel):
         "n_init": WholeNumber(0),
     }
 
+    _arrays = RelationModel._arrays | {
+        "lambda_": "finite k",
+        "levels_": "parts n",
+        "tree_": "part",
+    }
+
     def __init__(
         self,
         n_clusters: int | None = None,
@@ -303,6 +309,7 @@ class Upward:
     """Memberships at the bottom level propagated to the top (eq. 6)."""
 
     chain: FloatArray
+    _arrays: ClassVar[dict[str, str]] = {"chain": "finite j k"}
 
     def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
         """Memberships of new objects at the top."""
@@ -429,7 +436,7 @@ def _bipartite(level: Level, degrees: FloatArray) -> FloatArray:
 
 def _memberships(A: Matrix, found: Factorization) -> FloatArray:
     """Memberships of the objects in a factorization of the graph itself."""
-    return ColumnRows.of(relation_problem(A, found.factor.shape[1]), found).fitted()
+    return ColumnRows.fitted(relation_problem(A, found.factor.shape[1]), found)
 
 
 def _chain(levels: list[Level]) -> FloatArray | None:

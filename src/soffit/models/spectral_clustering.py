@@ -151,6 +151,13 @@ class SpectralClustering(SimilarityClustering):
         "n_init": WholeNumber(1),
     }
 
+    _arrays = SimilarityClustering._arrays | {
+        "embedding_": "finite n k",
+        "eigenvalues_": "finite k",
+        "cut_": "float",
+        "relaxed_bound_": "float",
+    }
+
     def __init__(
         self,
         n_clusters: int | None = 8,

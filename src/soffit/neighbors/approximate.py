@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -61,6 +62,19 @@ class NeighborIndex:
     size: float
     recall: float
     n_jobs: int | None
+    # Planes of N nodes lead to N + 1 leaves, and those are ranges of points.
+    _arrays: ClassVar[dict[str, str]] = {
+        "points": "float n p",
+        "order": "int n <n",
+        "tree.0": "float N p",
+        "tree.1": "float N",
+        "tree.2": "int N+2 <n+1",
+        "members": "int n m -1<n",
+        "squares": "float n m",
+        "shift": "float p",
+        "size": "float",
+        "recall": "float",
+    }
 
     @classmethod
     def of(cls, X: FloatArray, n_neighbors: int, n_jobs: int | None = None) -> NeighborIndex:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -69,6 +69,7 @@ class ExactSearch:
     metric: Metric
     n_jobs: int | None
     recall: float = 1.0
+    _arrays: ClassVar[dict[str, str]] = {"X": "matrix? n p", "recall": "float"}
 
     def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
         """Indices and distances for the fitted objects."""
@@ -81,6 +82,12 @@ class ExactSearch:
 
 class ApproximateSearch:
     """Most of the true neighbours of the rows of a dense table."""
+
+    _arrays: ClassVar[dict[str, str]] = {
+        "index": "part query() neighbors() n p",
+        "dtype": "precision",
+        "recall": "float",
+    }
 
     def __init__(self, X: FloatArray, metric: Metric, n_jobs: int | None, n_neighbors: int) -> None:
         self.metric = metric
@@ -107,6 +114,13 @@ class ApproximateSearch:
 
 class SparseSearch(ExactSearch):
     """Most of the true neighbours of the rows of a sparse table; exact for new rows."""
+
+    _arrays: ClassVar[dict[str, str]] = {
+        "X": "matrix n p",
+        "recall": "float",
+        "_found.0": "int n m -1<n",
+        "_found.1": "float n m",
+    }
 
     def __init__(
         self, X: sp.csr_array, metric: Metric, n_jobs: int | None, n_neighbors: int

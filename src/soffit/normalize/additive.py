@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +22,12 @@ class AdditiveNormalized(Normalized):
     beta: float
     means: FloatArray
     grand_mean: float
+    _arrays: ClassVar[dict[str, str]] = {
+        "matrix": "matrix * *",
+        "means": "finite n",
+        "grand_mean": "float",
+        "beta": "float",
+    }
 
     def cross(self, block: Matrix) -> Matrix:
         """b_j - mean(b) - r_j / n + s / n^2 + beta / n, clipped at 0.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ class DegreeNormalized(Normalized):
     """Affinities divided by the square roots of both degrees."""
 
     factors: FloatArray
+    _arrays: ClassVar[dict[str, str]] = {"matrix": "matrix * *", "factors": "finite n"}
 
     def cross(self, block: Matrix) -> Matrix:
         """b_j x_j / sqrt(sum of b): a new object's degree is its sum over the fitted ones."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,6 +30,11 @@ class Normalized:
     matrix: Matrix
     factors: FloatArray | None = None
     beta: float | None = None
+    _arrays: ClassVar[dict[str, str]] = {
+        "matrix": "matrix * *",
+        "factors": "finite? n",
+        "beta": "float?",
+    }
 
     def cross(self, block: Matrix) -> Matrix:
         """Normalize the (m, n) affinities of new objects like the rows of the fitted ones.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -86,6 +86,7 @@ class SinkhornNormalized(Normalized):
     """Affinities scaled to row and column sums 1."""
 
     factors: FloatArray
+    _arrays: ClassVar[dict[str, str]] = {"matrix": "matrix * *", "factors": "finite n"}
 
     def cross(self, block: Matrix) -> Matrix:
         """b_j x_j / sum of b_j x_j: the factor of a new object makes its row sum 1."""

@@ -11,10 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._validation import check_parameters
+from soffit.fitting.fitted import Fitted
 from soffit.persistence.encode import PRECISIONS, SCALAR_KINDS
-from soffit.persistence.schema import FUNCTIONS, MODELS, PARTS, Entry, check_shapes
+from soffit.persistence.schema import FUNCTIONS, MODELS, PARTS, check_shapes
 from soffit.persistence.state import ModelFileError, is_data_name, with_state
 
+# What `set_output` can ask for.
+OUTPUTS = ("default", "pandas", "polars")
 _RANDOM_STATE = {"bit_generator", "state", "has_gauss", "gauss"}
 
 
@@ -23,20 +26,36 @@ def decode_model(document: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -
     name = document["class"]
     if name not in MODELS:
         raise ModelFileError(f"it holds a {name!r}, which is no model of this version of soffit.")
-    entry = MODELS[name]
+    cls: Any = MODELS[name]
     decoder = _Decoder(arrays)
     for encoded in document["objects"]:
         decoder.add_object(encoded)
-    model = entry.cls(**_parameters(entry.cls, decoder.decode_fields(document["parameters"])))
+    model = cls(**_parameters(cls, decoder.decode_fields(document["parameters"])))
     check_parameters(name, model.get_params(deep=False), model._rules)
-    state = decoder.decode_fields(document["state"])
-    _check_names(entry.cls, state)
-    twice = set(state) & set(model.get_params(deep=False))
-    if twice:
-        raise ModelFileError(f"{min(twice)} is both a parameter and an attribute.")
-    vars(model).update(state)
-    check_shapes(name, model, entry.shapes)
+    attributes = decoder.decode_fields(document["attributes"])
+    check_attributes(model, attributes)
+    model._publish(Fitted(attributes, **decoder.decode_fields(document["fitted"])))
+    _set_output(model, document.get("output"))
+    check_shapes(model)
     return model
+
+
+def check_attributes(model: Any, attributes: dict[str, Any]) -> None:
+    """Refuse what a model does not publish: parameters, methods, private attributes."""
+    for name in attributes:
+        if name in model.get_params(deep=False):
+            raise ModelFileError(f"{name} is both a parameter and an attribute.")
+        if not is_data_name(type(model), name) or name.startswith("_") or not name.endswith("_"):
+            raise ModelFileError(f"{type(model).__name__} cannot have an attribute {name!r}.")
+
+
+def _set_output(model: Any, output: Any) -> None:
+    """What the user has chosen by `set_output`."""
+    if output is None:
+        return
+    if output not in OUTPUTS or not hasattr(model, "set_output"):
+        raise ModelFileError(f"the output {output!r} is none of {', '.join(OUTPUTS)}.")
+    model.set_output(transform=output)
 
 
 def _parameters(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
@@ -47,12 +66,6 @@ def _parameters(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
             f"{cls.__name__} has no parameter {unknown[0]!r} in this version of soffit."
         )
     return given
-
-
-def _check_names(cls: type, state: dict[str, Any]) -> None:
-    for name in state:
-        if not is_data_name(cls, name):
-            raise ModelFileError(f"{cls.__name__} cannot have an attribute {name!r}.")
 
 
 class _Decoder:
@@ -101,15 +114,17 @@ class _Decoder:
         return self._kinds[kind](content)
 
     def _instance(self, name: str, state: dict[str, Any]) -> Any:
-        entry: Entry | None = PARTS.get(name)
-        if entry is None:
+        cls = PARTS.get(name)
+        if cls is None:
             raise ModelFileError(
                 f"it holds an object of class {name!r}, which this version of soffit does not read."
             )
         decoded = self.decode_fields(state)
-        _check_names(entry.cls, decoded)
-        thing = with_state(entry.cls, decoded)
-        check_shapes(name, thing, entry.shapes)
+        for attribute in decoded:
+            if not is_data_name(cls, attribute):
+                raise ModelFileError(f"{name} cannot have an attribute {attribute!r}.")
+        thing = with_state(cls, decoded)
+        check_shapes(thing)
         return thing
 
     def _csr(self, *, shape: Any, data: Any, indices: Any, indptr: Any) -> sp.csr_array:

@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from soffit._atomic import replaced
 from soffit._version import __version__
 from soffit.persistence.archive import ModelArchive, array_header, write_archive
-from soffit.persistence.decode import decode_model
+from soffit.persistence.decode import check_attributes, decode_model
 from soffit.persistence.encode import Encoder
 from soffit.persistence.migrations import FORMAT_VERSION, MIGRATIONS, migrated
-from soffit.persistence.schema import LEFT_OUT, MODELS, NAMES, check_shapes
-from soffit.persistence.state import ModelFileError, is_data_name
+from soffit.persistence.schema import MODELS, NAMES, check_shapes
+from soffit.persistence.state import ModelFileError
 
 FORMAT = "soffit model"
 
@@ -23,9 +23,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file.
 
     The file is a zip of one JSON document and NumPy arrays, with a SHA-256 checksum of each. It
-    holds no code: see `load`. Everything that the model needs for `predict_proba`, `suggest_pairs`
-    and its reports is in it, the fitted objects included, so that it is about as large as these
-    and the affinities. A file that exists is replaced once the new one is complete.
+    holds no code: see `load`. It contains the model's parameters and what its last fit has
+    published: all that `predict_proba`, `suggest_pairs` and reports need, the fitted objects
+    included, so that it is about as large as these and the affinities. Attributes that you have
+    set yourself are left out. A file that exists is replaced once the new one is complete.
 
     Parameters
     ----------
@@ -68,20 +69,20 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     check_is_fitted(
         model, msg="This %(name)s is not fitted, so there is nothing to save. Call fit first."
     )
-    parameters = model.get_params(deep=False)
-    state = {key: value for key, value in vars(model).items() if key not in parameters}
-    for key in state:
-        if key not in LEFT_OUT and not is_data_name(type(model), key):
-            raise ModelFileError(f"{key} cannot be saved: it hides a part of {name}.")
-    check_shapes(name, model, MODELS[name].shapes)
+    rest = dict(vars(model._fitted))
+    attributes = rest.pop("attributes")
+    check_attributes(model, attributes)
+    check_shapes(model)
     encoder = Encoder()
     document = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "soffit": __version__,
         "class": name,
-        "parameters": encoder.encode_fields(parameters),
-        "state": encoder.encode_fields(state),
+        "parameters": encoder.encode_fields(model.get_params(deep=False)),
+        "attributes": encoder.encode_fields(attributes),
+        "fitted": encoder.encode_fields(rest),
+        "output": getattr(model, "_sklearn_output_config", {}).get("transform"),
         "objects": encoder.objects,
         "arrays": [array_header(array) for array in encoder.arrays],
     }
@@ -170,8 +171,8 @@ def _read(archive: ModelArchive) -> Any:
             f"({__version__}) reads up to {FORMAT_VERSION}: upgrade soffit."
         )
     members = archive.verified()
-    document = migrated(document, version, target=FORMAT_VERSION, steps=MIGRATIONS)
     arrays = archive.arrays(document["arrays"], members)
+    document, arrays = migrated(document, arrays, version, target=FORMAT_VERSION, steps=MIGRATIONS)
     try:
         return decode_model(document, arrays)
     except ModelFileError as error:

@@ -6,6 +6,8 @@ import dataclasses
 import inspect
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 _ABSENT = object()
 
 
@@ -14,26 +16,18 @@ class ModelFileError(ValueError):
 
 
 def is_data_name(cls: type, name: str) -> bool:
-    """Whether an object of the class may have this attribute without hiding a method."""
+    """Whether an object of the class may have this attribute without hiding a part of the class."""
     if not name.isidentifier() or (name.startswith("__") and name.endswith("__")):
         return False
-    if name in field_names(cls):
+    if dataclasses.is_dataclass(cls) and name in {f.name for f in dataclasses.fields(cls)}:
         return True
-    inherited = inspect.getattr_static(cls, name, _ABSENT)
-    return inherited is _ABSENT or not (callable(inherited) or hasattr(inherited, "__get__"))
-
-
-def field_names(cls: type) -> list[str]:
-    """Names of the class's dataclass fields; none if it is no dataclass."""
-    if not dataclasses.is_dataclass(cls):
-        return []
-    return [field.name for field in dataclasses.fields(cls)]
+    return inspect.getattr_static(cls, name, _ABSENT) is _ABSENT
 
 
 def with_state(cls: type, state: dict[str, Any]) -> Any:
     """An object of the class with these attributes; nothing of the class is run.
 
-    Fields that the file does not know yet have their defaults.
+    Fields and parameters that the file does not know yet have their defaults.
     """
     thing: Any = object.__new__(cls)
     vars(thing).update(_defaults(cls, state) | state)
@@ -41,8 +35,10 @@ def with_state(cls: type, state: dict[str, Any]) -> Any:
 
 
 def _defaults(cls: type, state: dict[str, Any]) -> dict[str, Any]:
+    if not dataclasses.is_dataclass(cls):
+        return _parameter_defaults(cls, state)
     found: dict[str, Any] = {}
-    for field in dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ():
+    for field in dataclasses.fields(cls):
         if field.name in state:
             continue
         if field.default is not dataclasses.MISSING:
@@ -52,3 +48,15 @@ def _defaults(cls: type, state: dict[str, Any]) -> dict[str, Any]:
         else:
             raise ModelFileError(f"{cls.__name__} lacks its field {field.name}.")
     return found
+
+
+def _parameter_defaults(cls: type, state: dict[str, Any]) -> dict[str, Any]:
+    """Those of a scikit-learn estimator, whose parameters are attributes of the same names."""
+    if not issubclass(cls, BaseEstimator):
+        return {}
+    parameters = inspect.signature(cls).parameters.values()
+    missing = [given for given in parameters if given.name not in state]
+    for given in missing:
+        if given.default is given.empty:
+            raise ModelFileError(f"{cls.__name__} lacks its parameter {given.name}.")
+    return {given.name: given.default for given in missing}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import is_sparse
+from soffit.catalogue import MODELS
 from soffit.report.html import name, text
 from soffit.results.fit_quality import agreement_sentence
 from soffit.results.sentences import choice_evidence, choice_made
@@ -14,27 +15,6 @@ from soffit.results.summary import Summary
 from soffit.results.words import count_of, listed, number, shorten, spelled
 
 _NAMED_COLUMNS = 8
-
-_MODELS = {
-    "SoftClustering": "The graph of neighbours was divided into soft clusters by a factorization "
-    "with one scale for each cluster. Memberships were smoothed along the graph.",
-    "SoF": "Memberships were sought that explain how near objects are, relative to their "
-    "neighbourhoods (Zhao et al. 2015).",
-    "BaumEagon": "Memberships were sought whose products explain the similarities up to a common "
-    "factor (Rota Bulò & Pelillo 2010).",
-    "CompletelyPositive": "The normalized similarities were factorized into nonnegative parts, "
-    "one for each cluster (Zass & Shashua 2005).",
-    "RelationFactorization": "Links were read as steps of a random walk through hidden clusters "
-    "(Yu, Yu & Tresp 2005).",
-    "SoftHierarchy": "Objects were grouped into many small clusters, these into fewer, and so on "
-    "to the top (Yu, Yu & Tresp 2005). This page describes the top level.",
-    "SpectralClustering": "Clusters were read from the leading eigenvectors of the normalized "
-    "similarities.",
-    "HigherOrder": "Clusters were found from the similarities of small groups of objects rather "
-    "than of pairs (Zass & Shashua 2005).",
-    "RandomWalkClassifier": "The labels of a few objects were carried to all others by a random "
-    "walk along the graph (Yu, Yu & Tresp 2005).",
-}
 
 _AFFINITIES = {
     "nearest_neighbors": "Each object was linked to its {neighbors} by {distance}.",
@@ -129,7 +109,8 @@ def _called(value: Any) -> str:
 
 def _method(summary: Summary) -> str:
     model_name = type(summary.model).__name__
-    sentence = _MODELS.get(model_name, "")
+    entry = MODELS.get(model_name)
+    sentence = "" if entry is None else entry.words
     return f"The model is <code>{text(model_name)}</code>. {sentence}".strip()
 
 

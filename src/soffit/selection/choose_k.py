@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -71,6 +71,12 @@ class KChoice:
     runner_up: int | None
     ks: IntArray
     table: dict[str, FloatArray | IntArray]
+    _arrays: ClassVar[dict[str, str]] = {
+        "n_clusters": "int",
+        "confidence": "float",
+        "runner_up": "int?",
+        "ks": "int *",
+    }
 
     def to_pandas(self) -> Any:
         """The table as a pandas data frame, one row per number of clusters.

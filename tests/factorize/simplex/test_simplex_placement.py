@@ -116,7 +116,7 @@ def test_fitted_objects_without_a_tie_get_the_mean_of_the_others(rng):
     A = np.ones((5, 5)) - np.eye(5)
     A[2] = A[:, 2] = 0
     W = rng.dirichlet(np.ones(3), size=5)
-    fitted = FittedRows.of(Problem(A, 3), factorization(W, np.ones(3))).fitted()
+    fitted = FittedRows.fitted(Problem(A, 3), factorization(W, np.ones(3)))
     np.testing.assert_allclose(fitted[2], W[[0, 1, 3, 4]].mean(axis=0))
     assert np.array_equal(fitted[[0, 1, 3, 4]], W[[0, 1, 3, 4]])
 

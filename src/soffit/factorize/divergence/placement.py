@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize.divergence.em import bipartite_rows, cluster_prior
@@ -32,22 +34,20 @@ class ColumnRows:
 
     factor: FloatArray
     prior: FloatArray
-    memberships: FloatArray
+    _arrays: ClassVar[dict[str, str]] = {"factor": "finite n k", "prior": "finite k"}
 
     @classmethod
     def of(cls, problem: Problem, found: Factorization) -> ColumnRows:
         """Keep what the problem of a new object needs."""
-        isolated = linkage(problem) <= 0
-        # If all objects are isolated, the cluster weights are meaningless.
-        weights = np.zeros_like(found.scale) if isolated.all() else found.scale
-        prior = cluster_prior(weights)
-        memberships = bipartite_rows(found)
-        memberships[isolated] = prior
-        return cls(factor=found.factor, prior=prior, memberships=memberships)
+        return cls(factor=found.factor, prior=_prior(found, linkage(problem) <= 0))
 
-    def fitted(self) -> FloatArray:
+    @staticmethod
+    def fitted(problem: Problem, found: Factorization) -> FloatArray:
         """Memberships of the fitted objects."""
-        return self.memberships
+        isolated = linkage(problem) <= 0
+        memberships = bipartite_rows(found)
+        memberships[isolated] = _prior(found, isolated)
+        return memberships
 
     def profiles(self) -> FloatArray:
         """How similar the fitted objects are to each cluster, one column per cluster."""
@@ -79,3 +79,8 @@ class ColumnRows:
             weights,
         )
         return weights.astype(self.factor.dtype)
+
+
+def _prior(found: Factorization, isolated: NDArray[np.bool_]) -> FloatArray:
+    # If all objects are isolated, the cluster weights are meaningless.
+    return cluster_prior(np.zeros_like(found.scale) if isolated.all() else found.scale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,20 +25,23 @@ class NonnegativeRows:
     """
 
     factor: FloatArray
-    memberships: FloatArray
+    prior: FloatArray
+    _arrays: ClassVar[dict[str, str]] = {"factor": "finite n k", "prior": "finite k"}
 
     @classmethod
     def of(cls, problem: Problem, found: Factorization) -> NonnegativeRows:
-        """Keep the factor and turn its rows into probabilities."""
+        """Keep the factor and the mean membership."""
+        memberships = cls.fitted(problem, found)
+        return cls(factor=found.factor, prior=memberships.mean(axis=0, dtype=np.float64))
+
+    @staticmethod
+    def fitted(problem: Problem, found: Factorization) -> FloatArray:
+        """Memberships of the fitted objects: the rows of the factor as probabilities."""
         G = found.factor
         linked = G.sum(axis=1) > 0
         k = G.shape[1]
         prior = _shares(G[linked]).mean(axis=0) if linked.any() else np.full(k, 1.0 / k)
-        return cls(factor=G, memberships=_with_prior(G, linked, prior))
-
-    def fitted(self) -> FloatArray:
-        """Memberships of the fitted objects."""
-        return self.memberships
+        return _with_prior(G, linked, prior)
 
     def profiles(self) -> FloatArray:
         """How similar the fitted objects are to each cluster, one column per cluster."""
@@ -60,7 +64,7 @@ class NonnegativeRows:
         rows = np.zeros(linear.shape)
         solve_new_rows(G.T @ G, linear, rows)
         linked = (degrees > 0) & (rows.sum(axis=1) > 0)
-        placed = _with_prior(rows, linked, self.memberships.mean(axis=0, dtype=np.float64))
+        placed = _with_prior(rows, linked, self.prior)
         return placed.astype(self.factor.dtype, copy=False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,7 +31,13 @@ class FittedRows:
     rows: FloatArray
     scale: FloatArray
     mean_degree: float | None
-    memberships: FloatArray
+    prior: FloatArray
+    _arrays: ClassVar[dict[str, str]] = {
+        "rows": "finite n k",
+        "scale": "finite k",
+        "mean_degree": "float?",
+        "prior": "finite k",
+    }
 
     @classmethod
     def of(cls, problem: Problem, found: Factorization) -> FittedRows:
@@ -40,12 +47,13 @@ class FittedRows:
             rows=problem.row_factors()[:, None] * found.factor,
             scale=found.scale,
             mean_degree=None if degrees is None else float(np.mean(degrees)),
-            memberships=with_prior(found.factor, linkage(problem)),
+            prior=cls.fitted(problem, found).mean(axis=0),
         )
 
-    def fitted(self) -> FloatArray:
+    @staticmethod
+    def fitted(problem: Problem, found: Factorization) -> FloatArray:
         """Memberships of the fitted objects."""
-        return self.memberships
+        return with_prior(found.factor, linkage(problem))
 
     def profiles(self) -> FloatArray:
         """How similar the fitted objects are to each cluster, one column per cluster."""
@@ -70,8 +78,7 @@ class FittedRows:
         gram = np.asarray(self.rows.T @ self.rows, dtype=np.float64)
         linear = np.asarray(block @ self.rows, dtype=np.float64)
         linear = np.ascontiguousarray(linear * (self.scale / theta[:, None]))
-        prior = self.memberships.mean(axis=0)
-        placed = np.tile(np.asarray(prior, dtype=np.float64), (len(degrees), 1))
+        placed = np.tile(np.asarray(self.prior, dtype=np.float64), (len(degrees), 1))
         Q = np.outer(self.scale, self.scale) * gram
 
         def solve(part: range) -> None:
@@ -79,7 +86,7 @@ class FittedRows:
             solve_new_rows(Q, linear[rows], placed[rows])
 
         each(solve, pieces(len(placed), _ROWS))
-        placed[~connected] = prior
+        placed[~connected] = self.prior
         return placed.astype(self.rows.dtype)
 
 

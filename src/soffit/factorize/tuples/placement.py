@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class TupleRows:
     least : float
         Affinities below it count as zero.
     rows : NonnegativeRows
-        The bases' products as factor, and the memberships of the fitted objects.
+        The bases' products as factor, and the mean membership.
     """
 
     measure: TupleMeasure
@@ -50,6 +51,14 @@ class TupleRows:
     bases: IntArray
     least: float
     rows: NonnegativeRows
+    _arrays: ClassVar[dict[str, str]] = {
+        "measure": "part of_tuples() affinity()",
+        "width": "float?",
+        "points": "float q p",
+        "bases": "int b * <q",
+        "least": "float",
+        "rows": "part place() n=b k",
+    }
 
     @classmethod
     def of(
@@ -75,12 +84,12 @@ class TupleRows:
             points=X[occurring],
             bases=place.reshape(bases.shape),
             least=_NEGLIGIBLE * float(sample.values.max()),
-            rows=NonnegativeRows(factor=products, memberships=memberships),
+            rows=NonnegativeRows(products, memberships.mean(axis=0, dtype=np.float64)),
         )
 
     def place(self, X: FloatArray) -> FloatArray:
         """Memberships of new points."""
-        result = np.empty((len(X), self.rows.factor.shape[1]), dtype=self.rows.memberships.dtype)
+        result = np.empty((len(X), self.rows.factor.shape[1]), dtype=self.points.dtype)
         step = max(_BLOCK_TUPLES // len(self.bases), 1)
         for first in range(0, len(X), step):
             values = self.values(X[first : first + step])
