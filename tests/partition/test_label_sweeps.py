@@ -27,7 +27,7 @@ def test_majorities_agree_with_products():
     np.testing.assert_allclose(inside, ties[np.arange(40), labels].sum())
 
 
-def test_ties_to_labels_agree_with_products():
+def test_weights_to_labels_agree_with_products():
     A = sp.csr_array(random_matrix(30, 11, density=0.1))
     labels = np.random.default_rng(13).integers(5, size=30).astype(np.int32)
     graph = (A.indptr, A.indices, A.data)
@@ -62,7 +62,7 @@ def test_no_cluster_vanishes():
     np.testing.assert_array_equal(majority_sweeps(A, labels, 2), labels)
 
 
-def test_ties_to_clusters_are_put_together_from_pieces(monkeypatch):
+def test_weights_to_clusters_are_put_together_from_pieces(monkeypatch):
     monkeypatch.setattr(label_sweeps, "_ROWS", 7)
     A = sp.csr_array(random_matrix(30, 23, density=0.2).astype(np.float32))
     labels = np.random.default_rng(29).integers(4, size=30)

@@ -27,5 +27,5 @@ def extension(problem: Problem, found: Factorization) -> Extension:
 
 
 def fitted_rows(problem: Problem, found: Factorization) -> FloatArray:
-    """The factor's rows on the simplex; an object tied to no other gets the mean of the rest."""
+    """The factor's rows on the simplex; isolated objects get the mean of the others."""
     return FAMILIES[problem.family].rows.fitted(problem, found)

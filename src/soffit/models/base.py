@@ -494,7 +494,7 @@ class SimilarityClustering(
 
 
 def read_columns(checked: Any, columns: NDArray[Any] | None) -> dict[str, Any]:
-    """What scikit-learn's check has written down about the columns, or their names as given."""
+    """What scikit-learn's check has recorded about the columns, or their names as given."""
     names = ("n_features_in_", "feature_names_in_")
     found = {name: getattr(checked, name) for name in names if name in vars(checked)}
     if columns is not None and "feature_names_in_" not in found:

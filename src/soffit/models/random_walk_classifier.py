@@ -375,7 +375,7 @@ class ClassArrival:
     walk : PointWalk or ClusterWalk
         The walk, kept for `relabel`.
     walked : array of shape (n, c)
-        Weights of the classes where the walk has ended.
+        Weights of the classes at the end of the walk.
     prior : array of shape (c,)
         Mean distribution of the objects that the walk reaches.
     """
@@ -403,7 +403,7 @@ class ClassArrival:
 def _classified(
     walk: PointWalk | ClusterWalk, labels: PartialLabels, steps: int, dtype: np.dtype[Any]
 ) -> tuple[ClassArrival, dict[str, Any]]:
-    """Let the labels walk; how new objects get theirs, and the classifier's attributes."""
+    """Propagate the labels; returns the rule for new objects and the public attributes."""
     n, n_classes = len(labels.codes), len(labels.classes)
     labelled, codes = labels.labelled, labels.codes[labels.labelled]
     totals = np.bincount(codes, walk.degrees[labelled], minlength=n_classes)

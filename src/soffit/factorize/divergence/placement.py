@@ -82,5 +82,5 @@ class ColumnRows:
 
 
 def _prior(found: Factorization, isolated: NDArray[np.bool_]) -> FloatArray:
-    # If no object is tied to another one, not even the weights of clusters mean anything.
+    # If all objects are isolated, the cluster weights are meaningless.
     return cluster_prior(np.zeros_like(found.scale) if isolated.all() else found.scale)
