@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks._table import print_table, print_target
 from benchmarks.datasets import development_sets, load
 from soffit import SoftClustering
-from soffit.affinity.standardize import Standardizer
+from soffit.affinity.given_objects import Standardizer
 from soffit.datasets import make_gaussians
 from soffit.selection import choose_k
 

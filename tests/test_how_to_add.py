@@ -43,7 +43,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         else:
             assert not path.exists()
             path.write_text(code, encoding="utf-8")
-    insert(root, "support.py", "SUPPORT: dict[str, Support] = {\n", SUPPORT_ENTRY)
+    insert(root, "problem.py", "SUPPORT: dict[str, Support] = {\n", SUPPORT_ENTRY)
     insert(root, "solvers.py", '            "rows": solve_rows,\n', FAMILY_ENTRY)
     line = "from soffit.factorize.simplex.rows import solve_rows\n"
     added = "from soffit.factorize.simplex.fixed_point import solve_fixed_point\n"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from soffit.affinity import connect as _connect
+from soffit.affinity import neighbor_graph as _connect
 from soffit.graph_kernels import components_of, components_of_rows
 
 NOTHING = (np.empty(0, dtype=int), np.empty(0, dtype=int), np.empty(0))

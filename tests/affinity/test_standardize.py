@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from soffit.affinity import standardize as _standardize
-from soffit.affinity.standardize import Standardizer
+from soffit.affinity import given_objects as _standardize
+from soffit.affinity.given_objects import Standardizer
 
 
 @pytest.fixture

@@ -26,8 +26,7 @@ from tests.reference.problems import (
 from tests.reference.relations import divergence
 
 from soffit.factorize import SOLVERS, Problem
-from soffit.factorize.problem import FAMILIES, SCALES
-from soffit.factorize.support import SUPPORT, refused_fields
+from soffit.factorize.problem import FAMILIES, SCALES, SUPPORT, refused_fields
 
 N_OBJECTS, N_CLUSTERS = 16, 3
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from soffit.factorize import SOLVERS, Problem
-from soffit.factorize.placement import extension
 from soffit.factorize.problem import FAMILIES as PAIRS
-from soffit.factorize.solvers import FAMILIES
-from soffit.factorize.support import SUPPORT
+from soffit.factorize.problem import SUPPORT
+from soffit.factorize.solvers import FAMILIES, extension
 
 
 def test_the_registry_names_the_pairs_that_a_problem_may_have():

@@ -15,8 +15,8 @@ import numpy as np
 
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize import Factorization, Problem
+from soffit.factorize.problem import check_support, copy_start
 from soffit.factorize.simplex.gradient import Objective, minimise
-from soffit.factorize.support import check_support, copy_start
 
 
 def solve_gradients(

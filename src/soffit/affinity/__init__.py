@@ -2,7 +2,7 @@
 
 from soffit.affinity._renamed import __getattr__ as __getattr__
 from soffit.affinity.abstract import Affinity
-from soffit.affinity.make import AFFINITIES, Settings, make_affinity
+from soffit.affinity.given_objects import AFFINITIES, Settings, make_affinity
 from soffit.affinity.neighbor_graph import NeighborGraph
 from soffit.affinity.pixels import image_affinity
 from soffit.affinity.precomputed import CallableAffinity, Precomputed

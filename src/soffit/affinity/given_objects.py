@@ -1,24 +1,117 @@
-"""Objects as passed by the user, and the affinities between them."""
+"""Objects as a user holds them: read, standardized, and related by an affinity."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils import check_array
 
-from soffit._typing import IntArray, Matrix
+from soffit._threads import each, pieces
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.abstract import Affinity
-from soffit.affinity.make import Settings, make_affinity
-from soffit.affinity.precomputed import Precomputed
+from soffit.affinity.neighbor_graph import NeighborGraph
+from soffit.affinity.precomputed import CallableAffinity, Precomputed
 from soffit.affinity.side_information import SideInformation
-from soffit.affinity.standardize import Standardizer
+from soffit.affinity.similarity import Cosine, Gaussian, Laplacian, RelativeDistance
 from soffit.inputs import read_input
+from soffit.neighbors.search import Metric
+
+# Largest over median standard deviation beyond which "auto" standardizes. The median and not the
+# smallest: nearly constant columns (the border of an image) must not trigger it.
+_UNEVEN = 20.0
+# Rows summed per thread at a time.
+_ROWS = 2**15
+
+
+@dataclass(frozen=True, eq=False)
+class Standardizer:
+    """Subtracts means and divides by standard deviations; None for both changes nothing."""
+
+    center: FloatArray | None
+    spread: FloatArray | None
+    _arrays: ClassVar[dict[str, str]] = {"center": "float? p", "spread": "float? p"}
+
+    @classmethod
+    def of(cls, table: Any, how: Literal["auto"] | bool) -> Standardizer:
+        """Decide by the rule `how` and store the columns' means and standard deviations."""
+        if how is False or is_sparse(table):
+            return cls(None, None)
+        center, spread = _moments(table)
+        varying = spread[spread > 0]
+        uneven = len(varying) > 0 and varying.max() > _UNEVEN * np.median(varying)
+        if how == "auto" and not uneven:
+            return cls(None, None)
+        return cls(center, np.where(spread > 0, spread, 1.0))
+
+    def apply(self, table: Any) -> Any:
+        """The table in the common unit, in its own precision."""
+        if self.center is None or self.spread is None:
+            return table
+        return ((table - self.center) / self.spread).astype(table.dtype)
+
+
+def _moments(table: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Means and standard deviations of the columns; sums in double precision, piece by piece."""
+    parts = [table[part.start : part.stop] for part in pieces(len(table), _ROWS)]
+    sums = each(lambda part: part.sum(axis=0, dtype=np.float64), parts)
+    center = np.sum(sums, axis=0) / len(table)
+    squares = each(lambda part: ((part - center) ** 2).sum(axis=0), parts)
+    return center, np.sqrt(np.sum(squares, axis=0) / len(table))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The constructor parameters of a model that concern affinities."""
+
+    metric: Metric = "euclidean"
+    n_neighbors: int = 15
+    keep: Literal["mutual", "union"] = "mutual"
+    weights: Literal["overlap", "local", "binary"] = "overlap"
+    c: float = 1.0
+    relative_neighbor: int = 10
+    n_jobs: int | None = None
+
+
+AFFINITIES: dict[str, Callable[[Settings], Affinity]] = {
+    "nearest_neighbors": lambda s: NeighborGraph(
+        n_neighbors=s.n_neighbors,
+        metric=s.metric,
+        keep=s.keep,
+        weights=s.weights,
+        n_jobs=s.n_jobs,
+    ),
+    "relative": lambda s: RelativeDistance(
+        metric=s.metric, c=s.c, neighbor=s.relative_neighbor, n_jobs=s.n_jobs
+    ),
+    "rbf": lambda s: Gaussian(metric=s.metric, neighbor=s.n_neighbors, n_jobs=s.n_jobs),
+    "laplacian": lambda s: Laplacian(metric=s.metric, neighbor=s.n_neighbors, n_jobs=s.n_jobs),
+    "cosine": lambda s: Cosine(),
+    "precomputed": lambda s: Precomputed(),
+}
+
+
+def make_affinity(affinity: Any, settings: Settings) -> Affinity:
+    """An unfitted affinity: by name, from a function of two tables, or a clone."""
+    if isinstance(affinity, Affinity):
+        fresh: Affinity = clone(affinity)
+        return fresh
+    if callable(affinity):
+        return CallableAffinity(affinity)
+    if not isinstance(affinity, str) or affinity not in AFFINITIES:
+        raise ValueError(
+            f"affinity={affinity!r} is unknown. Choose one of {sorted(AFFINITIES)}, pass a "
+            "function of two tables that returns their similarities, or an object of "
+            "soffit.affinity."
+        )
+    return AFFINITIES[affinity](settings)
+
 
 Check = Callable[[Any], Any]
 

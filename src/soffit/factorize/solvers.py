@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
+from soffit._typing import FloatArray, Matrix
 from soffit.factorize.divergence.em import solve_em
 from soffit.factorize.divergence.placement import ColumnRows
 from soffit.factorize.nonnegative.parallel import solve_parallel
 from soffit.factorize.nonnegative.placement import NonnegativeRows
 from soffit.factorize.nonnegative.sweeps import solve_coordinate, solve_multiplicative
-from soffit.factorize.problem import Factorization
+from soffit.factorize.problem import Factorization, Problem
 from soffit.factorize.simplex.gradient import solve_gradient
 from soffit.factorize.simplex.growth import solve_growth
 from soffit.factorize.simplex.penalty import solve_penalty
@@ -51,3 +53,25 @@ FAMILIES: dict[tuple[str, str], Family] = {
 SOLVERS: dict[str, Solver] = {
     name: solver for family in FAMILIES.values() for name, solver in family.solvers.items()
 }
+
+
+class Extension(Protocol):
+    """Gives new objects their rows; it keeps the factor, not the memberships of fitted objects."""
+
+    def profiles(self) -> FloatArray:
+        """How similar the fitted objects are to each cluster, one column per cluster."""
+        ...
+
+    def place(self, block: Matrix, degrees: FloatArray) -> FloatArray:
+        """Rows on the simplex from normalized affinities and raw degrees of new objects."""
+        ...
+
+
+def extension(problem: Problem, found: Factorization) -> Extension:
+    """The extension of the problem's family."""
+    return FAMILIES[problem.family].rows.of(problem, found)
+
+
+def fitted_rows(problem: Problem, found: Factorization) -> FloatArray:
+    """The factor's rows on the simplex; isolated objects get the mean of the others."""
+    return FAMILIES[problem.family].rows.fitted(problem, found)

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity import Affinity, SideInformation
+from soffit.affinity.given_objects import Standardizer
 from soffit.affinity.side_information import with_side, without_negative
-from soffit.affinity.standardize import Standardizer
 from soffit.factorize.problem import Stop
 from soffit.graph import with_positive_diagonal, without_diagonal, without_strays
 from soffit.memberships import Extension

@@ -14,7 +14,7 @@ from soffit._wording import Message, Parameter
 from soffit.affinity import Affinity
 from soffit.affinity.given_objects import Affinities
 from soffit.factorize import Factorization
-from soffit.factorize.placement import fitted_rows
+from soffit.factorize.solvers import fitted_rows
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import (

@@ -2,8 +2,8 @@
 
 from soffit.factorize.divergence.placement import ColumnRows
 from soffit.factorize.nonnegative.placement import NonnegativeRows
-from soffit.factorize.placement import Extension, extension
 from soffit.factorize.simplex.placement import FittedRows
+from soffit.factorize.solvers import Extension, extension
 from soffit.memberships.ensemble import Ensemble, carried_over, combine, pair_agreement, soften
 from soffit.memberships.measures import align, entropy, match_clusters, top_memberships
 from soffit.memberships.mixture import SeededMixture, fit_seeded_mixture

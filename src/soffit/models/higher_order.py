@@ -16,8 +16,7 @@ from soffit._deprecation import renamed_parameters
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray
 from soffit._validation import Number, OrNone, TextOrFunction, WholeNumber
-from soffit.affinity.given_objects import Objects
-from soffit.affinity.standardize import Standardizer
+from soffit.affinity.given_objects import Objects, Standardizer
 from soffit.affinity.tuples import TupleMeasure, TupleSample, sample_tuples, tuple_measure
 from soffit.factorize import Factorization, random_start
 from soffit.factorize.simplex.placement import with_prior

@@ -40,7 +40,7 @@ from soffit.affinity import (
     RelativeDistance,
     SideInformation,
 )
-from soffit.affinity.standardize import Standardizer
+from soffit.affinity.given_objects import Standardizer
 from soffit.affinity.tuples import DEVIATIONS, TupleMeasure
 from soffit.catalogue import MODELS as CATALOGUE
 from soffit.factorize.tuples.placement import TupleRows

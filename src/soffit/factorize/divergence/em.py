@@ -18,9 +18,8 @@ from soffit._threads import row_blocks
 from soffit._typing import FloatArray
 from soffit.factorize.descent import Callback, Descent
 from soffit.factorize.divergence.relations import Edges, Relations, is_large, read_relations
-from soffit.factorize.problem import Factorization, Problem
+from soffit.factorize.problem import Factorization, Problem, check_support, copy_start
 from soffit.factorize.starts import make_rows_sum_to_one
-from soffit.factorize.support import check_support, copy_start
 from soffit.graph import reciprocal
 
 # Steps are lengthened to at most this power of their ratios, while the divergence falls.

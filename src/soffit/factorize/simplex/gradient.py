@@ -11,7 +11,7 @@ import numpy as np
 
 from soffit._typing import FloatArray
 from soffit.factorize.descent import Callback, Descent
-from soffit.factorize.problem import Factorization, Problem
+from soffit.factorize.problem import Factorization, Problem, check_support, copy_start
 from soffit.factorize.quadratic import (
     best_scale,
     exact_gram,
@@ -22,7 +22,6 @@ from soffit.factorize.quadratic import (
     squared_norm,
 )
 from soffit.factorize.starts import project_rows
-from soffit.factorize.support import check_support, copy_start
 
 # Iterations over which the gain is averaged: single steps with momentum may gain little.
 _WINDOW = 10

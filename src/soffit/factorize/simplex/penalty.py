@@ -17,10 +17,9 @@ import numpy as np
 
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize.descent import Callback, Descent
-from soffit.factorize.problem import Factorization, Problem
+from soffit.factorize.problem import Factorization, Problem, check_support, copy_start
 from soffit.factorize.quadratic import exact_gram, loss, pair_gram
 from soffit.factorize.starts import project_rows
-from soffit.factorize.support import check_support, copy_start
 from soffit.graph import Graph
 
 _POWER_STEPS = 50

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit.factorize.descent import Callback, Descent
-from soffit.factorize.problem import Factorization, Problem
+from soffit.factorize.problem import Factorization, Problem, check_support, copy_start
 from soffit.factorize.quadratic import (
     best_scale,
     exact_gram,
@@ -20,7 +20,6 @@ from soffit.factorize.quadratic import (
     pair_gram,
     scale_limit,
 )
-from soffit.factorize.support import check_support, copy_start
 from soffit.graph import Graph, Locality, row_numbers
 
 
