@@ -175,7 +175,7 @@ def test_components_are_those_of_scipy(n, n_edges, seed):
 
 @pytest.mark.parametrize("inside_out", [True, False])
 def test_shortest_link_of_few_objects(inside_out, monkeypatch):
-    monkeypatch.setattr(_connect, "_OBJECTS", 7)
+    monkeypatch.setattr(_connect, "_LINKED_OBJECTS", 7)
     rng = np.random.default_rng(5519)
     X = rng.integers(0, 4, size=(60, 3)).astype(np.float32)  # many equal distances
     is_inside = rng.random(60) < 0.3

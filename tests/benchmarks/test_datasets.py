@@ -115,7 +115,7 @@ def test_random_rows(home: Path) -> None:
     rows = (first.X[:, 0] / 2).astype(int)
     assert (np.diff(rows) > 0).all()
     np.testing.assert_array_equal(first.labels[0], POINTS["y"][rows])
-    with pytest.raises(ValueError, match="n_samples=7 is more than the 6"):
+    with pytest.raises(ValueError, match="n_samples=7 is larger than the 6"):
         load("toy", n_samples=7)
 
 
