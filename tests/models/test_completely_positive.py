@@ -357,7 +357,7 @@ def test_known_pairs_count_as_observed(blobs):
         ("solver", "rows"),
         ("constraint_weight", 0.0),
         ("constraint_weight", 1.5),
-        ("start", "kmeans"),
+        ("init", "kmeans"),
         ("n_init", 0),
         ("transitive", "yes"),
     ],

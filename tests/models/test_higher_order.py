@@ -304,7 +304,7 @@ def test_nan_and_infinity_are_refused(lines, fitted, bad):
         (np.ones((9, 2)), {"order": 3, "tuple_affinity": "circle"}, r"order=3 .*order=4"),
         (np.ones((9, 2)), {"tuple_affinity": "spiral"}, r"got 'spiral'"),
         (np.ones((9, 2)), {"order": 1}, r"order must be an integer of at least 2, got 1"),
-        (np.ones((9, 2)), {"width": 0.0}, r"width must be None or a number above 0, got 0\.0"),
+        (np.ones((9, 2)), {"bandwidth": 0.0}, r"bandwidth must be None or a number above 0"),
         (np.ones((9, 2)), {"n_tuples": 0}, r"n_tuples must be None or an integer"),
         (np.empty((0, 2)), {}, r"0 sample"),
     ],

@@ -143,7 +143,7 @@ _CLOSE_TO_THE_OPTIMUM: dict[str, dict[str, Any]] = {
     "RandomWalkClassifier-clusters": {},
     # All tuples and a given width, because both are sampled in the order of the objects; one start,
     # from eigenvectors.
-    "HigherOrder": {"n_tuples": 10**6, "width": 2.0, "n_init": 1, "tol": 1e-9},
+    "HigherOrder": {"n_tuples": 10**6, "bandwidth": 2.0, "n_init": 1, "tol": 1e-9},
 }
 
 

@@ -100,7 +100,7 @@ def test_distributions_on_any_graph(n: int, steps: int, seed: int) -> None:
     A = A + A.T
     y = np.where(rng.random(n) < 0.5, rng.integers(3, size=n), -1)
     y[0] = 2
-    model = make(affinity="precomputed", steps=steps).fit(A, y)
+    model = make(affinity="precomputed", n_steps=steps).fit(A, y)
     assert np.isfinite(model.label_distributions_).all()
     assert (model.label_distributions_ >= 0).all()
     np.testing.assert_allclose(model.label_distributions_.sum(axis=1), 1.0)
@@ -142,8 +142,8 @@ def test_new_objects_agree_with_fitted_ones(blobs: Sample, on: str) -> None:
 def test_new_objects_take_one_more_step(blobs: Sample) -> None:
     y = few(blobs.labels, 2)
     A = NeighborGraph(8).fit(blobs.X).matrix_
-    shorter = make(affinity="precomputed", steps=9).fit(A, y)
-    longer = make(affinity="precomputed", steps=10).fit(A, y)
+    shorter = make(affinity="precomputed", n_steps=9).fit(A, y)
+    longer = make(affinity="precomputed", n_steps=10).fit(A, y)
     np.testing.assert_allclose(
         shorter.predict_proba(A)[y < 0], longer.label_distributions_[y < 0], atol=1e-12
     )
@@ -166,12 +166,12 @@ def test_more_labels_of_a_class_do_not_favour_it() -> None:
     y = np.full(100, -1)
     y[0] = 0
     y[-20:] = 1
-    model = make(affinity="precomputed", steps=2000).fit(A, y)
+    model = make(affinity="precomputed", n_steps=2000).fit(A, y)
     assert 35 <= np.count_nonzero(model.transduction_ == 0) <= 50
 
 
 def test_long_walks_forget_evenly(blobs: Sample) -> None:
-    model = make(steps=20000).fit(blobs.X, few(blobs.labels, 2))
+    model = make(n_steps=20000).fit(blobs.X, few(blobs.labels, 2))
     unlabelled = few(blobs.labels, 2) < 0
     np.testing.assert_allclose(model.label_distributions_[unlabelled], 1 / 3, atol=1e-2)
 
@@ -182,7 +182,7 @@ def test_two_sided_graphs_are_reached_from_both_sides(steps: int) -> None:
     star[0, 1:] = star[1:, 0] = 1.0
     y = np.full(7, -1)
     y[1], y[2] = 0, 1
-    model = make(affinity="precomputed", steps=steps).fit(star, y)
+    model = make(affinity="precomputed", n_steps=steps).fit(star, y)
     np.testing.assert_allclose(model.label_distributions_[0], 0.5)
     new = model.predict_proba(star[[0, 3]])
     np.testing.assert_allclose(new, 0.5)
@@ -199,7 +199,7 @@ def test_long_thin_paths_are_followed_in_single_precision() -> None:
     y = np.full(n, -1)
     y[0] = 1
     y[n_path - 1] = 2
-    model = make(affinity="precomputed", steps=59).fit(A, y)
+    model = make(affinity="precomputed", n_steps=59).fit(A, y)
     assert model.label_distributions_.dtype == np.float32
     np.testing.assert_array_equal(model.transduction_[:30], 1)
     np.testing.assert_array_equal(model.transduction_[30:60], 2)
@@ -309,7 +309,7 @@ def test_unsuitable_labels_are_refused(y: Any, message: str) -> None:
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("steps", 0), ("steps", 2.5), ("on", "edges"), ("n_clusters", 0), ("n_neighbors", 0)],
+    [("n_steps", 0), ("n_steps", 2.5), ("on", "edges"), ("n_clusters", 0), ("n_neighbors", 0)],
 )
 def test_bad_parameters_are_named(blobs: Sample, parameter: str, value: Any) -> None:
     model = RandomWalkClassifier(**{parameter: value})
@@ -319,11 +319,11 @@ def test_bad_parameters_are_named(blobs: Sample, parameter: str, value: Any) -> 
 
 def test_relabel_takes_the_steps_set_now(blobs: Sample) -> None:
     y = few(blobs.labels, 2)
-    model = make(steps=4).fit(blobs.X, y).set_params(steps=9).relabel(y)
-    anew = make(steps=9).fit(blobs.X, y)
+    model = make(n_steps=4).fit(blobs.X, y).set_params(n_steps=9).relabel(y)
+    anew = make(n_steps=9).fit(blobs.X, y)
     np.testing.assert_array_equal(model.label_distributions_, anew.label_distributions_)
     with pytest.raises(ValueError, match="steps must be"):
-        model.set_params(steps=0).relabel(y)
+        model.set_params(n_steps=0).relabel(y)
 
 
 def test_unfitted_classifiers_say_so(blobs: Sample) -> None:
@@ -377,7 +377,7 @@ def test_frames_and_graphs(blobs: Sample) -> None:
     graph = nx.karate_club_graph()
     clubs = np.array([graph.nodes[v]["club"] for v in graph])
     y = np.where(np.isin(np.arange(34), [0, 33]), clubs, "-1")
-    model = make(steps=4).fit(graph, y)
+    model = make(n_steps=4).fit(graph, y)
     assert np.mean(model.transduction_ == clubs) >= 0.9
     block = np.zeros((1, 34))
     block[0, [0, 1, 2]] = 1.0
@@ -391,7 +391,7 @@ def test_pipelines_and_searches(blobs: Sample) -> None:
 
     search = GridSearchCV(
         make_pipeline(StandardScaler(), make()),
-        {"randomwalkclassifier__steps": [4, 16]},
+        {"randomwalkclassifier__n_steps": [4, 16]},
         cv=3,
     )
     assert search.fit(blobs.X, blobs.labels).best_score_ == 1.0
@@ -486,7 +486,7 @@ def test_digits_need_many_steps(digits: tuple[Any, Any]) -> None:
     model = RandomWalkClassifier(affinity="precomputed", n_steps=1).fit(A, few(labels, 5))
     assert mean_accuracy(model, labels) <= 0.5
     for steps in (16, 32, 64):
-        assert mean_accuracy(model.set_params(steps=steps), labels) >= 0.96
+        assert mean_accuracy(model.set_params(n_steps=steps), labels) >= 0.96
 
 
 def test_digits_are_quicker_and_no_worse_on_clusters(digits: tuple[Any, Any]) -> None:
@@ -496,7 +496,7 @@ def test_digits_are_quicker_and_no_worse_on_clusters(digits: tuple[Any, Any]) ->
     clusters = RandomWalkClassifier(affinity="precomputed", on="clusters", random_state=29)
     clusters.fit(A, y)
     assert mean_accuracy(clusters, labels) >= 0.965
-    assert mean_accuracy(clusters.set_params(steps=32), labels) >= 0.965
+    assert mean_accuracy(clusters.set_params(n_steps=32), labels) >= 0.965
     # Taking turns lets both meet the same load; the quickest turn tells the cost best.
     turns = [(seconds(points, y), seconds(clusters, y)) for _ in range(15)]
     slow, quick = np.min(turns, axis=0)

@@ -40,7 +40,7 @@ REFITS: dict[str, tuple[Any, dict[str, Any]]] = {
     "HigherOrder": (HigherOrder(None, n_init=1), {"n_clusters": 3}),
     "RandomWalkClassifier": (
         RandomWalkClassifier(on="clusters", n_clusters=12),
-        {"on": "points", "steps": 4},
+        {"on": "points", "n_steps": 4},
     ),
 }
 every_model = pytest.mark.parametrize("name", list(REFITS))

@@ -55,7 +55,7 @@ def measure(unit: Unit, setup: Setup) -> Measured:
             y = few_labels(given.labels, count, 8461 + draw)
             for j, steps in enumerate(s["steps"]):
                 for kind, model in enumerate(models.values()):
-                    found = model.set_params(steps=steps).relabel(y).transduction_
+                    found = model.set_params(n_steps=steps).relabel(y).transduction_
                     scores[kind, i, j, draw] = np.mean((found == given.labels)[y < 0])
     seconds = np.array([_times(models, first, steps, s["turns"]) for steps in s["steps"]])
     return Measured(values, {"scores": scores, "seconds": seconds})
@@ -74,7 +74,7 @@ def _times(models: dict[str, Any], y: IntArray, steps: int, turns: int) -> list[
     best = dict.fromkeys(models, np.inf)
     for _ in range(turns):
         for on, model in models.items():
-            model.set_params(steps=steps)
+            model.set_params(n_steps=steps)
             began = perf_counter()
             model.relabel(y)
             best[on] = min(best[on], perf_counter() - began)
