@@ -151,3 +151,11 @@ def test_report_and_model_are_written(soffit, flowers, tmp_path):
     assert "<html" in report.read_text(encoding="utf-8")
     assert model.stat().st_size > 1000
     assert "soffit predict" in text
+
+
+def test_all_cores_are_used_unless_jobs_says_otherwise(soffit, flowers, tmp_path):
+    from soffit import load
+
+    for options, expected in (((), -1), (("--jobs", 2), 2)):
+        soffit("fit", flowers, "-k", 2, "--id", "flower", "--save", tmp_path / "m.soffit", *options)
+        assert load(tmp_path / "m.soffit").n_jobs == expected

@@ -264,7 +264,7 @@ def _choose(talk: Talk, source: Any, settings: Settings) -> int:
     if settings.neighbors is not None:
         given["n_neighbors"] = settings.neighbors
     with talk.working("Choosing the number of clusters"):
-        choice, _ = with_remarks(lambda: choose_k(source.data, n_jobs=settings.jobs, **given))
+        choice, _ = with_remarks(lambda: choose_k(source.data, n_jobs=settings.jobs or -1, **given))
     talk.note(
         f"All methods use {choice.n_clusters} clusters, chosen with confidence "
         f"{choice.confidence:.2f}. Set the number with -k."

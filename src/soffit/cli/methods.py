@@ -65,7 +65,9 @@ def make_model(name: str, settings: Settings, kind: str, **extra: Any) -> Any:
             "Omit --method to use the default."
         )
     given: dict[str, Any] = dict(extra)
-    given |= {"random_state": settings.seed, "n_jobs": settings.jobs}
+    given["random_state"] = settings.seed
+    if settings.jobs is not None:
+        given["n_jobs"] = settings.jobs
     given |= {"max_time": settings.max_time}
     given |= matrix_parameters(kind)
     if settings.neighbors is not None:
