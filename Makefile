@@ -17,7 +17,7 @@ NOJIT_TESTS := tests/test_graph.py tests/affinity/test_connect.py tests/affinity
   tests/factorize/test_quadratic.py tests/factorize/divergence/test_em_kernels.py \
   tests/factorize/nonnegative/test_nonnegative_kernels.py tests/factorize/simplex/test_kernels.py \
   tests/factorize/tuples tests/memberships/test_em_steps.py tests/memberships/test_walk.py \
-  tests/neighbors/test_trees.py tests/partition/test_sweeps.py tests/selection/test_valleys.py
+  tests/neighbors/test_trees.py tests/partition/test_label_sweeps.py tests/selection/test_valleys.py
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-nojit lint format bench reproduce clean
