@@ -25,16 +25,19 @@ def test_a_fit_that_converged_has_no_early_stop(fitted):
     ],
 )
 def test_every_reason_has_a_sentence_and_a_remedy(reason, cause, named, remedy):
+    n_iter = 300 if reason == "max_iter" else 7
     model = SimpleNamespace(
         converged_=False,
         stop_reason_=reason,
-        n_iter_=7,
+        n_iter_=n_iter,
         max_iter=300,
         max_time=2.5,
         warm_start=False,
     )
     stop = EarlyStop.of(model)
-    assert stop.sentence().startswith("The fit stopped after 7 iterations without converging: ")
+    assert stop.sentence().startswith(
+        f"The fit stopped after {n_iter} iterations without converging: "
+    )
     assert cause in stop.sentence()
     assert named in stop.sentence("SoF", parameters=True)
     assert stop.remedy.startswith(remedy)
@@ -57,3 +60,11 @@ def test_the_warning_of_a_fit_is_the_same_sentence(blobs):
 def test_instability_is_told_with_its_figure():
     assert agreement_sentence(0.611) == "Two fits on subsamples agree on 61 % of the objects."
     assert agreement_sentence(0.611) in unstable_message("SoftClustering", 0.611)
+
+
+def test_a_search_below_the_limit_is_not_said_to_have_reached_it():
+    model = SimpleNamespace(converged_=False, stop_reason_="max_iter", n_iter_=7, max_iter=500)
+    sentence = EarlyStop.of(model).sentence("SoftHierarchy", parameters=True)
+    assert sentence == (
+        "SoftHierarchy did not converge: in one of its searches it reached max_iter=500."
+    )

@@ -68,8 +68,11 @@ class EarlyStop:
 
     def sentence(self, subject: str = "The fit", *, parameters: bool = False) -> str:
         """What happened, as a whole sentence."""
-        after = count_of(self.n_iter, "iteration")
         cause = self.cause(parameters=parameters)
+        if self.reason == "max_iter" and self.limit is not None and self.n_iter < self.limit:
+            # `n_iter_` is that of the last search; an earlier one, of another level, say, ran out.
+            return f"{subject} did not converge: in one of its searches {cause}."
+        after = count_of(self.n_iter, "iteration")
         return f"{subject} stopped after {after} without converging: {cause}."
 
     @property
