@@ -36,6 +36,17 @@ def moved_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     return resolve
 
 
+from_affinity = moved_names("soffit.affinity", {"random_walk": "soffit.affinity.walk_affinity"})
+from_io = moved_names(
+    "soffit.io",
+    {
+        "ModelFileError": "soffit.persistence.ModelFileError",
+        "load": "soffit.load",
+        "save": "soffit.save",
+    },
+)
+
+
 def renamed_parameters(**renamed: str) -> Callable[[Function], Function]:
     """Let a function or a constructor accept parameters under their former names.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from soffit.io._moved import __getattr__ as __getattr__
+from soffit._deprecation import from_io as __getattr__  # noqa: F401
 from soffit.io.data_error import DataError, UnknownColumnError
 from soffit.io.describe import ColumnSummary, Description, describe
 from soffit.io.link_files import read_pairs
