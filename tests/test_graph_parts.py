@@ -6,7 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit import SoftClustering
-from soffit.graph import without_diagonal, without_strays
+from soffit.graph import Graph, without_diagonal
+
+
+def without_strays(A, n_clusters):
+    return Graph.of(A).without_strays(n_clusters).matrix
 
 
 def _cliques(*sizes: int) -> sp.csr_array:

@@ -499,26 +499,6 @@ def without_diagonal(A: Matrix) -> Matrix:
     return Graph.of(A).without_diagonal().matrix
 
 
-def without_strays(A: Matrix, n_clusters: int) -> Matrix:
-    """A without the edges inside tiny separate components, so that none becomes a cluster."""
-    return Graph.of(A).without_strays(n_clusters).matrix
-
-
-def with_positive_diagonal(A: Matrix) -> Matrix:
-    """A in which objects without self-similarity get their largest similarity to others."""
-    return Graph.of(A).with_positive_diagonal().matrix
-
-
-def same_entries(A: Matrix, B: Matrix) -> bool:
-    """Whether two matrices are equal in storage and in every entry."""
-    return Graph.of(A).same_as(Graph.of(B))
-
-
-def degrees(A: Matrix) -> FloatArray:
-    """Sum of the weights of each object, in double precision."""
-    return Graph.of(A).degrees()
-
-
 def _canonical(A: Any) -> sp.csr_array:
     """CSR with sorted columns and without stored zeros."""
     matrix = sp.csr_array(A)

@@ -20,7 +20,7 @@ from soffit import (
 from soffit.datasets import make_lines
 from soffit.figures import reconstruction
 from soffit.figures.reconstruction import average, average_tuples, blocks, fitted_of
-from soffit.graph import without_diagonal, without_strays
+from soffit.graph import Graph
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_the_published_hierarchy_shows_its_top_level(points):
 def test_the_product_is_that_of_the_formula(points):
     model = SoftClustering(3, random_state=11).fit(points)
     _, fitted, _ = panels(model)
-    A = without_strays(without_diagonal(model.affinity_matrix_), 3)
+    A = Graph.of(model.affinity_matrix_).without_diagonal().without_strays(3).matrix
     theta = np.sqrt(np.asarray(A.sum(axis=1)).ravel() / A.sum(axis=1).mean())
     full = np.outer(theta, theta) * ((model.factor_ * model.scale_) @ model.factor_.T)
     order = np.lexsort((-model.memberships_.max(axis=1), model.labels_))

@@ -14,7 +14,7 @@ from soffit.affinity import Affinity, SideInformation
 from soffit.affinity.given_objects import Standardizer
 from soffit.affinity.side_information import with_side, without_negative
 from soffit.factorize.problem import Stop
-from soffit.graph import with_positive_diagonal, without_diagonal, without_strays
+from soffit.graph import Graph
 from soffit.memberships import Extension
 from soffit.normalize import Normalized
 
@@ -69,11 +69,12 @@ class Part:
         """The part of A; A itself if it is the whole."""
         if self.constraint_weight is not None:
             A = with_side(A, side, self.constraint_weight)
+        graph = Graph.of(without_negative(A) if self.diagonal == "raised" else A)
         if self.diagonal == "dropped":
-            A = without_diagonal(A)
+            graph = graph.without_diagonal()
         elif self.diagonal == "raised":
-            A = with_positive_diagonal(without_negative(A))
-        return A if self.strays_of is None else without_strays(A, self.strays_of)
+            graph = graph.with_positive_diagonal()
+        return (graph if self.strays_of is None else graph.without_strays(self.strays_of)).matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +155,7 @@ class SimilarityPlacer:
 
     def _block(self, table: Any) -> tuple[Matrix, FloatArray]:
         block = self.affinity.cross(table)
-        return block, np.asarray(block.sum(axis=1), dtype=np.float64).ravel()
+        return block, Graph.of(block).degrees()
 
 
 def explained_squares(products: FloatArray, rows: FloatArray, gram: FloatArray) -> float:

@@ -30,7 +30,7 @@ from soffit.fitting.fitted import Part
 from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
 from soffit.fitting.resampling import over_subsamples
 from soffit.fitting.run import Smooth, similarity_recipe
-from soffit.graph import Locality, same_entries
+from soffit.graph import Graph, Locality
 from soffit.memberships import (
     SeededMixture,
     Walk,
@@ -323,7 +323,7 @@ def _factorize(
     # The part of the graph that carries information about clusters; the walk needs it again.
     part = Part(diagonal="dropped", strays_of=k)
     A = part.of(given.A)
-    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+    degrees = Graph.of(A).degrees()
     normalized = normalize(A, "degree")
     N = normalized.matrix
     warm = stage.warm_factor(A.shape[0])
@@ -333,7 +333,7 @@ def _factorize(
         if given.side is None:
             return find_start(A, N, degrees, k, None)
         joined = given.side.joined(A, constraint_weight)
-        sums = np.asarray(joined.sum(axis=1), dtype=np.float64).ravel()
+        sums = Graph.of(joined).degrees()
         return find_start(joined, normalize(joined, "degree").matrix, sums, k, given.side)
 
     stage.progress.phase("start")
@@ -371,7 +371,7 @@ def _warm_steps(stage: Stage[Affinities], find: Callable[[], Start]) -> int:
     """Length of the walk: that of the earlier fit if it had the same affinities."""
     assert stage.warm is not None
     earlier = stage.warm.attributes
-    if same_entries(stage.relations.A, earlier["affinity_matrix_"]):
+    if Graph.of(stage.relations.A).same_as(Graph.of(earlier["affinity_matrix_"])):
         return int(earlier["n_steps_"])
     return find().n_steps
 

@@ -24,7 +24,7 @@ from soffit.factorize.divergence.placement import ColumnRows
 from soffit.fitting.fitted import Part
 from soffit.fitting.recipe import Count, Recipe, Smoothed, Solution, Stage
 from soffit.fitting.run import leave_rows, similarity_recipe
-from soffit.graph import without_diagonal
+from soffit.graph import Graph, without_diagonal
 from soffit.memberships.tree import ClusterTree, Level
 from soffit.models.relation_factorization import RelationModel, relation_problem
 from soffit.normalize import unnormalized
@@ -426,7 +426,7 @@ class _Search:
 
 
 def _degrees(A: Matrix) -> FloatArray:
-    return np.asarray(A.sum(axis=1, dtype=np.float64)).reshape(-1, 1)
+    return Graph.of(A).degrees().reshape(-1, 1)
 
 
 def _bipartite(level: Level, degrees: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ from soffit.factorize import Problem, labels_start, leading_eigenvectors, solve_
 from soffit.fitting.fitted import Part
 from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
 from soffit.fitting.run import leave_rows, similarity_recipe
-from soffit.graph import without_diagonal
+from soffit.graph import Graph, without_diagonal
 from soffit.models.base import SimilarityClustering
 from soffit.normalize import normalize
 from soffit.partition.candidates import cluster_qr, unit_rows
@@ -231,7 +231,7 @@ def _factorize(
     tol: float,
 ) -> _RoundedSolution:
     A, k = without_diagonal(stage.relations.A), stage.n_clusters
-    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+    degrees = Graph.of(A).degrees()
     normalized = normalize(A, "degree")
     stage.progress.phase("eigenvectors")
     seed = int(stage.random_state.randint(_SEEDS))
