@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
-from soffit._typing import Matrix
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.affinity.isolation import spacing_of_similarities, strongest
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -34,6 +35,8 @@ class Affinity(BaseEstimator, ABC):
     """
 
     matrix_: Matrix
+    # Whether the affinities are exponentials of distances.
+    _decays: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, X: Any) -> Self:
@@ -42,3 +45,22 @@ class Affinity(BaseEstimator, ABC):
     @abstractmethod
     def cross(self, X: Any) -> Matrix:
         """Affinities of new objects (rows) to the fitted objects (columns)."""
+
+    def neighborhood(self, X: Any = None) -> tuple[FloatArray, IntArray]:
+        """How far objects are from their neighbours among the fitted ones, and which these are.
+
+        Parameters
+        ----------
+        X : objects, optional
+            New objects. By default each fitted object is compared with the others.
+
+        Returns
+        -------
+        spacing : ndarray of shape (m,)
+            A distance to the neighbours, in any unit; infinite without neighbours.
+        neighbors : int ndarray of shape (m, l)
+            Numbers of fitted objects; negative where there are fewer than l.
+        """
+        rows = self.matrix_ if X is None else self.cross(X)
+        neighbors, values = strongest(rows, among_themselves=X is None)
+        return spacing_of_similarities(values, decaying=self._decays), neighbors

@@ -30,3 +30,37 @@ def fill_pixel_rows(image, down, right, nearness, value_factor, least, indptr, i
                 data[place] = max(nearness[o] * np.exp(-value_factor * square), least)
                 place += 1
     indptr[height * width] = place
+
+
+@njit(cache=True, nogil=True)
+def _enter(column, value, columns, values):
+    """Insert a value into a list in descending order, if it is larger than the last one."""
+    place = len(values)
+    while place > 0 and value > values[place - 1]:
+        place -= 1
+    for later in range(len(values) - 1, place, -1):
+        values[later] = values[later - 1]
+        columns[later] = columns[later - 1]
+    if place < len(values):
+        values[place] = value
+        columns[place] = column
+
+
+@njit(cache=True, nogil=True)
+def strongest_of_csr(
+    indptr, indices, data, among_themselves, columns, values, first, last
+):
+    """The largest positive entries of the rows first to last, without those of the diagonal."""
+    for i in range(first, last):
+        for p in range(indptr[i], indptr[i + 1]):
+            if not (among_themselves and indices[p] == i):
+                _enter(indices[p], data[p], columns[i], values[i])
+
+
+@njit(cache=True, nogil=True)
+def strongest_of_array(rows, among_themselves, columns, values, first, last):
+    """The same for an array."""
+    for i in range(first, last):
+        for j in range(rows.shape[1]):
+            if not (among_themselves and j == i):
+                _enter(j, rows[i, j], columns[i], values[i])

@@ -14,6 +14,7 @@ from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit._wording import Message, Parameter
 from soffit.affinity.abstract import Affinity
+from soffit.affinity.isolation import N_NEIGHBORS
 from soffit.graph import pair_components
 from soffit.neighbors.search import ExactSearch, Metric, Search, make_search, neighbors_of
 
@@ -316,12 +317,7 @@ class NeighborGraph(Affinity):
         always the nearest one.
         """
         n = len(self._members)
-        if self.metric == "precomputed":
-            from soffit.neighbors.distances import distances
-
-            X = distances(X, np.empty((n, 0)), metric="precomputed")
-        length = max(self._members.shape[1], 1)
-        lists, values = self._search.query(X, length)
+        lists, values = self._nearest(X)
         known = lists >= 0
         reached = values <= self._radius[np.where(known, lists, 0)]
         kept = known & (reached if self.keep == "mutual" else True)
@@ -332,6 +328,25 @@ class NeighborGraph(Affinity):
         weight = self._weigh(_sorted_members(lists, first=n), scale, row, column, distance)
         shape = (lists.shape[0], n)
         return sp.csr_array((weight.astype(values.dtype), (row, column)), shape=shape)
+
+    def neighborhood(self, X: Any = None) -> tuple[FloatArray, IntArray]:
+        """Distances of objects to their 7th neighbour among the fitted ones, and the neighbours."""
+        if X is None:
+            # Where all neighbours are copies, there is no distance.
+            spacing = np.where(self._radius > 0, self._local_scale, 0.0)
+            return (spacing if self._members.shape[1] else np.zeros(1)), self._members
+        lists, values = self._nearest(X)
+        count = np.minimum(np.count_nonzero(np.isfinite(values), axis=1), N_NEIGHBORS)
+        last = values[np.arange(len(values)), np.maximum(count - 1, 0)]
+        return np.where(count > 0, last, np.inf), lists
+
+    def _nearest(self, X: Any) -> tuple[IntArray, FloatArray]:
+        """The fitted objects next to new ones, and their distances."""
+        if self.metric == "precomputed":
+            from soffit.neighbors.distances import distances
+
+            X = distances(X, np.empty((len(self._members), 0)), metric="precomputed")
+        return self._search.query(X, max(self._members.shape[1], 1))
 
     def _build(self, X: Any, lists: IntArray, values: FloatArray) -> sp.csr_array:
         n = len(lists)

@@ -75,6 +75,7 @@ class RelativeDistance(Affinity):
     neighbor: int = 10
     squared: bool = False
     n_jobs: int | None = None
+    _decays = True
     _arrays: ClassVar[dict[str, str]] = {
         "objects_": "matrix? n *",
         "scales_": "float? n",
@@ -196,6 +197,7 @@ class _Kernel(Affinity):
     neighbor: int = 10
     n_jobs: int | None = None
 
+    _decays = True
     _arrays: ClassVar[dict[str, str]] = {
         "objects_": "matrix? n *",
         "bandwidth_": "float?",

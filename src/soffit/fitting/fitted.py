@@ -14,6 +14,7 @@ from soffit.affinity import Affinity, SideInformation
 from soffit.affinity.given_objects import Standardizer
 from soffit.affinity.side_information import with_side, without_negative
 from soffit.factorize.problem import Stop
+from soffit.fitting.novelty import Surroundings
 from soffit.graph import Graph
 from soffit.memberships import Extension
 from soffit.normalize import Normalized
@@ -104,6 +105,9 @@ class SimilarityPlacer:
         From rows to memberships.
     part : Part
         The part of the affinities that was normalized and factorized.
+    surroundings : Surroundings, optional
+        How isolated the fitted objects are. Files of earlier versions lack it; it is then computed
+        when it is needed.
     """
 
     affinity: Affinity
@@ -111,6 +115,7 @@ class SimilarityPlacer:
     extension: Extension
     smoothing: Smoothing
     part: Part = Part()
+    surroundings: Surroundings | None = None
     # The factor has j columns, the memberships k.
     _arrays: ClassVar[dict[str, str]] = {
         "affinity": "part cross() fit() n p?",
@@ -118,6 +123,7 @@ class SimilarityPlacer:
         "smoothing": "part place() n? p? j k",
         "extension": "part place() profiles() n k=j",
         "part": "part of()",
+        "surroundings": "part? tail() n",
     }
 
     def factorized(self, side: SideInformation | None = None) -> Matrix:
@@ -142,6 +148,19 @@ class SimilarityPlacer:
             total += float(np.vdot(values, values))
             explained += explained_squares(np.asarray(block @ profiles), rows, gram)
         return explained, total
+
+    def tail(self, table: Any) -> FloatArray:
+        """Probability that an ordinary object is as isolated as each new one."""
+        known = self.surroundings or Surroundings.of(self.affinity)
+        return np.concatenate([known.tail(self.affinity, part) for part in self._parts(table)])
+
+    def inner_tail(self) -> FloatArray:
+        """The same for the fitted objects, each compared with the others."""
+        return (self.surroundings or Surroundings.of(self.affinity)).inner_tail()
+
+    def with_surroundings(self) -> SimilarityPlacer:
+        """The same with what is needed to judge how isolated new objects are."""
+        return replace(self, surroundings=Surroundings.of(self.affinity))
 
     def _parts(self, table: Any) -> list[Any]:
         m, n = table.shape[0], self.affinity.matrix_.shape[0]
@@ -217,10 +236,28 @@ class Fitted:
         explained, total = self.placer.explained(self.preparation.apply(table))
         return explained / total if total > 0 else 0.0
 
+    @property
+    def knows_novelty(self) -> bool:
+        """Whether the model can tell how far outside objects lie."""
+        return hasattr(self.placer, "tail")
+
+    def novelty(self, table: Any = None) -> FloatArray:
+        """How far outside new objects lie, or the fitted ones; see `Surroundings`."""
+        placer: Any = self.placer
+        p = placer.inner_tail() if table is None else placer.tail(self.preparation.apply(table))
+        return np.asarray(1.0 - p)
+
     def warm_factor(self, n: int, k: int) -> FloatArray | None:
         """The factor as a start for the next fit, if it has the right shape."""
-        factor = np.asarray(self.attributes["factor_"])
-        return factor if factor.shape == (n, k) else None
+        factor = self.attributes.get("factor_")
+        return factor if factor is not None and factor.shape == (n, k) else None
+
+
+def with_surroundings(fitted: Fitted) -> Fitted:
+    """A fitted value that can tell how far outside new objects lie, if it knows similarities."""
+    if not isinstance(fitted.placer, SimilarityPlacer):
+        return fitted
+    return replace(fitted, placer=fitted.placer.with_surroundings())
 
 
 def rule_only(normalized: Normalized) -> Normalized:

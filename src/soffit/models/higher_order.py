@@ -30,7 +30,7 @@ from soffit.factorize.tuples.solve import (
     tuple_start,
 )
 from soffit.fitting.data import Constraints
-from soffit.fitting.fitted import Fitted, explained_squares
+from soffit.fitting.fitted import Fitted, Smoothing, Unchanged, explained_squares
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Count, Data, Recipe, Stage
 from soffit.fitting.restarts import solve_in_threads
@@ -363,11 +363,17 @@ class TuplePlacer:
     """Places new points that complete tuples of fitted ones."""
 
     rows: TupleRows
-    _arrays: ClassVar[dict[str, str]] = {"rows": "part place() values() p k"}
+    smoothing: Smoothing = Unchanged()
+    _arrays: ClassVar[dict[str, str]] = {
+        "rows": "part place() values() p k=j",
+        "smoothing": "part place() j k",
+    }
 
     def place(self, table: Any) -> FloatArray:
         """Memberships of new points."""
-        return self.rows.place(table)
+        rows = self.rows.place(table)
+        # Tuples are no affinities of pairs: a smoothing has only the rows.
+        return self.smoothing.place(rows, table, np.empty((len(rows), 0)))
 
     def explained(self, table: Any) -> tuple[float, float]:
         """Squared affinities of tuples with new points: explained part and total."""

@@ -181,9 +181,9 @@ class RelationFactorization(RelationModel):
     }
 
     _arrays = RelationModel._arrays | {
-        "lambda_": "finite k",
-        "bipartite_": "finite n k",
-        "log_likelihood_": "float",
+        "lambda_": "finite? k",
+        "bipartite_": "finite? n k",
+        "log_likelihood_": "float?",
         "threshold_path_": "float? * 2",
     }
 

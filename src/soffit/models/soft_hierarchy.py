@@ -199,9 +199,9 @@ class SoftHierarchy(RelationModel):
     }
 
     _arrays = RelationModel._arrays | {
-        "lambda_": "finite k",
-        "levels_": "parts n",
-        "tree_": "part",
+        "lambda_": "finite? k",
+        "levels_": "parts? n",
+        "tree_": "part?",
     }
 
     def __init__(

@@ -152,10 +152,10 @@ class SpectralClustering(SimilarityClustering):
     }
 
     _arrays = SimilarityClustering._arrays | {
-        "embedding_": "finite n k",
-        "eigenvalues_": "finite k",
-        "cut_": "float",
-        "relaxed_bound_": "float",
+        "embedding_": "finite? n k",
+        "eigenvalues_": "finite? k",
+        "cut_": "float?",
+        "relaxed_bound_": "float?",
     }
 
     def __init__(

@@ -44,7 +44,9 @@ from soffit.affinity.given_objects import Standardizer
 from soffit.affinity.tuples import DEVIATIONS, TupleMeasure
 from soffit.catalogue import MODELS as CATALOGUE
 from soffit.factorize.tuples.placement import TupleRows
+from soffit.fitting.curation import Merged, Split
 from soffit.fitting.fitted import Fitted, Part, SimilarityPlacer, Unchanged
+from soffit.fitting.novelty import Surroundings
 from soffit.fitting.resampling import Corrected
 from soffit.memberships import (
     ClusterTree,
@@ -103,14 +105,17 @@ PARTS: dict[str, type] = {
         ClusterTree,
         Corrected,
         Level,
+        Merged,
         Projection,
         SeededMixture,
+        Split,
         Unchanged,
         Walk,
         # the fitted value
         KChoice,
         Part,
         SimilarityPlacer,
+        Surroundings,
         # parts of single models
         *(part for entry in CATALOGUE.values() for part in entry.load_parts()),
     )

@@ -1,0 +1,250 @@
+"""Clusters merged, split and named by hand, in a fitted value and for new objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.affinity.given_objects import Affinities, Objects, Standardizer
+from soffit.affinity.precomputed import Precomputed
+from soffit.fitting.fitted import Fitted, Placer, Smoothing
+from soffit.fitting.monitor import Progress
+from soffit.fitting.recipe import Data, Recipe
+from soffit.fitting.run import membership_attributes, run
+
+# Attributes that describe clusters one by one, or the uncertainty of these clusters: they are no
+# longer true when clusters are others.
+_OF_CLUSTERS = frozenset(
+    {
+        *("factor_", "scale_", "lambda_", "bipartite_", "log_likelihood_", "threshold_path_"),
+        *("embedding_", "eigenvalues_", "cut_", "relaxed_bound_", "levels_", "tree_"),
+        *("k_choice_", "overlap_", "instability_", "cluster_stability_"),
+        *("agreement_", "expected_accuracy_"),
+    }
+)
+
+
+# --- new objects ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """A smoothing whose clusters are then merged.
+
+    Parameters
+    ----------
+    smoothing : Smoothing
+        From rows to memberships in the clusters before.
+    group : int array of shape (i,)
+        New cluster of each of them.
+    n_clusters : int
+        Number of new clusters.
+    """
+
+    smoothing: Smoothing
+    group: IntArray
+    n_clusters: int
+    _arrays: ClassVar[dict[str, str]] = {
+        "n_clusters": "size k",
+        "group": "int i <k",
+        "smoothing": "part place() n? p? j k=i",
+    }
+
+    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+        """Memberships of new objects."""
+        return summed(self.smoothing.place(rows, table, block), self.group, self.n_clusters)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A smoothing one of whose clusters is then split.
+
+    Parameters
+    ----------
+    smoothing : Smoothing
+        From rows to memberships in the clusters before.
+    origin : int array of shape (k,)
+        The cluster before from which each new one comes.
+    share : int array of shape (k,)
+        Which part of that cluster it is; -1 for the whole of it.
+    members : int array of shape (s,)
+        Objects of the cluster.
+    parts : Placer
+        A fit of these objects to their affinities, which places others by their affinities to them.
+    n_objects, n_before, n_parts : int
+        Numbers of all objects, of clusters before, and of parts.
+    """
+
+    smoothing: Smoothing
+    origin: IntArray
+    share: IntArray
+    members: IntArray
+    parts: Placer
+    n_objects: int
+    n_before: int
+    n_parts: int
+    _arrays: ClassVar[dict[str, str]] = {
+        "n_objects": "size n",
+        "n_before": "size i",
+        "n_parts": "size q",
+        "smoothing": "part place() n? p? j k=i",
+        "origin": "int k <i",
+        "share": "int k -1<q",
+        "members": "int s <n",
+        "parts": "part place() n=s k=q",
+    }
+
+    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+        """Memberships of new objects."""
+        before = self.smoothing.place(rows, table, block)
+        shares = self.parts.place(block[:, self.members])
+        return distributed(before, self.origin, self.share, shares)
+
+
+def summed(memberships: FloatArray, group: IntArray, n_clusters: int) -> FloatArray:
+    """Memberships in groups of clusters."""
+    order = np.argsort(group, kind="stable")
+    first = np.searchsorted(group[order], np.arange(n_clusters))
+    return np.asarray(np.add.reduceat(memberships[:, order], first, axis=1))
+
+
+def distributed(
+    memberships: FloatArray, origin: IntArray, share: IntArray, shares: FloatArray
+) -> FloatArray:
+    """Memberships in clusters one of which is divided by the shares of each object."""
+    result = memberships[:, origin]
+    is_part = share >= 0
+    result[:, is_part] *= shares[:, share[is_part]].astype(result.dtype, copy=False)
+    return result
+
+
+# --- the fitted value -----------------------------------------------------------------------------
+
+
+def merged_fit(fitted: Fitted, group: IntArray, names: NDArray[Any] | None, step: str) -> Fitted:
+    """A fitted value whose clusters are merged."""
+    n_clusters = int(group.max()) + 1
+    memberships = summed(fitted.attributes["memberships_"], group, n_clusters)
+    return _curated(
+        fitted,
+        memberships,
+        lambda smoothing: Merged(smoothing, group, n_clusters),
+        names,
+        step,
+    )
+
+
+def split_fit(
+    fitted: Fitted,
+    cluster: int,
+    recipe: Recipe[Any],
+    names: Callable[[int], NDArray[Any] | None],
+    step: str,
+    *,
+    seeds: np.random.RandomState,
+    progress: Progress,
+) -> Fitted:
+    """A fitted value one of whose clusters is split into parts.
+
+    The objects of the cluster are fitted by the recipe to their own affinities. All other objects
+    are placed among the parts by their affinities to these. The largest part keeps the number of
+    the cluster, the others follow after the last one.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        With affinities between objects.
+    cluster : int
+        Its number.
+    recipe : Recipe
+        How to fit the parts.
+    names : callable
+        Names of all clusters for a number of parts.
+    step : str
+        What is done, for the record.
+    seeds : RandomState
+        Source of randomness.
+    progress : Progress
+        Shows the fit.
+    """
+    attributes = fitted.attributes
+    A, memberships = attributes["affinity_matrix_"], attributes["memberships_"]
+    n, k = memberships.shape
+    members = np.flatnonzero(attributes["labels_"] == cluster)
+    inside = _fit_inside(recipe, A[members][:, members], seeds, progress)
+    assert inside.placer is not None
+    found = inside.attributes["memberships_"]
+    shares = np.empty((n, found.shape[1]), dtype=memberships.dtype)
+    shares[members] = found
+    others = np.flatnonzero(attributes["labels_"] != cluster)
+    if len(others):
+        shares[others] = inside.placer.place(A[others][:, members])
+    sizes = np.bincount(found.argmax(axis=1), minlength=found.shape[1])
+    parts = np.argsort(-sizes, kind="stable")
+    origin = np.concatenate([np.arange(k), np.full(len(parts) - 1, cluster)])
+    share = np.full(len(origin), -1)
+    share[cluster], share[k:] = parts[0], parts[1:]
+    return _curated(
+        fitted,
+        distributed(memberships, origin, share, shares),
+        lambda smoothing: Split(
+            smoothing, origin, share, members, inside.placer, n, k, len(parts)
+        ),
+        names(len(parts)),
+        step,
+    )
+
+
+def renamed_fit(fitted: Fitted, names: NDArray[Any] | None, step: str) -> Fitted:
+    """A fitted value with other names of clusters."""
+    return replace(fitted, attributes=_recorded(fitted.attributes, names, step))
+
+
+def _curated(
+    fitted: Fitted,
+    memberships: FloatArray,
+    wrap: Callable[[Smoothing], Smoothing],
+    names: NDArray[Any] | None,
+    step: str,
+) -> Fitted:
+    kept = without_clusters(fitted.attributes)
+    attributes = {
+        **_recorded(kept, names, step),
+        "n_clusters_": memberships.shape[1],
+        **membership_attributes(memberships),
+    }
+    placer: Any = fitted.placer
+    if placer is not None:
+        placer = replace(placer, smoothing=wrap(placer.smoothing))
+    return replace(fitted, attributes=attributes, placer=placer)
+
+
+def without_clusters(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that stay true when clusters change."""
+    return {name: value for name, value in attributes.items() if name not in _OF_CLUSTERS}
+
+
+def _recorded(
+    attributes: Mapping[str, Any], names: NDArray[Any] | None, step: str
+) -> dict[str, Any]:
+    """The attributes with new names of clusters and one more step of the record."""
+    steps = [*attributes.get("curation_", ()), step]
+    kept = {name: value for name, value in attributes.items() if name != "cluster_names_"}
+    kept["curation_"] = np.array(steps, dtype=np.str_)
+    return kept if names is None else {**kept, "cluster_names_": names}
+
+
+def _fit_inside(
+    recipe: Recipe[Any], A: Matrix, seeds: np.random.RandomState, progress: Progress
+) -> Fitted:
+    """A fit of objects to given affinities, which were checked when they were computed."""
+    affinity = Precomputed()
+    affinity.matrix_ = A
+    relations = Affinities(affinity, Standardizer(None, None), A)
+    given = replace(recipe, relate=lambda *_: relations)
+    return run(given, Data(Objects(A, True, affinity)), seeds, progress)
