@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit.affinity.isolation import spacing_of_similarities, strongest
+from soffit.affinity.isolation import Neighborhood, distances_of_similarities
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -35,8 +35,7 @@ class Affinity(BaseEstimator, ABC):
     """
 
     matrix_: Matrix
-    # Whether the affinities are exponentials of distances.
-    _decays: ClassVar[bool] = False
+    objects_: Any
 
     @abstractmethod
     def fit(self, X: Any) -> Self:
@@ -46,7 +45,7 @@ class Affinity(BaseEstimator, ABC):
     def cross(self, X: Any) -> Matrix:
         """Affinities of new objects (rows) to the fitted objects (columns)."""
 
-    def neighborhood(self, X: Any = None) -> tuple[FloatArray, IntArray]:
+    def neighborhood(self, X: Any = None) -> Neighborhood:
         """How far objects are from their neighbours among the fitted ones, and which these are.
 
         Parameters
@@ -56,11 +55,29 @@ class Affinity(BaseEstimator, ABC):
 
         Returns
         -------
-        spacing : ndarray of shape (m,)
-            A distance to the neighbours, in any unit; infinite without neighbours.
-        neighbors : int ndarray of shape (m, l)
-            Numbers of fitted objects; negative where there are fewer than l.
+        Neighborhood
+            Distances in any unit, but always in the same.
         """
         rows = self.matrix_ if X is None else self.cross(X)
-        neighbors, values = strongest(rows, among_themselves=X is None)
-        return spacing_of_similarities(values, decaying=self._decays), neighbors
+        return Neighborhood.of_similarities(rows, among_themselves=X is None)
+
+    def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
+        """The nearest of the objects X for each of them, and the distances.
+
+        Parameters
+        ----------
+        X : objects
+            At least two, not fitted.
+        rank : int
+            Number of neighbours.
+
+        Returns
+        -------
+        neighbors, distances : arrays of shape (m, rank)
+            In the unit of `neighborhood`; fewer columns if there are fewer objects.
+        """
+        return distances_of_similarities(clone(self).fit(X).matrix_, rank)
+
+    def fitted_rows(self, numbers: IntArray) -> Any:
+        """Some of the fitted objects, as they could be passed to `cross`."""
+        return self.objects_[numbers]

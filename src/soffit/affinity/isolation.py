@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from soffit._threads import each, pieces, row_blocks
@@ -14,58 +16,93 @@ N_NEIGHBORS = 7
 _ROWS = 2**14
 
 
-def relative_spacing(own: FloatArray, lists: IntArray, spacing: FloatArray) -> FloatArray:
+@dataclass(frozen=True, eq=False)
+class Neighborhood:
+    """How far objects are from their neighbours, and which these are.
+
+    Parameters
+    ----------
+    spacing : array of shape (m,)
+        Distance to the last of a few neighbours, in any unit; infinite if there are none.
+    neighbors : int array of shape (m, l)
+        Numbers of the neighbours; negative where there are fewer.
+    nearest : array of shape (m,), optional
+        Distance to the first neighbour, in the same unit.
+    """
+
+    spacing: FloatArray
+    neighbors: IntArray
+    nearest: FloatArray | None = None
+
+    @classmethod
+    def of_lists(
+        cls, neighbors: IntArray, distances: FloatArray, rank: int = N_NEIGHBORS
+    ) -> Neighborhood:
+        """From neighbours in the order of their distances, infinite where there are fewer."""
+        count = np.minimum(np.count_nonzero(np.isfinite(distances), axis=1), rank)
+        last = distances[np.arange(len(distances)), np.maximum(count - 1, 0)]
+        return cls(np.where(count > 0, last, np.inf), neighbors, distances[:, 0])
+
+    @classmethod
+    def of_similarities(
+        cls, rows: Matrix, *, among_themselves: bool, rank: int = N_NEIGHBORS
+    ) -> Neighborhood:
+        """From similarities: a distance is the reciprocal of a similarity.
+
+        The spacing is that of their mean. See `strongest` for the arguments.
+        """
+        neighbors, values = strongest(rows, among_themselves=among_themselves, rank=rank)
+        if not values.shape[1]:
+            return cls(np.full(len(values), np.inf), neighbors, np.full(len(values), np.inf))
+        return cls(_reciprocal(values.mean(axis=1)), neighbors, _reciprocal(values[:, 0]))
+
+
+def distances_of_similarities(rows: Matrix, rank: int) -> tuple[IntArray, FloatArray]:
+    """The most similar others of each object, and the reciprocals of the similarities."""
+    neighbors, values = strongest(rows, among_themselves=True, rank=rank)
+    return neighbors, _reciprocal(values)
+
+
+def _reciprocal(values: FloatArray) -> FloatArray:
+    return np.divide(1.0, values, out=np.full(values.shape, np.inf), where=values > 0)
+
+
+def relative_spacing(around: Neighborhood, spacing: FloatArray) -> FloatArray:
     """Distances of objects to their neighbours over the mean of the same for these neighbours.
 
     Parameters
     ----------
-    own : array of shape (m,)
-        Distance of each object to its n-th neighbour; infinite if nothing is near it.
-    lists : int array of shape (m, l)
-        Neighbours of each object among the fitted ones; negative where there are fewer.
+    around : Neighborhood
+        That of the objects.
     spacing : array of shape (n,)
-        Distance of each fitted object to its n-th neighbour.
+        That of the fitted objects.
 
     Returns
     -------
     array of shape (m,)
         About 1 inside clusters of any density, 0 for one of many copies, large outside.
     """
+    own, lists = around.spacing, around.neighbors
     is_known = (spacing > 0) & np.isfinite(spacing)
     # Copies of one another say nothing about distances: they count as ordinary objects.
     typical = float(np.median(spacing[is_known])) if is_known.any() else 1.0
     known = np.where(is_known, spacing, typical).astype(np.float64)
-    around = np.empty(len(own))
+    usual = np.empty(len(own))
 
     def average(part: range) -> None:
         rows = slice(part.start, part.stop)
         listed = lists[rows] >= 0
         sums = np.where(listed, known[np.where(listed, lists[rows], 0)], 0.0).sum(axis=1)
         count = listed.sum(axis=1)
-        around[rows] = np.where(count > 0, sums / np.maximum(count, 1), typical)
+        usual[rows] = np.where(count > 0, sums / np.maximum(count, 1), typical)
 
     each(average, pieces(len(own), _ROWS))
-    return np.asarray(own / around, dtype=np.float64)
+    return np.asarray(own / usual, dtype=np.float64)
 
 
-def spacing_of_similarities(values: FloatArray, *, decaying: bool) -> FloatArray:
-    """A distance from the largest similarities of each object: infinite if there are none.
-
-    It is the reciprocal of their mean. Similarities that decay exponentially with distance are
-    turned back: it is then the distance to the last of them.
-    """
-    if not decaying:
-        mean = values.mean(axis=1) if values.shape[1] else np.zeros(len(values))
-        return np.divide(1.0, mean, out=np.full(len(mean), np.inf), where=mean > 0)
-    found = np.count_nonzero(values, axis=1)
-    if not values.shape[1]:
-        return np.full(len(values), np.inf)
-    last = values[np.arange(len(values)), np.maximum(found - 1, 0)]
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.where(found > 0, np.maximum(-np.log(last), 0.0), np.inf))
-
-
-def strongest(rows: Matrix, *, among_themselves: bool) -> tuple[IntArray, FloatArray]:
+def strongest(
+    rows: Matrix, *, among_themselves: bool, rank: int = N_NEIGHBORS
+) -> tuple[IntArray, FloatArray]:
     """The largest positive entries of each row, largest first, ties by their columns.
 
     Parameters
@@ -74,6 +111,8 @@ def strongest(rows: Matrix, *, among_themselves: bool) -> tuple[IntArray, FloatA
         Similarities.
     among_themselves : bool
         Whether row i belongs to object i, whose similarity to itself is left out.
+    rank : int
+        The most entries of a row.
 
     Returns
     -------
@@ -83,7 +122,7 @@ def strongest(rows: Matrix, *, among_themselves: bool) -> tuple[IntArray, FloatA
     from soffit.affinity.kernels import strongest_of_array, strongest_of_csr
 
     m, n = rows.shape
-    length = min(N_NEIGHBORS, n - 1 if among_themselves else n)
+    length = min(rank, n - 1 if among_themselves else n)
     columns = np.full((m, length), -1, dtype=np.int64)
     values = np.zeros((m, length))
     if length == 0:

@@ -47,9 +47,7 @@ def _enter(column, value, columns, values):
 
 
 @njit(cache=True, nogil=True)
-def strongest_of_csr(
-    indptr, indices, data, among_themselves, columns, values, first, last
-):
+def strongest_of_csr(indptr, indices, data, among_themselves, columns, values, first, last):
     """The largest positive entries of the rows first to last, without those of the diagonal."""
     for i in range(first, last):
         for p in range(indptr[i], indptr[i + 1]):

@@ -14,9 +14,16 @@ from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit._wording import Message, Parameter
 from soffit.affinity.abstract import Affinity
-from soffit.affinity.isolation import N_NEIGHBORS
+from soffit.affinity.isolation import Neighborhood
 from soffit.graph import pair_components
-from soffit.neighbors.search import ExactSearch, Metric, Search, make_search, neighbors_of
+from soffit.neighbors.search import (
+    ExactSearch,
+    Metric,
+    Search,
+    make_search,
+    nearest_neighbors,
+    neighbors_of,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -329,16 +336,21 @@ class NeighborGraph(Affinity):
         shape = (lists.shape[0], n)
         return sp.csr_array((weight.astype(values.dtype), (row, column)), shape=shape)
 
-    def neighborhood(self, X: Any = None) -> tuple[FloatArray, IntArray]:
+    def neighborhood(self, X: Any = None) -> Neighborhood:
         """Distances of objects to their 7th neighbour among the fitted ones, and the neighbours."""
-        if X is None:
-            # Where all neighbours are copies, there is no distance.
-            spacing = np.where(self._radius > 0, self._local_scale, 0.0)
-            return (spacing if self._members.shape[1] else np.zeros(1)), self._members
-        lists, values = self._nearest(X)
-        count = np.minimum(np.count_nonzero(np.isfinite(values), axis=1), N_NEIGHBORS)
-        last = values[np.arange(len(values)), np.maximum(count - 1, 0)]
-        return np.where(count > 0, last, np.inf), lists
+        if X is not None:
+            return Neighborhood.of_lists(*self._nearest(X))
+        # Where all neighbours are copies, there is no distance.
+        spacing = np.where(self._radius > 0, self._local_scale, 0.0)
+        return Neighborhood(spacing if len(spacing) > 1 else np.zeros(1), self._members)
+
+    def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
+        """The nearest of the objects X for each of them, and the distances."""
+        return nearest_neighbors(X, rank, metric=self.metric, n_jobs=self.n_jobs)
+
+    def fitted_rows(self, numbers: IntArray) -> Any:
+        """Some of the fitted objects, as they could be passed to `cross`."""
+        return self._search.rows(numbers)
 
     def _nearest(self, X: Any) -> tuple[IntArray, FloatArray]:
         """The fitted objects next to new ones, and their distances."""

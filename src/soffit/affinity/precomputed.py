@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from soffit._matrix_checks import checked_similarities, checked_similarity_block
-from soffit._typing import Matrix
+from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity.abstract import Affinity
+from soffit.affinity.isolation import distances_of_similarities
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -50,6 +51,12 @@ class Precomputed(Affinity):
         """Check the (m, n) similarities of new objects to the fitted ones."""
         what = "the block of precomputed similarities"
         return checked_similarity_block(X, self.matrix_.shape[0], what=what)
+
+    def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
+        """The most similar ones; `X` holds the similarities among the objects."""
+        what = "the block of precomputed similarities"
+        rows = checked_similarity_block(X, X.shape[0], what=what)
+        return distances_of_similarities(rows, rank)
 
 
 @dataclass(repr=False)

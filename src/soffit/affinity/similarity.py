@@ -11,10 +11,12 @@ import scipy.sparse as sp
 
 from soffit._memory import check_allocation
 from soffit._threads import each, row_blocks
-from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.abstract import Affinity
+from soffit.affinity.isolation import N_NEIGHBORS, Neighborhood, strongest
 from soffit.graph import Graph, as_array, make_symmetric, row_numbers, set_unit_diagonal
 from soffit.neighbors.distances import Metric, distances, objects_to_keep, unit_rows
+from soffit.neighbors.search import nearest_neighbors, neighbors_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -75,7 +77,6 @@ class RelativeDistance(Affinity):
     neighbor: int = 10
     squared: bool = False
     n_jobs: int | None = None
-    _decays = True
     _arrays: ClassVar[dict[str, str]] = {
         "objects_": "matrix? n *",
         "scales_": "float? n",
@@ -97,6 +98,17 @@ class RelativeDistance(Affinity):
         D = distances(X, self.objects_, metric=self.metric, n_jobs=self.n_jobs)
         return self._probabilities(D, self._scales(D))
 
+    def neighborhood(self, X: Any = None) -> Neighborhood:
+        """Distances of objects to the n-th neighbour among the fitted ones, and the neighbours."""
+        if X is not None:
+            return _nearest_fitted(self, X, self.neighbor)
+        neighbors, _ = strongest(self.matrix_, among_themselves=True)
+        return Neighborhood(self.scales_, neighbors)
+
+    def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
+        """The nearest of the objects X for each of them, and the distances."""
+        return nearest_neighbors(X, rank, metric=self.metric, n_jobs=self.n_jobs)
+
     def _scales(self, D: Matrix) -> FloatArray:
         scales, smallest = neighbor_distances(D, self.neighbor)
         floor = np.where(smallest > 0, smallest, 1)
@@ -105,6 +117,17 @@ class RelativeDistance(Affinity):
     def _probabilities(self, D: Matrix, row_scales: FloatArray) -> Matrix:
         left, right = _inverse_root(row_scales), _inverse_root(self.scales_)
         return exponential_decay(D, left, right, c=self.c, squared=self.squared)
+
+
+def _nearest_fitted(affinity: Any, X: Any, rank: int) -> Neighborhood:
+    """The fitted objects next to new ones."""
+    objects, metric = affinity.objects_, affinity.metric
+    if metric == "precomputed":
+        X = distances(X, objects, metric=metric)
+    found = neighbors_of(
+        X, objects, min(rank, objects.shape[0]), metric=metric, n_jobs=affinity.n_jobs
+    )
+    return Neighborhood.of_lists(*found, rank=rank)
 
 
 def neighbor_distances(D: Matrix, neighbor: int) -> tuple[FloatArray, FloatArray]:
@@ -197,7 +220,6 @@ class _Kernel(Affinity):
     neighbor: int = 10
     n_jobs: int | None = None
 
-    _decays = True
     _arrays: ClassVar[dict[str, str]] = {
         "objects_": "matrix? n *",
         "bandwidth_": "float?",
@@ -223,6 +245,20 @@ class _Kernel(Affinity):
     def cross(self, X: Any) -> Matrix:
         """Affinities of new objects to the fitted ones, with the fitted bandwidth."""
         return self._decay(distances(X, self.objects_, metric=self.metric, n_jobs=self.n_jobs))
+
+    def neighborhood(self, X: Any = None) -> Neighborhood:
+        """Distances of objects to their 7th neighbour among the fitted ones, and the neighbours."""
+        if X is not None:
+            return _nearest_fitted(self, X, N_NEIGHBORS)
+        neighbors, values = strongest(self.matrix_, among_themselves=True)
+        # The kernel turned around; rounding may leave a similarity of copies above 1.
+        exponent = -np.log(np.clip(values, np.finfo(np.float64).tiny, 1.0)) / self._c
+        distance = self.bandwidth_ * (np.sqrt(exponent) if self._squared else exponent)
+        return Neighborhood.of_lists(neighbors, np.where(neighbors >= 0, distance, np.inf))
+
+    def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
+        """The nearest of the objects X for each of them, and the distances."""
+        return nearest_neighbors(X, rank, metric=self.metric, n_jobs=self.n_jobs)
 
     def _decay(self, D: Matrix) -> Matrix:
         left, right = np.full(D.shape[0], 1 / self.bandwidth_), np.ones(D.shape[1])
@@ -337,6 +373,10 @@ class Cosine(Affinity):
                 f"X has {X.shape[1]} features, but the model was fitted with {fitted}."
             )
         return _positive_products(_units(X), self.units_)
+
+    def fitted_rows(self, numbers: IntArray) -> Any:
+        """Some of the fitted objects: their directions."""
+        return self.units_[numbers]
 
 
 def typical_distance(D: Matrix, neighbor: int) -> float:

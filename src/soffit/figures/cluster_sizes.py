@@ -102,5 +102,7 @@ def _band(shown: Summary, low: float, above: float, strength: float) -> Any:
             "color": [faded(cluster, strength) for cluster in clusters],
             "line": {"width": 0},
         },
-        hovertemplate=f"cluster %{{x}}<br>objects with certainty {name}: %{{y:,}}<extra></extra>",
+        customdata=cluster_names(shown),
+        hovertemplate=f"cluster %{{customdata}}<br>objects with certainty {name}: %{{y:,}}"
+        "<extra></extra>",
     )

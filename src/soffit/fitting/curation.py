@@ -177,13 +177,14 @@ def split_fit(
     n, k = memberships.shape
     members = np.flatnonzero(attributes["labels_"] == cluster)
     inside = _fit_inside(recipe, A[members][:, members], seeds, progress)
-    assert inside.placer is not None
+    placer = inside.placer
+    assert placer is not None
     found = inside.attributes["memberships_"]
     shares = np.empty((n, found.shape[1]), dtype=memberships.dtype)
     shares[members] = found
     others = np.flatnonzero(attributes["labels_"] != cluster)
     if len(others):
-        shares[others] = inside.placer.place(A[others][:, members])
+        shares[others] = placer.place(A[others][:, members])
     sizes = np.bincount(found.argmax(axis=1), minlength=found.shape[1])
     parts = np.argsort(-sizes, kind="stable")
     origin = np.concatenate([np.arange(k), np.full(len(parts) - 1, cluster)])
@@ -192,9 +193,7 @@ def split_fit(
     return _curated(
         fitted,
         distributed(memberships, origin, share, shares),
-        lambda smoothing: Split(
-            smoothing, origin, share, members, inside.placer, n, k, len(parts)
-        ),
+        lambda smoothing: Split(smoothing, origin, share, members, placer, n, k, len(parts)),
         names(len(parts)),
         step,
     )
@@ -202,7 +201,7 @@ def split_fit(
 
 def renamed_fit(fitted: Fitted, names: NDArray[Any] | None, step: str) -> Fitted:
     """A fitted value with other names of clusters."""
-    return replace(fitted, attributes=_recorded(fitted.attributes, names, step))
+    return replace(fitted, attributes=recorded(fitted.attributes, names, step))
 
 
 def _curated(
@@ -214,7 +213,7 @@ def _curated(
 ) -> Fitted:
     kept = without_clusters(fitted.attributes)
     attributes = {
-        **_recorded(kept, names, step),
+        **recorded(kept, names, step),
         "n_clusters_": memberships.shape[1],
         **membership_attributes(memberships),
     }
@@ -229,7 +228,7 @@ def without_clusters(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in attributes.items() if name not in _OF_CLUSTERS}
 
 
-def _recorded(
+def recorded(
     attributes: Mapping[str, Any], names: NDArray[Any] | None, step: str
 ) -> dict[str, Any]:
     """The attributes with new names of clusters and one more step of the record."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity, SideInformation
 from soffit.affinity.given_objects import Standardizer
 from soffit.affinity.side_information import with_side, without_negative
@@ -157,6 +157,20 @@ class SimilarityPlacer:
     def inner_tail(self) -> FloatArray:
         """The same for the fitted objects, each compared with the others."""
         return (self.surroundings or Surroundings.of(self.affinity)).inner_tail()
+
+    def nearest(self, table: Any) -> tuple[FloatArray, IntArray]:
+        """Distance of new objects to the closest fitted one, in any unit, and which it is."""
+        found = [self.affinity.neighborhood(part) for part in self._parts(table)]
+        numbers = np.concatenate([part.neighbors[:, 0] for part in found])
+        return np.concatenate([np.asarray(part.nearest) for part in found]), numbers
+
+    def fitted_rows(self, numbers: IntArray) -> Any:
+        """Some of the fitted objects, as new ones would be given."""
+        return self.affinity.fitted_rows(numbers)
+
+    def links(self, table: Any) -> Matrix:
+        """Affinities of new objects to the fitted ones."""
+        return self.affinity.cross(table)
 
     def with_surroundings(self) -> SimilarityPlacer:
         """The same with what is needed to judge how isolated new objects are."""

@@ -51,14 +51,13 @@ class Surroundings:
     @classmethod
     def of(cls, affinity: Affinity) -> Surroundings:
         """Measure the fitted objects."""
-        spacing, neighbors = affinity.neighborhood()
-        isolation = relative_spacing(spacing, neighbors, spacing)
-        return cls(np.asarray(spacing, dtype=np.float64), isolation)
+        around = affinity.neighborhood()
+        spacing = np.asarray(around.spacing, dtype=np.float64)
+        return cls(spacing, relative_spacing(around, spacing))
 
     def tail(self, affinity: Affinity, table: Any) -> FloatArray:
         """Tail probabilities of new objects."""
-        spacing, neighbors = affinity.neighborhood(table)
-        isolation = relative_spacing(spacing, neighbors, self.spacing)
+        isolation = relative_spacing(affinity.neighborhood(table), self.spacing)
         return tail_probability(isolation, self.isolation)
 
     def inner_tail(self) -> FloatArray:

@@ -24,7 +24,10 @@ from soffit.io.text.delimited import DelimitedRows
 from soffit.results.per_object import ROUNDED, Result
 
 _WRITE_A_TABLE = "Write a .csv or .parquet file instead."
-_SCORES = ("cluster", "certainty", "entropy", "overlap", "instability", "truth")
+_SCORES = (
+    *("cluster", "cluster_name", "certainty", "entropy"),
+    *("novelty", "overlap", "instability", "truth"),
+)
 
 
 def to_columns(result: Result) -> dict[str, NDArray[Any]]:
@@ -32,9 +35,12 @@ def to_columns(result: Result) -> dict[str, NDArray[Any]]:
     ids = np.arange(len(result.memberships)) if result.ids is None else np.asarray(result.ids)
     columns: dict[str, NDArray[Any]] = {_free_name(result): ids}
     columns["cluster"] = result.labels
+    if result.names is not None:
+        # The last name is that of objects which are assigned to no cluster, -1.
+        columns["cluster_name"] = np.array([*result.names, ""], dtype=np.str_)[result.labels]
     columns["certainty"] = result.certainty
     columns["entropy"] = result.entropy
-    for name in ("overlap", "instability", "truth"):
+    for name in ("novelty", "overlap", "instability", "truth"):
         values = getattr(result, name)
         if values is not None:
             columns[name] = np.asarray(values)
@@ -63,7 +69,7 @@ def from_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> Result:
     _check_memberships(path, memberships)
     optional = {
         name: _numbers(path, name, columns[name])
-        for name in ("overlap", "instability")
+        for name in ("overlap", "instability", "novelty")
         if name in columns
     }
     id_name = next((n for n in columns if n not in _SCORES and n not in names), None)
@@ -73,8 +79,22 @@ def from_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> Result:
         ids=None if id_name is None else _identifiers(columns[id_name]),
         id_name=id_name or "id",
         truth=None if truth is None else _texts(truth),
+        names=_cluster_names(columns, memberships),
         **optional,
     )
+
+
+def _cluster_names(
+    columns: Mapping[str, Sequence[Any]], memberships: NDArray[Any]
+) -> list[str] | None:
+    """Names of the clusters, as far as objects of the file have them."""
+    if "cluster_name" not in columns:
+        return None
+    names = [str(number) for number in range(memberships.shape[1])]
+    for number, name in zip(memberships.argmax(axis=1), columns["cluster_name"], strict=True):
+        if name:
+            names[number] = str(name)
+    return names
 
 
 def _numbers(path: Path, name: str, values: Sequence[Any]) -> NDArray[Any]:
@@ -135,8 +155,8 @@ def write_annotated(result: Result, path: Path, source: Source | None) -> None:
         )
     _check_length(result, annotated.n_obs)
     annotated.obsm["X_soffit"] = np.asarray(result.memberships)
-    names = [str(number) for number in range(result.n_clusters)]
-    labels = pandas.Categorical.from_codes(result.labels, categories=names)
+    names = result.names or [str(number) for number in range(result.n_clusters)]
+    labels = pandas.Categorical.from_codes(result.labels, categories=list(names))
     annotated.obs["soffit"] = labels
     annotated.obs["soffit_certainty"] = np.asarray(result.certainty)
     annotated.obs["soffit_entropy"] = np.asarray(result.entropy)
@@ -154,7 +174,10 @@ def write_graph(result: Result, path: Path, source: Source | None) -> None:
     _check_length(result, len(nodes))
     for position, node in enumerate(nodes):
         attributes = graph.nodes[node]
-        attributes["soffit"] = int(result.labels[position])
+        label = int(result.labels[position])
+        attributes["soffit"] = label
+        if result.names is not None:
+            attributes["soffit_name"] = result.names[label] if label >= 0 else ""
         attributes["soffit_certainty"] = float(result.certainty[position])
         attributes["soffit_entropy"] = float(result.entropy[position])
         for number in range(result.n_clusters):
@@ -203,7 +226,7 @@ _MOST_EXCEL_COLUMNS = 2**14
 _LONGEST_EXCEL_TEXT = 32_767
 _JSON_NAME = "soffit result"
 _NPZ_NAMES = {"cluster": "labels"}
-_NUMERIC = ("cluster", "certainty", "entropy", "overlap", "instability")
+_NUMERIC = ("cluster", "certainty", "entropy", "novelty", "overlap", "instability")
 
 
 def write_result(
@@ -420,7 +443,7 @@ def _read_npz(path: Path) -> Result:
     columns: dict[str, Any] = {}
     if "ids" in arrays:
         columns[str(arrays.get("id_name", "id"))] = arrays["ids"].tolist()
-    for name in ("overlap", "instability", "truth"):
+    for name in ("cluster_name", "novelty", "overlap", "instability", "truth"):
         if name in arrays:
             columns[name] = arrays[name].tolist()
     for number in range(memberships.shape[1]):

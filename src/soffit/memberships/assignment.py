@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from soffit._typing import FloatArray, IntArray
 from soffit._validation import Number, ParameterError
 

@@ -41,6 +41,7 @@ from soffit.affinity import Settings
 from soffit.affinity.given_objects import Objects, as_table, read_objects
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Fitted, with_surroundings
+from soffit.fitting.growth import is_matrix_affinity
 from soffit.fitting.monitor import Progress, warn_unless_converged
 from soffit.fitting.recipe import Data, Recipe
 from soffit.fitting.run import run
@@ -320,6 +321,23 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
                 # They have just been compared.
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
             return as_table(given.data, partial(_validated, self, reset=False))
+
+    def _further_table(self, X: Any) -> tuple[Any, NDArray[Any] | None]:
+        """Objects to add, checked, and their names: of a matrix, rows that include their own."""
+        names = read_input(X).names
+        placer: Any = self._fitted.placer
+        if not is_matrix_affinity(placer.affinity):
+            return self._new_table(X), names
+        scratch = copy(self)
+        table = as_table(read_input(X).data, partial(_validated, scratch, reset=True))
+        n, m = self.n_features_in_, table.shape[0]
+        if table.shape[1] != n + m:
+            raise ValueError(
+                f"X must have n + m = {n} + {m} columns, one for each of the n known objects and "
+                f"one for each of the m new ones, got {table.shape[1]}: similarities or distances "
+                "between new objects tell whether they form clusters of their own."
+            )
+        return table, None if names is None or len(names) != m else names
 
     # --- scikit-learn --------------------------------------------------------------------------
 

@@ -18,6 +18,8 @@ from soffit._validation import OrNone, ParameterError, WholeNumber
 from soffit._wording import Message, Parameter
 from soffit.fitting.curation import merged_fit, renamed_fit, split_fit
 from soffit.fitting.fitted import Fitted
+from soffit.fitting.growth import update_fit
+from soffit.fitting.recipe import Recipe
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -69,7 +71,9 @@ class Curated:
         names = _Names.of(self)
         groups = [_checked_group(names, group) for group in clusters]
         if not groups:
-            raise ValueError("merge needs the clusters to merge. Pass their numbers: merge([2, 5]).")
+            raise ValueError(
+                "merge needs the clusters to merge. Pass their numbers: merge([2, 5])."
+            )
         merged = np.concatenate(groups)
         if len(np.unique(merged)) < len(merged):
             raise ValueError(
@@ -180,14 +184,87 @@ class Curated:
         ['upper', '1']
         """
         known = _Names.of(self)
-        if not isinstance(names, Mapping):
-            names = known.for_all(names)
-        given = {known.number(cluster): name for cluster, name in names.items()}
-        if len(given) < len(names):
-            raise ValueError(f"rename: a cluster is named twice in {dict(names)!r}.")
+        mapping: Mapping[Any, Any] = names if isinstance(names, Mapping) else known.for_all(names)
+        given = {known.number(cluster): name for cluster, name in mapping.items()}
+        if len(given) < len(mapping):
+            raise ValueError(f"rename: a cluster is named twice in {dict(mapping)!r}.")
         found = known.renamed(given)
         step = f"rename({given!r})"
         return self._with(renamed_fit(self._fitted, found.published(), step))
+
+    def update(self, X: Any) -> Self:
+        """Learn of further objects: place them, and add clusters for what fits nowhere.
+
+        New objects are placed among the clusters as `predict_proba` does. Those that lie outside
+        everything seen, with a `novelty_score` of 0.99 or more, are fitted by the same recipe if
+        at least eight of them form a group that is clearly apart from all known objects; their
+        number of clusters is chosen. Others stay where they were placed, and novel. Clusters keep
+        their numbers and names, and old objects their memberships; new clusters get the next free
+        numbers.
+
+        Objects that fit are placed, not learnt from: the clusters do not move. Fit again from time
+        to time if the data drift.
+
+        Parameters
+        ----------
+        X : table, or block of shape (m, n + m)
+            New objects, with the features of the fitted ones. For a model of similarities,
+            distances or a graph: their rows of the matrix of all objects, the n known ones first.
+
+        Returns
+        -------
+        model
+            A new fitted model of all objects, the known ones first. Its `affinity_matrix_` has the
+            links of new objects to known ones, and those inside new clusters.
+
+        Raises
+        ------
+        ValueError
+            If the model cannot tell how novel objects are, as `HigherOrder`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from soffit import SoftClustering
+        >>> from soffit.datasets import make_gaussians
+        >>> X, labels, posterior = make_gaussians(300, n_clusters=3, random_state=7)
+        >>> model = SoftClustering(n_clusters=3, random_state=7).fit(X)
+        >>> batch = np.concatenate([X[:20] + 0.01, X[:20] + 60.0])
+        >>> grown = model.update(batch)
+        >>> grown.n_clusters_, np.bincount(grown.labels_[300:]).tolist()[3]
+        (4, 20)
+        """
+        check_is_fitted(self, "memberships_")
+        model: Any = self
+        if not self._fitted.knows_novelty:
+            raise ValueError(
+                f"This {type(self).__name__} cannot be updated: it knows no distances or "
+                "similarities of pairs, so it cannot tell what is new. Fit it again with all "
+                "objects."
+            )
+        table, new_names = model._further_table(X)
+        replica: Any = copy(model)
+
+        def make_recipe(n_clusters: int) -> Recipe[Any]:
+            fixed = {"n_clusters": n_clusters, "levels": None}
+            # The objects are prepared already; few of them cannot be sampled.
+            fixed |= {"standardize": False, "n_resamples": 0}
+            replica.set_params(
+                **{key: fixed[key] for key in fixed if key in model.get_params(False)}
+            )
+            recipe: Recipe[Any] = replica._recipe()
+            return recipe
+
+        with model._working() as progress:
+            found = update_fit(
+                self._fitted,
+                table,
+                _all_names(getattr(self, "object_names_", None), new_names, table.shape[0]),
+                make_recipe,
+                seeds=check_random_state(model.random_state),
+                progress=progress,
+            )
+        return self._with(found)
 
     def _with(self, fitted: Fitted) -> Self:
         """A new model with this fitted value and the same parameters."""
@@ -210,7 +287,11 @@ class Curated:
                     f"{called[:1].upper()}{called[1:]} is the most probable one of {size} "
                     f"object{'' if size == 1 else 's'} and cannot be split into {least} parts. "
                     "Choose a larger cluster",
-                    *((" or a smaller ", Parameter("n"), ".") if n is not None and n > 2 else (".",)),
+                    *(
+                        (" or a smaller ", Parameter("n"), ".")
+                        if n is not None and n > 2
+                        else (".",)
+                    ),
                 )
             )
 
@@ -303,6 +384,16 @@ class _Names:
         return _Names(names)
 
 
+def _all_names(known: Any, new: Any, n_new: int) -> NDArray[Any] | None:
+    """Names of known and new objects; new ones without a name are called by their numbers."""
+    if known is None:
+        return None
+    further = range(len(known), len(known) + n_new) if new is None else new
+    names = np.empty(len(known) + n_new, dtype=object)
+    names[:] = [*known, *further]
+    return names
+
+
 def _warn_of_empty_parts(found: Fitted, called: str, number: int, n_before: int) -> None:
     sizes = np.bincount(found.attributes["labels_"], minlength=found.attributes["n_clusters_"])
     empty = int(np.count_nonzero(sizes[[number, *range(n_before, len(sizes))]] == 0))
@@ -363,4 +454,3 @@ def _check_distinct(names: list[str]) -> None:
         if name in seen:
             raise ValueError(f"Two clusters would be named {name!r}. Names must be different.")
         seen.add(name)
-

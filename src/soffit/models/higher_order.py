@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -363,7 +363,7 @@ class TuplePlacer:
     """Places new points that complete tuples of fitted ones."""
 
     rows: TupleRows
-    smoothing: Smoothing = Unchanged()
+    smoothing: Smoothing = field(default_factory=Unchanged)
     _arrays: ClassVar[dict[str, str]] = {
         "rows": "part place() values() p k=j",
         "smoothing": "part place() j k",

@@ -139,6 +139,12 @@ class NeighborIndex:
         each(search, ranges(len(X_new)), self.n_jobs)
         return indices, distances
 
+    def rows(self, numbers: IntArray) -> FloatArray:
+        """Some of the points, in single precision."""
+        place = np.empty(len(self.order), dtype=np.int64)
+        place[self.order] = np.arange(len(self.order))
+        return np.asarray(self.points[place[numbers]] * self.size + self.shift, dtype=np.float32)
+
     def _standard_rows(self, X: FloatArray) -> FloatArray:
         return np.asarray((X - self.shift) / self.size, dtype=np.float32)
 

@@ -48,6 +48,10 @@ class Search(Protocol):
         """Indices and distances of fitted objects for new ones, nearest first."""
         ...
 
+    def rows(self, numbers: IntArray) -> Any:
+        """Some of the fitted objects, as new ones would be given."""
+        ...
+
 
 def make_search(X: Any, n_neighbors: int, *, metric: Metric, n_jobs: int | None = None) -> Search:
     """The search that suits the number of objects, their dimension and the metric."""
@@ -79,6 +83,10 @@ class ExactSearch:
         """Indices and distances of fitted objects for new ones."""
         return neighbors_of(X_new, self.X, n_neighbors, metric=self.metric, n_jobs=self.n_jobs)
 
+    def rows(self, numbers: IntArray) -> Any:
+        """Some of the fitted objects."""
+        return self.X[numbers]
+
 
 class ApproximateSearch:
     """Most of the true neighbours of the rows of a dense table."""
@@ -102,6 +110,10 @@ class ApproximateSearch:
     def query(self, X_new: FloatArray, n_neighbors: int) -> tuple[IntArray, FloatArray]:
         """Indices and distances of fitted objects for new ones."""
         return self._measured(*self.index.query(self._points(X_new), n_neighbors))
+
+    def rows(self, numbers: IntArray) -> FloatArray:
+        """Some of the fitted objects; for the cosine metric, in the same direction."""
+        return self.index.rows(numbers).astype(self.dtype)
 
     def _points(self, X: FloatArray) -> FloatArray:
         return X if self.metric != "cosine" else _on_sphere(X)

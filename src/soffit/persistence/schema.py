@@ -46,6 +46,7 @@ from soffit.catalogue import MODELS as CATALOGUE
 from soffit.factorize.tuples.placement import TupleRows
 from soffit.fitting.curation import Merged, Split
 from soffit.fitting.fitted import Fitted, Part, SimilarityPlacer, Unchanged
+from soffit.fitting.growth import GrownPlacer
 from soffit.fitting.novelty import Surroundings
 from soffit.fitting.resampling import Corrected
 from soffit.memberships import (
@@ -112,6 +113,7 @@ PARTS: dict[str, type] = {
         Unchanged,
         Walk,
         # the fitted value
+        GrownPlacer,
         KChoice,
         Part,
         SimilarityPlacer,

@@ -10,7 +10,7 @@ from soffit._typing import is_sparse
 from soffit.catalogue import MODELS
 from soffit.report.html import name, text
 from soffit.results.fit_quality import agreement_sentence
-from soffit.results.sentences import choice_evidence, choice_made
+from soffit.results.sentences import choice_evidence, choice_made, edited
 from soffit.results.summary import Summary
 from soffit.results.words import count_of, listed, number, shorten, spelled
 
@@ -42,7 +42,8 @@ def account(summary: Summary) -> list[str]:
         return [" ".join(first), *sentences] if first else sentences
     second = [_similarities(summary), _method(summary), _pairs(summary)]
     third = [choice_made(summary), choice_evidence(summary), _fit(summary), _resamples(summary)]
-    return [" ".join(filter(None, part)) for part in (first, second, third) if any(part)]
+    parts = (first, second, third, [text(edited(summary))])
+    return [" ".join(filter(None, part)) for part in parts if any(part)]
 
 
 # --- input ----------------------------------------------------------------------------------------

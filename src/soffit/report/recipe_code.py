@@ -38,6 +38,7 @@ def python_lines(summary: Summary) -> str:
     known = _known(summary)
     lines.append(f"model = {class_name}({', '.join(changed)})")
     lines.append(f"model.fit({', '.join([data, *known])})")
+    lines += [f"model = model.{step}" for step in summary.curation]
     return "\n".join(lines)
 
 
@@ -62,6 +63,8 @@ def placeholders(summary: Summary) -> str:
     elif known:
         names = " and ".join(item.split("=")[0] for item in known)
         meanings.append(f"{names} for the pairs that were given")
+    if any(step.startswith("update(") for step in summary.curation):
+        meanings.append("X_new for the objects that were added")
     if not meanings:
         return ""
     first = (

@@ -56,6 +56,8 @@ def _key_figures(summary: Summary) -> list[tuple[str, str, str]]:
 def _how_many(summary: Summary) -> str:
     if summary.model is None or summary.noun == "class":
         return ""
+    if summary.is_edited:
+        return "edited after the fit"
     return "chosen from the data" if summary.is_chosen else "as specified"
 
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from soffit.results.fit_quality import agreement_sentence
 from soffit.results.parameters import settings
-from soffit.results.sentences import choice_made, uncertainty
+from soffit.results.sentences import choice_made, edited, uncertainty
 from soffit.results.summary import Summary
 from soffit.results.words import count_of, shorten
 
 _MOST_ROWS = 20
 _LONGEST_VALUE = 48
 _LONGEST_NAME = 40
+_LONGEST_EDIT = 400
 
 # Greys are shades of the page's own text, so that light and dark pages both work.
 _STYLE = """<style>
@@ -91,7 +92,7 @@ def _findings(summary: Summary) -> str:
     sentences = [_progress(summary), uncertainty(summary)]
     if summary.agreement is not None:
         sentences.append(agreement_sentence(summary.agreement))
-    sentences.append(choice_made(summary))
+    sentences += [choice_made(summary), escape(shorten(edited(summary), _LONGEST_EDIT))]
     return " ".join(sentence for sentence in sentences if sentence)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
 from soffit.memberships import entropy
+from soffit.memberships.assignment import assigned
 from soffit.memberships.measures import check_memberships
 
 # Tolerance for row sums that other programs have rounded; too small for unnormalized factors.
@@ -53,6 +54,10 @@ class Result:
         The two parts of the entropy, if the model was fitted with resamples.
     truth : ndarray of shape (n,) or None
         Known labels as text.
+    novelty : ndarray of shape (n,) or None
+        How far outside everything seen new objects lie.
+    names : tuple of str or None
+        Names of the clusters, if they have any; the number of a cluster without one.
 
     Examples
     --------
@@ -72,6 +77,8 @@ class Result:
     overlap: FloatArray | None = None
     instability: FloatArray | None = None
     truth: NDArray[Any] | None = None
+    novelty: FloatArray | None = None
+    names: tuple[str, ...] | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -88,6 +95,8 @@ class Result:
         overlap: Any = None,
         instability: Any = None,
         truth: Any = None,
+        novelty: Any = None,
+        names: Any = None,
     ) -> Result:
         """A result from memberships alone, such as those of new objects.
 
@@ -95,10 +104,12 @@ class Result:
         ----------
         memberships : array of shape (n, k)
             Rows sum to one.
-        ids, overlap, instability, truth : array of shape (n,), optional
+        ids, overlap, instability, truth, novelty : array of shape (n,), optional
             As the attributes of the same names.
         id_name : str, default="id"
             What the identifiers are called.
+        names : sequence of str, optional
+            Names of the clusters.
 
         Returns
         -------
@@ -116,6 +127,8 @@ class Result:
             overlap=None if overlap is None else np.asarray(overlap),
             instability=None if instability is None else np.asarray(instability),
             truth=None if truth is None else np.asarray(truth),
+            novelty=None if novelty is None else np.asarray(novelty),
+            names=None if names is None else tuple(map(str, names)),
         )
 
     @classmethod
@@ -145,7 +158,18 @@ class Result:
             overlap=from_resamples(model, "overlap"),
             instability=from_resamples(model, "instability"),
             truth=None if source is None else source.truth,
+            names=cluster_names_of(model),
         )
+
+    def with_refusal(self, min_certainty: float | None) -> Result:
+        """The same, with the label -1 for objects whose certainty is too low.
+
+        Parameters
+        ----------
+        min_certainty : float or None
+            The lowest certainty, from 0 to 1; None assigns all objects.
+        """
+        return replace(self, labels=assigned(self.memberships, min_certainty=min_certainty))
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -175,6 +199,14 @@ def memberships_of(given: Any) -> Any:
             f"{type(given).__name__}. Pass the model, or what soffit.io.read_result returns."
         )
     return given
+
+
+def cluster_names_of(given: Any) -> tuple[str, ...] | None:
+    """Names of the clusters of a model or a result; None if they have none."""
+    names = getattr(given, "cluster_names_", None)
+    if names is None and not is_estimator(given):
+        names = getattr(given, "names", None)
+    return None if names is None else tuple(map(str, names))
 
 
 def probabilities(memberships: Any) -> FloatArray:

@@ -62,6 +62,14 @@ def missing_labels(summary: Summary) -> str:
     return f"{capitalized(spelled(count, 'object'))} {verb} no label and {counted} not count here."
 
 
+def edited(summary: Summary) -> str:
+    """How the clusters were changed after the fit, as Python calls; or nothing."""
+    if not summary.curation:
+        return ""
+    what = "changed" if summary.is_edited else "named"
+    return f"The clusters were {what} after the fit: {listed(summary.curation, most=8)}."
+
+
 # --- the number of clusters -----------------------------------------------------------------------
 
 

@@ -20,7 +20,13 @@ from soffit.inputs import read_input
 from soffit.memberships import entropy
 from soffit.results.differences import MOST_COLUMNS, ColumnMeans, Difference
 from soffit.results.fit_quality import EarlyStop
-from soffit.results.per_object import from_resamples, is_estimator, memberships_of, probabilities
+from soffit.results.per_object import (
+    cluster_names_of,
+    from_resamples,
+    is_estimator,
+    memberships_of,
+    probabilities,
+)
 from soffit.results.words import plural
 
 # An object is uncertain if its largest membership is below this.
@@ -37,6 +43,8 @@ class Cluster:
     ----------
     cluster : int
         Column of the memberships.
+    name : str
+        Its name, or its number as text.
     size : int
         Number of objects whose most probable cluster it is.
     expected_size : float
@@ -50,6 +58,7 @@ class Cluster:
     """
 
     cluster: int
+    name: str
     size: int
     expected_size: float
     certainty: float
@@ -60,6 +69,7 @@ class Cluster:
         """For JSON."""
         return {
             "cluster": self.cluster,
+            "name": self.name,
             "size": self.size,
             "expected_size": self.expected_size,
             "certainty": self.certainty,
@@ -172,6 +182,7 @@ class Summary:
         classes = getattr(model, "classes_", None)
         if classes is not None and len(classes) != k:
             classes = None
+        named = cluster_names_of(model) if classes is None else tuple(map(str, classes))
         id_names = (getattr(source, "id_name", None), getattr(model, "id_name", None), "id")
         return cls(
             memberships=memberships,
@@ -181,7 +192,7 @@ class Summary:
             overlap=_one_per_object(from_resamples(model, "overlap"), n),
             instability=_one_per_object(from_resamples(model, "instability"), n),
             noun="cluster" if classes is None else "class",
-            names=tuple(map(str, range(k) if classes is None else classes)),
+            names=named if named is not None and len(named) == k else tuple(map(str, range(k))),
             ids=_ids(found_ids, n),
             id_name=str(_first(*id_names)),
             truth=_truth(found_truth, n),
@@ -287,6 +298,7 @@ class Summary:
         return tuple(
             Cluster(
                 c,
+                self.names[c],
                 int(self.sizes[c]),
                 float(self.expected_sizes[c]),
                 float(self.mean_certainty[c]),
@@ -323,9 +335,19 @@ class Summary:
         return None if self.model is None else EarlyStop.of(self.model)
 
     @property
+    def curation(self) -> tuple[str, ...]:
+        """How clusters were merged, split, named or added after the fit, as Python calls."""
+        return tuple(map(str, getattr(self.model, "curation_", ())))
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the clusters are no longer those that were fitted."""
+        return any(not step.startswith("rename(") for step in self.curation)
+
+    @property
     def is_chosen(self) -> bool:
         """Whether the model chose its number of clusters itself."""
-        if self.model is None or self.noun == "class":
+        if self.model is None or self.noun == "class" or self.is_edited:
             return False
         return not is_number_given(self.model)
 

@@ -1,0 +1,379 @@
+"""A fitted value that learns of further objects, and of new clusters among them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from soffit._memory import check_allocation
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.affinity import Affinity
+from soffit.affinity.given_objects import Objects, takes_matrix
+from soffit.fitting.curation import recorded, without_clusters
+from soffit.fitting.fitted import Fitted, SimilarityPlacer, Smoothing, Unchanged
+from soffit.fitting.monitor import Progress
+from soffit.fitting.novelty import OUTSIDE_FROM, Surroundings
+from soffit.fitting.recipe import Data, Recipe
+from soffit.fitting.run import membership_attributes, run
+from soffit.graph import pair_components
+from soffit.selection import choose_k_of_graph
+
+# A new cluster has at least this many objects, each with most of them as neighbours.
+FEWEST_MEMBERS = 8
+# Objects are in one group if they are closer to each other than to any known object by this factor.
+_CLOSER = 1.5
+# A group is a cluster if the known objects next to it are as isolated among its members as one of
+# them is with this probability, at most.
+_APART = 0.01
+# Fewer objects are one cluster; with more, the number is chosen, if the choice is clear.
+_FEWEST_TO_DIVIDE = 20
+_CLEAR = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class GrownPlacer:
+    r"""Places new objects among those of a fit, and among further ones with clusters of their own.
+
+    A new object has memberships P in the clusters before and Q in the new ones, and the tail
+    probabilities p and q of being as isolated among the objects of either (see `Surroundings`). It
+    gets :math:`(1 - w) P` and :math:`w Q` with :math:`w = q / (p + q)`.
+
+    Parameters
+    ----------
+    base : Placer
+        The fit before, or a grown one.
+    n_base, n_objects, n_columns : int
+        Numbers of objects before and now, and of clusters before anything is merged.
+    tails : array of shape (n,)
+        Tail probabilities of all objects.
+    first : int array of shape (i,)
+        Columns of the clusters before.
+    is_matrix : bool
+        Whether objects are rows of similarities or distances to all others.
+    added : SimilarityPlacer, optional
+        A fit of the objects that form new clusters.
+    members : int array of shape (a,), optional
+        These objects.
+    second : int array of shape (q,), optional
+        Columns of their clusters.
+    smoothing : Smoothing
+        What is done to the clusters afterwards.
+    """
+
+    base: Any
+    n_base: int
+    n_objects: int
+    n_columns: int
+    tails: FloatArray
+    first: IntArray
+    is_matrix: bool
+    added: SimilarityPlacer | None = None
+    members: IntArray | None = None
+    second: IntArray | None = None
+    smoothing: Smoothing = field(default_factory=Unchanged)
+    _arrays: ClassVar[dict[str, str]] = {
+        "n_base": "size b",
+        "n_objects": "size n",
+        "n_columns": "size j",
+        "tails": "float n",
+        "first": "int i <j",
+        "is_matrix": "bool",
+        "base": "part place() explained() tail() links() n=b p? k=i",
+        "added": "part? place() tail() links() n=a p? k=q",
+        "members": "int? a <n",
+        "second": "int? q <j",
+        "smoothing": "part place() n? p? j k",
+    }
+
+    @property
+    def affinity(self) -> Affinity:
+        """The affinity of the first fit."""
+        found: Affinity = self.base.affinity
+        return found
+
+    def place(self, table: Any) -> FloatArray:
+        """Memberships of new objects."""
+        before = self.base.place(self._for_base(table))
+        rows = np.zeros((before.shape[0], self.n_columns), dtype=before.dtype)
+        rows[:, self.first] = before
+        if self.added is not None:
+            new = self._for_added(table)
+            p, q = self.base.tail(self._for_base(table)), self.added.tail(new)
+            # Both may be too small for a number; then the nearer ones decide nothing.
+            share = np.divide(q, p + q, out=np.full(len(p), 0.5), where=p + q > 0)[:, None]
+            rows[:, self.first] *= (1.0 - share).astype(rows.dtype)
+            rows[:, self.second] = share * self.added.place(new)
+        if isinstance(self.smoothing, Unchanged):
+            return rows
+        return self.smoothing.place(rows, table, self.links(table))
+
+    def explained(self, table: Any) -> tuple[float, float]:
+        """Squared affinities that the first fit explains, and the total."""
+        found: tuple[float, float] = self.base.explained(self._for_base(table))
+        return found
+
+    def tail(self, table: Any) -> FloatArray:
+        """Probability that an ordinary object is as isolated as each new one."""
+        p = self.base.tail(self._for_base(table))
+        if self.added is not None:
+            p = np.maximum(p, self.added.tail(self._for_added(table)))
+        return np.asarray(p)
+
+    def inner_tail(self) -> FloatArray:
+        """The same for all objects."""
+        return self.tails
+
+    def nearest(self, table: Any) -> tuple[FloatArray, IntArray]:
+        """Distance of new objects to the closest fitted one, in any unit, and which it is."""
+        distance, numbers = self.base.nearest(self._for_base(table))
+        if self.added is not None and self.members is not None:
+            other, which = self.added.nearest(self._for_added(table))
+            is_nearer = other < distance
+            distance = np.where(is_nearer, other, distance)
+            numbers = np.where(is_nearer, self.members[which], numbers)
+        return distance, numbers
+
+    def fitted_rows(self, numbers: IntArray) -> Any:
+        """Some of the fitted objects, as new ones would be given."""
+        if self.added is None or self.members is None:
+            return self.base.fitted_rows(numbers)
+        inside = np.isin(numbers, self.members)
+        position = np.searchsorted(self.members, numbers[inside])
+        parts = [self.base.fitted_rows(numbers[~inside]), self.added.fitted_rows(position)]
+        return sp.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
+
+    def links(self, table: Any) -> Matrix:
+        """Affinities of new objects to all objects."""
+        before = self.base.links(self._for_base(table))
+        shape = (before.shape[0], self.n_objects)
+        added = None if self.added is None else self.added.links(self._for_added(table))
+        if is_sparse(before):
+            whole = sp.csr_array((before.data, before.indices, before.indptr), shape=shape)
+            if added is None:
+                return whole
+            entries = sp.coo_array(added)
+            assert self.members is not None
+            placed = (entries.data, (entries.coords[0], self.members[entries.coords[1]]))
+            return sp.csr_array(whole + sp.csr_array(placed, shape=shape))
+        block = np.zeros(shape, dtype=before.dtype)
+        block[:, : before.shape[1]] = before
+        if added is not None:
+            block[:, self.members] += added.toarray() if is_sparse(added) else added
+        return block
+
+    def _for_base(self, table: Any) -> Any:
+        return table[:, : self.n_base] if self.is_matrix else table
+
+    def _for_added(self, table: Any) -> Any:
+        return table[:, self.members] if self.is_matrix else table
+
+
+def update_fit(
+    fitted: Fitted,
+    table: Any,
+    names: Any,
+    make_recipe: Callable[[int], Recipe[Any]],
+    *,
+    seeds: np.random.RandomState,
+    progress: Progress,
+) -> Fitted:
+    """A fitted value of old and new objects.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        That of the old objects, with a placer that knows novelty.
+    table : array or CSR
+        The new objects; of a matrix model their rows of similarities or distances to the old and
+        the new objects.
+    names : array or None
+        Names of all objects.
+    make_recipe : callable
+        The recipe for a number of new clusters.
+    seeds : RandomState
+        Source of randomness.
+    progress : Progress
+        Shows the fits of new clusters.
+    """
+    old, placer = fitted.attributes, fitted.placer
+    affinity: Affinity = placer.affinity  # type: ignore[union-attr]
+    is_matrix = is_matrix_affinity(affinity)
+    table = table if is_matrix else fitted.preparation.apply(table)
+    n_old, k = old["memberships_"].shape
+    m = table.shape[0]
+    grown: Any = GrownPlacer(
+        placer, n_old, n_old + m, k, np.zeros(0), np.arange(k), is_matrix=is_matrix
+    )
+    tails = np.concatenate([placer.inner_tail(), grown.tail(table)])  # type: ignore[union-attr]
+    A = _joined(old["affinity_matrix_"], placer.links(grown._for_base(table)))  # type: ignore
+    grown = replace(grown, tails=tails)
+    progress.phase("objects outside")
+    for group in _groups(table, tails[n_old:], grown, affinity):
+        progress.phase("new cluster")
+        inside = table[group]
+        members = inside[:, group + n_old] if is_matrix else inside
+        objects = Objects(members, is_matrix, clone(affinity))
+        inside = _fit_group(make_recipe, objects, seeds, progress)
+        grown = _with_clusters(grown, inside, group + n_old, table)
+        A = _linked(A, inside.attributes["affinity_matrix_"], group + n_old)
+    memberships = np.zeros((n_old + m, grown.n_columns), dtype=old["memberships_"].dtype)
+    memberships[:n_old, :k] = old["memberships_"]
+    memberships[n_old:] = grown.place(table)
+    attributes = {
+        **without_clusters(old),
+        **_recorded(old, grown.n_columns),
+        "object_names_": names,
+        "affinity_matrix_": A,
+        "n_clusters_": grown.n_columns,
+        **membership_attributes(memberships),
+    }
+    side = old.get("side_information_")
+    if side is not None:
+        attributes["side_information_"] = replace(side, n_objects=n_old + m)
+    if is_matrix:
+        # The columns are the objects: names of the former ones are no longer all.
+        attributes["n_features_in_"] = n_old + m
+        attributes.pop("feature_names_in_", None)
+    return replace(fitted, attributes=attributes, placer=grown)
+
+
+def is_matrix_affinity(affinity: Affinity) -> bool:
+    """Whether objects are rows of similarities or distances."""
+    return takes_matrix(affinity, getattr(affinity, "metric", None))
+
+
+def _recorded(old: Any, n_clusters: int) -> dict[str, Any]:
+    """The names of clusters, numbers for new ones, and one more step of the record."""
+    names = old.get("cluster_names_")
+    if names is not None:
+        more = [str(number) for number in range(len(names), n_clusters)]
+        names = np.array([*map(str, names), *more], dtype=np.str_)
+    return recorded(without_clusters(old), names, "update(X_new)")
+
+
+# --- groups of objects that fit nowhere -----------------------------------------------------------
+
+
+def _groups(
+    table: Any, tails: FloatArray, known: GrownPlacer, affinity: Affinity
+) -> list[IntArray]:
+    """New objects that form clusters of their own, the largest first."""
+    outside = np.flatnonzero(1.0 - tails >= OUTSIDE_FROM)
+    if len(outside) < FEWEST_MEMBERS:
+        return []
+    far = table[outside]
+    among = far[:, known.n_base + outside] if known.is_matrix else far
+    neighbors, distances = affinity.neighborhood_among(among, FEWEST_MEMBERS - 1)
+    nearest, which = known.nearest(far)
+    rows = np.repeat(np.arange(len(outside)), neighbors.shape[1])
+    ends, length = neighbors.ravel(), distances.ravel()
+    limit = np.minimum(nearest[rows], nearest[np.maximum(ends, 0)]) / _CLOSER
+    linked = (ends >= 0) & (length <= limit) & np.isfinite(length)
+    component = pair_components(rows[linked], ends[linked], len(outside))
+    found = []
+    for number in np.flatnonzero(np.bincount(component) >= FEWEST_MEMBERS):
+        group = np.flatnonzero(component == number)
+        beside = np.unique(which[group])
+        if known.is_matrix:
+            members, others = among[group][:, group], far[group][:, beside[beside >= 0]].T
+        else:
+            members, others = far[group], known.fitted_rows(beside)
+        if _is_apart(members, others, affinity):
+            found.append(outside[group])
+    return sorted(found, key=len, reverse=True)
+
+
+def _is_apart(members: Any, others: Any, affinity: Affinity) -> bool:
+    """Whether the other objects lie outside a group."""
+    if others.shape[0] == 0:
+        return True
+    fresh = clone(affinity).fit(members)
+    return bool(np.median(Surroundings.of(fresh).tail(fresh, others)) <= _APART)
+
+
+def _fit_group(
+    make_recipe: Callable[[int], Recipe[Any]],
+    objects: Objects,
+    seeds: np.random.RandomState,
+    progress: Progress,
+) -> Fitted:
+    with warnings.catch_warnings():
+        # They are about the group, which the user does not know of.
+        warnings.simplefilter("ignore")
+        recipe = make_recipe(_number_of_clusters(objects))
+        fitted = run(recipe, Data(objects), seeds, progress)
+    assert isinstance(fitted.placer, SimilarityPlacer)
+    return replace(fitted, placer=fitted.placer.with_surroundings())
+
+
+def _number_of_clusters(objects: Objects) -> int:
+    """The number of clusters of a group: more than one only if that is clear."""
+    if objects.n_objects < _FEWEST_TO_DIVIDE:
+        return 1
+    choice = choose_k_of_graph(objects.affinities(False).A)
+    return int(choice.n_clusters) if choice.confidence >= _CLEAR else 1
+
+
+def _with_clusters(
+    known: GrownPlacer, inside: Fitted, members: IntArray, table: Any
+) -> GrownPlacer:
+    """The placer with the clusters of a group."""
+    added: Any = inside.placer
+    k, q = known.n_columns, int(inside.attributes["n_clusters_"])
+    grown = GrownPlacer(
+        known,
+        known.n_objects,
+        known.n_objects,
+        k + q,
+        known.tails,
+        np.arange(k),
+        known.is_matrix,
+        added,
+        members,
+        np.arange(k, k + q),
+    )
+    tails = known.tails.copy()
+    n_old = known.n_objects - table.shape[0]
+    tails[n_old:] = np.maximum(tails[n_old:], added.tail(grown._for_added(table)))
+    # The objects of the group are compared with the others of it.
+    tails[members] = np.maximum(known.tails[members], added.inner_tail())
+    return replace(grown, tails=tails)
+
+
+# --- the graph of all objects ---------------------------------------------------------------------
+
+
+def _joined(A: Matrix, links: Matrix) -> Matrix:
+    """Affinities of old objects, and those between old and new ones."""
+    n, m = A.shape[0], links.shape[0]
+    if is_sparse(A):
+        links = sp.csr_array(links).astype(A.dtype)
+        none = sp.csr_array((m, m), dtype=A.dtype)
+        joined = sp.csr_array(sp.block_array([[A, links.T], [links, none]], format="csr"))
+        joined.sort_indices()
+        return joined
+    remedy = "Update with fewer objects, or use affinity='nearest_neighbors'."
+    check_allocation((n + m, n + m), A.dtype, what="the affinities of all objects", remedy=remedy)
+    joined = np.zeros((n + m, n + m), dtype=A.dtype)
+    joined[:n, :n], joined[n:, :n] = A, links.toarray() if is_sparse(links) else links
+    joined[:n, n:] = joined[n:, :n].T
+    return joined
+
+
+def _linked(A: Matrix, inside: Matrix, members: IntArray) -> Matrix:
+    """The affinities with those inside a group of new objects."""
+    if is_sparse(A):
+        entries = sp.coo_array(inside)
+        placed = (entries.data, (members[entries.coords[0]], members[entries.coords[1]]))
+        joined = sp.csr_array(A + sp.csr_array(placed, shape=A.shape, dtype=A.dtype))
+        joined.sort_indices()
+        return joined
+    A = A.copy()
+    A[np.ix_(members, members)] = inside.toarray() if is_sparse(inside) else inside
+    return A
