@@ -192,6 +192,23 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[], Any] | None]] = {
         lambda: NEW,
     ),
     "segment": (_image_model, None),
+    "SoftClustering-edited": (
+        lambda: _fit(soffit.SoftClustering).rename({0: "a"}).split(0).merge([1, 2]),
+        lambda: NEW,
+    ),
+    "SoF-split": (lambda: _fit(soffit.SoF, scale="fit").split(0, n=3), lambda: NEW),
+    "HigherOrder-merged": (
+        lambda: _fit(soffit.HigherOrder, _lines(), n_clusters=3).merge([0, 2]),
+        lambda: _lines()[:9] + 0.01,
+    ),
+    "SoftClustering-grown": (
+        lambda: _fit(soffit.SoftClustering).update(np.concatenate([NEW, X[:30] + 60.0])),
+        lambda: NEW,
+    ),
+    "SoF-grown-distances": (
+        lambda: _fit(soffit.SoF, DISTANCES[:60, :60], metric="precomputed").update(DISTANCES[60:]),
+        lambda: DISTANCES[:5],
+    ),
 }
 
 

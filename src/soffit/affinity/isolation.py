@@ -39,9 +39,17 @@ class Neighborhood:
         cls, neighbors: IntArray, distances: FloatArray, rank: int = N_NEIGHBORS
     ) -> Neighborhood:
         """From neighbours in the order of their distances, infinite where there are fewer."""
+        if not distances.shape[1]:
+            return cls.of_nobody(len(distances))
         count = np.minimum(np.count_nonzero(np.isfinite(distances), axis=1), rank)
         last = distances[np.arange(len(distances)), np.maximum(count - 1, 0)]
         return cls(np.where(count > 0, last, np.inf), neighbors, distances[:, 0])
+
+    @classmethod
+    def of_nobody(cls, m: int) -> Neighborhood:
+        """That of objects without any neighbour."""
+        far = np.full(m, np.inf)
+        return cls(far, np.empty((m, 0), dtype=np.int64), far)
 
     @classmethod
     def of_similarities(
@@ -53,7 +61,7 @@ class Neighborhood:
         """
         neighbors, values = strongest(rows, among_themselves=among_themselves, rank=rank)
         if not values.shape[1]:
-            return cls(np.full(len(values), np.inf), neighbors, np.full(len(values), np.inf))
+            return cls.of_nobody(len(values))
         return cls(_reciprocal(values.mean(axis=1)), neighbors, _reciprocal(values[:, 0]))
 
 

@@ -342,7 +342,7 @@ class NeighborGraph(Affinity):
             return Neighborhood.of_lists(*self._nearest(X))
         # Where all neighbours are copies, there is no distance.
         spacing = np.where(self._radius > 0, self._local_scale, 0.0)
-        return Neighborhood(spacing if len(spacing) > 1 else np.zeros(1), self._members)
+        return Neighborhood(spacing, self._members)
 
     def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
         """The nearest of the objects X for each of them, and the distances."""

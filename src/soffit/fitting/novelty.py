@@ -52,6 +52,9 @@ class Surroundings:
     def of(cls, affinity: Affinity) -> Surroundings:
         """Measure the fitted objects."""
         around = affinity.neighborhood()
+        if len(around.spacing) == 1:
+            # A single object is not isolated, for lack of others.
+            return cls(np.zeros(1), np.zeros(1))
         spacing = np.asarray(around.spacing, dtype=np.float64)
         return cls(spacing, relative_spacing(around, spacing))
 

@@ -41,13 +41,13 @@ from soffit.affinity import Settings
 from soffit.affinity.given_objects import Objects, as_table, read_objects
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Fitted, with_surroundings
-from soffit.fitting.growth import is_matrix_affinity
 from soffit.fitting.monitor import Progress, warn_unless_converged
 from soffit.fitting.recipe import Data, Recipe
 from soffit.fitting.run import run
+from soffit.fitting.update import is_matrix_affinity
 from soffit.inputs import read_input
 from soffit.memberships.assignment import UNASSIGNED, assigned, check_share
-from soffit.models.curation import Curated
+from soffit.models.curated import Curated
 
 if TYPE_CHECKING:
     from typing_extensions import Self

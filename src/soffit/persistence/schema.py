@@ -46,9 +46,9 @@ from soffit.catalogue import MODELS as CATALOGUE
 from soffit.factorize.tuples.placement import TupleRows
 from soffit.fitting.curation import Merged, Split
 from soffit.fitting.fitted import Fitted, Part, SimilarityPlacer, Unchanged
-from soffit.fitting.growth import GrownPlacer
 from soffit.fitting.novelty import Surroundings
 from soffit.fitting.resampling import Corrected
+from soffit.fitting.update import GrownPlacer
 from soffit.memberships import (
     ClusterTree,
     ColumnRows,

@@ -18,8 +18,8 @@ from soffit._validation import OrNone, ParameterError, WholeNumber
 from soffit._wording import Message, Parameter
 from soffit.fitting.curation import merged_fit, renamed_fit, split_fit
 from soffit.fitting.fitted import Fitted
-from soffit.fitting.growth import update_fit
 from soffit.fitting.recipe import Recipe
+from soffit.fitting.update import update_fit
 
 if TYPE_CHECKING:
     from typing_extensions import Self
