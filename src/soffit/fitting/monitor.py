@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from soffit._memory import peak_memory
 from soffit.factorize.problem import Factorization, Stop
+from soffit.fitting.callbacks import Tasks
 from soffit.results.fit_quality import EarlyStop
 
 # Seconds between two updates of a phase: on a terminal, and in a log.
@@ -152,6 +153,8 @@ class Progress:
         Called with a `FitEvent` after every iteration; if it returns True, the fit stops.
     max_time : float, optional
         Time limit in seconds, counted from now.
+    tasks : Tasks, optional
+        Reports to the callbacks of scikit-learn.
     """
 
     def __init__(
@@ -161,12 +164,14 @@ class Progress:
         *,
         callback: Callable[[FitEvent], Any] | None = None,
         max_time: float | None = None,
+        tasks: Tasks | None = None,
     ) -> None:
         self.stopped: Stop | None = None
         self._verbose = verbose
         self._display = _Display(name, live=verbose == 1) if verbose >= 1 else None
         self._callback = callback
         self._max_time = max_time
+        self._tasks = tasks
         self._begin = perf_counter()
         self._phase = ""
         # Searches may run in several threads; callbacks need not be thread-safe.
@@ -185,6 +190,8 @@ class Progress:
             self._phase = what
             if self._display is not None:
                 self._display.phase(what)
+            if self._tasks is not None and self._tasks.phase(what) and self.stopped is None:
+                self.stopped = "callback"
             self._check_time()
             return self.stopped is not None
 
@@ -200,6 +207,11 @@ class Progress:
                 now = perf_counter() - self._begin
                 event = FitEvent(beside or self._phase, number, objective, now)
                 if self._callback(event) is True:
+                    self.stopped = "callback"
+            # Searches in other threads are beside the one that is reported.
+            if self._tasks is not None and beside is None:
+                wants_stop = self._tasks.iteration(number)
+                if wants_stop and self.stopped is None:
                     self.stopped = "callback"
             return self.stopped
 

@@ -4,6 +4,7 @@ from soffit.factorize.divergence.placement import ColumnRows
 from soffit.factorize.nonnegative.placement import NonnegativeRows
 from soffit.factorize.simplex.placement import FittedRows
 from soffit.factorize.solvers import Extension, extension
+from soffit.memberships.assignment import as_sets, to_igraph, to_networkx
 from soffit.memberships.ensemble import Ensemble, carried_over, combine, pair_agreement, soften
 from soffit.memberships.measures import align, entropy, match_clusters, top_memberships
 from soffit.memberships.mixture import SeededMixture, fit_seeded_mixture
@@ -22,6 +23,7 @@ __all__ = [
     "SeededMixture",
     "Walk",
     "align",
+    "as_sets",
     "carried_over",
     "combine",
     "entropy",
@@ -33,6 +35,8 @@ __all__ = [
     "random_walk",
     "sharpen",
     "soften",
+    "to_igraph",
+    "to_networkx",
     "top_memberships",
     "walk_length",
     "with_pairs",
