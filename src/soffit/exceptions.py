@@ -12,3 +12,14 @@ class UnstableResultWarning(UserWarning):
     >>> from soffit.exceptions import UnstableResultWarning
     >>> warnings.simplefilter("error", UnstableResultWarning)  # raise it instead
     """
+
+
+class ContradictoryPairsWarning(UserWarning):
+    """Pairs that must be linked join objects that must not be, so at least one of them is wrong.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from soffit.exceptions import ContradictoryPairsWarning
+    >>> warnings.simplefilter("error", ContradictoryPairsWarning)  # raise it instead
+    """

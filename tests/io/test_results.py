@@ -239,8 +239,9 @@ def test_pairs(tmp_path, content, ids, expected):
     [
         ("a,b\nc,z\n", "abc", r"line 2 names 'z', which is not an identifier"),
         ("0,1\n2,9\n", "abc", r"line 2 names '9', which is not an object number"),
-        ("x,y\n0,1\n1,\n", None, r"line 3 names ''"),
-        ("a,b,c\n", "abc", r"has 3 columns"),
+        ("x,y\n0,1\n1,\n", None, r"line 3 names a single object, '1'; a pair is two"),
+        ("a,b,z\na,b\n", "abc", r"line 1 names 'z', which is not an identifier"),
+        ("a,b\nc\n", "abc", r"line 2 names a single object, 'c'"),
         ("0,-1\n", None, r"'-1'"),
     ],
 )
@@ -248,3 +249,27 @@ def test_pairs_that_name_nobody(tmp_path: Path, content, ids, message):
     (tmp_path / "p.csv").write_text(content)
     with pytest.raises(DataError, match=message):
         read_pairs(tmp_path / "p.csv", None if ids is None else list(ids))
+
+
+@pytest.mark.parametrize(
+    ("content", "ids", "expected"),
+    [
+        ("a,b,c\n", "abcd", [[0, 1, 2]]),
+        ("a,b,c\nd,a\n", "abcd", [[0, 1, 2], [3, 0]]),
+        ("d,a\na,b,c\n", "abcd", [[3, 0], [0, 1, 2]]),
+        ("a\tb\tc\n\nd\ta\n", "abcd", [[0, 1, 2], [3, 0]]),
+        ('"x, y";"z"; w\n', ["w", "z", "x, y"], [[2, 1, 0]]),
+        ("0 1 2 3\n", None, [[0, 1, 2, 3]]),
+    ],
+)
+def test_groups(tmp_path: Path, content, ids, expected):
+    (tmp_path / "g.csv").write_text(content)
+    assert read_pairs(tmp_path / "g.csv", None if ids is None else list(ids)) == expected
+
+
+def test_groups_of_a_parquet_file(tmp_path: Path):
+    import polars as pl
+
+    frame = pl.DataFrame({"one": ["a", "d"], "two": ["b", "a"], "three": ["c", None]})
+    frame.write_parquet(tmp_path / "g.parquet")
+    assert read_pairs(tmp_path / "g.parquet", list("abcd")) == [[0, 1, 2], [3, 0]]

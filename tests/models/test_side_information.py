@@ -125,7 +125,7 @@ def test_contradictions_name_the_objects():
     nx = pytest.importorskip("networkx")
     graph = nx.karate_club_graph()
     graph = nx.relabel_nodes(graph, {0: "Mr. Hi", 33: "John A."})
-    with pytest.raises(ValueError, match=r"\('Mr. Hi', 1\)"):
+    with pytest.raises(ValueError, match=r"\('Mr. Hi', '1'\)"):
         SoftClustering(2).fit(graph, must_link=[(0, 1)], cannot_link=[(1, 0)])
 
 
@@ -153,3 +153,84 @@ def test_precision_is_kept(overlapping, dtype):
         X.astype(dtype), must_link=must, cannot_link=cannot
     )
     assert model.memberships_.dtype == dtype
+
+
+def test_names_of_rows_and_nodes(blobs):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(blobs.X, index=[f"row {i}" for i in range(len(blobs.X))])
+    by_name = SoftClustering(3, random_state=7).fit(
+        frame, must_link=[("row 3", "row 8")], cannot_link=[{"row 0", "row 1", "row 2"}]
+    )
+    by_number = SoftClustering(3, random_state=7).fit(
+        blobs.X, must_link=[(3, 8)], cannot_link=[(0, 1), (0, 2), (1, 2)]
+    )
+    np.testing.assert_array_equal(by_name.memberships_, by_number.memberships_)
+    assert by_name.side_information_.cannot.tolist() == [[0, 1], [0, 2], [1, 2]]
+    nx = pytest.importorskip("networkx")
+    graph = nx.relabel_nodes(nx.karate_club_graph(), {0: "Mr. Hi", 33: "John A."})
+    model = SoftClustering(2, random_state=7).fit(
+        graph, must_link=[("Mr. Hi", "8")], cannot_link=[("Mr. Hi", "John A.")]
+    )
+    nodes = model.object_names_.tolist()
+    assert model.labels_[nodes.index("Mr. Hi")] == model.labels_[nodes.index(8)]
+
+
+def test_suggested_names_can_be_passed_on(blobs):
+    pd = pytest.importorskip("pandas")
+    from soffit import suggest_pairs
+
+    frame = pd.DataFrame(blobs.X, index=[f"row {i}" for i in range(len(blobs.X))])
+    model = SoftClustering(3, random_state=7).fit(frame)
+    numbers, names = suggest_pairs(model, 6), suggest_pairs(model, 6, names=True)
+    assert names == [(f"row {a}", f"row {b}") for a, b in numbers]
+    again = SoftClustering(3, random_state=7).fit(frame, cannot_link=names)
+    assert again.side_information_.cannot.tolist() == sorted(numbers.tolist())
+    # Names that are numbers come back as text, which is not read as a number.
+    shifted = pd.DataFrame(blobs.X, index=np.arange(len(blobs.X)) + 1000)
+    model = SoftClustering(3, random_state=7).fit(shifted)
+    names = suggest_pairs(model, 6, names=True)
+    assert names == [(str(a + 1000), str(b + 1000)) for a, b in numbers]
+    again = SoftClustering(3, random_state=7).fit(shifted, cannot_link=names)
+    assert again.side_information_.cannot.tolist() == sorted(numbers.tolist())
+    unnamed = SoftClustering(3, random_state=7).fit(blobs.X)
+    assert suggest_pairs(unnamed, 6, names=True) == [tuple(pair) for pair in numbers.tolist()]
+
+
+def test_chains_of_contradictions_are_named(blobs):
+    from soffit.exceptions import ContradictoryPairsWarning
+
+    names = np.array([f"row {i}" for i in range(len(blobs.X))])
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(blobs.X, index=names)
+    pairs = {
+        "must_link": [
+            ("row 0", "row 5"),
+            ("row 5", "row 9"),
+            ("row 9", "row 7"),
+            ("row 0", "row 9"),
+        ],
+        "cannot_link": [("row 7", "row 0")],
+    }
+    chain = r"'row 0' - 'row 9' - 'row 7'\. "
+    model = SoftClustering(3, random_state=7)
+    with pytest.warns(ContradictoryPairsWarning, match=chain + "At least one") as caught:
+        model.fit(frame, **pairs)
+    assert caught[0].filename == __file__
+    assert model.n_clusters_ == 3
+    with pytest.raises(ValueError, match=chain + "Remove one"):
+        SoftClustering(3, transitive=True, random_state=7).fit(frame, **pairs)
+    # Subsamples repeat no warning.
+    with pytest.warns(ContradictoryPairsWarning) as caught:
+        SoftClustering(3, n_resamples=2, random_state=7).fit(frame, **pairs)
+    assert len(caught) == 1
+
+
+def test_many_chains_are_counted(blobs):
+    from soffit.exceptions import ContradictoryPairsWarning
+
+    group = list(range(12))
+    apart = [(i, i + 2) for i in range(10)]
+    with pytest.warns(ContradictoryPairsWarning, match=r"ends of these chains.*\(and 5 more\)"):
+        SoftClustering(3, random_state=7).fit(
+            blobs.X, must_link=[(i, i + 1) for i in group[:-1]], cannot_link=apart
+        )

@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import breadth_first_order
 
 from soffit._memory import check_allocation
 from soffit._typing import IntArray, Matrix
 from soffit._wording import Message, Parameter
+from soffit.affinity.named_pairs import called, read_pairs
 from soffit.graph import Graph, pair_components
 
 _SHOWN = 5
@@ -74,31 +76,63 @@ class SideInformation:
 
         Parameters
         ----------
-        must_link, cannot_link : array-like of shape (p, 2), or None
-            Numbers of objects; order and repetition do not matter.
+        must_link, cannot_link : array-like of shape (p, 2), sequence of groups, or None
+            Pairs of objects by number, or by name where they have names; order and repetition do
+            not matter. Groups of more than two objects all belong together, or all differ.
         n_objects : int
             Number of objects.
         transitive : bool, default False
             Add implied pairs: if a is linked with b and b with c, then a with c; an object that
             must not be with one of them must not be with any.
         names : array of shape (n,), optional
-            Names of the objects for error messages; by default their numbers.
+            Names of the objects, by which they may be given.
 
         Raises
         ------
         ValueError
             If pairs are malformed, or contradict each other (with `transitive`, also indirectly).
         """
-        must = _read_pairs(must_link, "must_link", n_objects)
-        cannot = _read_pairs(cannot_link, "cannot_link", n_objects)
-        if transitive:
-            group = pair_components(must[:, 0], must[:, 1], n_objects)
-            _refuse(cannot[group[cannot[:, 0]] == group[cannot[:, 1]]], names, chained=True)
-            must, cannot = _closure(must, cannot, group)
-        else:
-            both = np.isin(_keys(cannot, n_objects), _keys(must, n_objects))
-            _refuse(cannot[both], names, chained=False)
-        return cls(must, cannot, n_objects)
+        must = read_pairs(must_link, "must_link", n_objects, names)
+        cannot = read_pairs(cannot_link, "cannot_link", n_objects, names, together=False)
+        both = np.isin(_keys(cannot, n_objects), _keys(must, n_objects))
+        _refuse(cannot[both], names)
+        side = cls(must, cannot, n_objects)
+        if not transitive:
+            return side
+        contradiction = side.contradiction(names)
+        if contradiction is not None:
+            raise ValueError(Message(contradiction, " Remove one of these statements."))
+        group = pair_components(must[:, 0], must[:, 1], n_objects)
+        return cls(*_closure(must, cannot, group), n_objects)
+
+    def contradiction(self, names: NDArray[Any] | None = None) -> Message | None:
+        """Pairs that must not be linked but are, through others; None if there are none.
+
+        Parameters
+        ----------
+        names : array of shape (n,), optional
+            Names of the objects; by default their numbers.
+
+        Returns
+        -------
+        str or None
+            A message with the shortest chain of must-links for each of the first pairs.
+        """
+        group = pair_components(self.must[:, 0], self.must[:, 1], self.n_objects)
+        apart = self.cannot[group[self.cannot[:, 0]] == group[self.cannot[:, 1]]]
+        if not len(apart):
+            return None
+        chains = [_chain(self.must, self.n_objects, *pair) for pair in apart[:_SHOWN]]
+        # The shortest chains first: they are the easiest to check.
+        chains.sort(key=len)
+        shown = "; ".join(" - ".join(map(repr, called(c, names))) for c in chains)
+        more = f" (and {len(apart) - _SHOWN} more)" if len(apart) > _SHOWN else ""
+        must, cannot = Parameter("must_link"), Parameter("cannot_link")
+        ends = "the two ends of this chain" if len(apart) == 1 else "the two ends of these chains"
+        return Message(
+            *(cannot, " contradicts ", must, f" through other objects: {ends} are in ", cannot),
+            *(", but ", must, f" joins them: {shown}{more}."),
+        )
 
     @property
     def n_pairs(self) -> int:
@@ -141,42 +175,6 @@ class SideInformation:
         return R
 
 
-def _read_pairs(given: Any, name: str, n: int) -> IntArray:
-    """Unique pairs, smaller number first."""
-    if given is None:
-        return np.empty((0, 2), dtype=np.int64)
-    pairs = np.asarray(given)
-    if pairs.size == 0:
-        return np.empty((0, 2), dtype=np.int64)
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(
-            Message(
-                Parameter(name), f" must be an array of pairs, shape (p, 2), got {pairs.shape}."
-            )
-        )
-    if not np.issubdtype(pairs.dtype, np.integer):
-        raise TypeError(
-            Message(Parameter(name), f" must hold object numbers (integers), got {pairs.dtype}.")
-        )
-    outside = (pairs < 0) | (pairs >= n)
-    if outside.any():
-        raise ValueError(
-            Message(
-                Parameter(name),
-                f" names object {pairs[outside][0]}, but objects are numbered 0 to {n - 1}.",
-            )
-        )
-    alone = pairs[:, 0] == pairs[:, 1]
-    if alone.any():
-        raise ValueError(
-            Message(
-                Parameter(name),
-                f" pairs object {pairs[alone][0, 0]} with itself. Remove such pairs.",
-            )
-        )
-    return np.unique(np.sort(pairs.astype(np.int64), axis=1), axis=0)
-
-
 def _keys(pairs: IntArray, n: int) -> IntArray:
     return pairs[:, 0] * np.int64(n) + pairs[:, 1]
 
@@ -213,18 +211,27 @@ def _distinct(parts: list[IntArray]) -> IntArray:
     return np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
 
 
-def _refuse(pairs: IntArray, names: NDArray[Any] | None, *, chained: bool) -> None:
+def _chain(must: IntArray, n: int, a: int, b: int) -> IntArray:
+    """The shortest chain of must-links from one object to another."""
+    ones = np.ones(len(must), dtype=np.int8)
+    links = sp.csr_array((ones, (must[:, 0], must[:, 1])), shape=(n, n))
+    _, before = breadth_first_order(links, a, directed=False)
+    chain = [b]
+    while chain[-1] != a:
+        chain.append(int(before[chain[-1]]))
+    return np.array(chain[::-1])
+
+
+def _refuse(pairs: IntArray, names: NDArray[Any] | None) -> None:
     """Raise if any pair is known to be both together and apart."""
     if not len(pairs):
         return
-    called = pairs if names is None else names[pairs]
-    shown = ", ".join(f"({a!r}, {b!r})" for a, b in called[:_SHOWN].tolist())
+    shown = ", ".join(f"({a!r}, {b!r})" for a, b in (called(p, names) for p in pairs[:_SHOWN]))
     more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
     must, cannot = Parameter("must_link"), Parameter("cannot_link")
-    how = ("joined by ", must, ", directly or through others") if chained else ("in ", must)
     raise ValueError(
         Message(
-            *(cannot, " contradicts ", must, f": {shown}{more} in ", cannot, " are also ", *how),
+            *(cannot, " contradicts ", must, f": {shown}{more} in ", cannot, " are also in ", must),
             ". Remove one of the two statements.",
         )
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -15,7 +16,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from soffit._typing import IntArray, Matrix
+from soffit._wording import Message
 from soffit.affinity import SideInformation
+from soffit.exceptions import ContradictoryPairsWarning
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +37,11 @@ class Constraints:
         side = SideInformation.of(
             self.must_link, self.cannot_link, n, transitive=self.transitive, names=names
         )
+        contradiction = None if self.transitive else side.contradiction(names)
+        if contradiction is not None:
+            # Pairs are evidence here: they are weighed against each other and the affinities.
+            text = " At least one of these statements is wrong; the others are weighed against it."
+            warnings.warn(ContradictoryPairsWarning(Message(contradiction, text)), stacklevel=8)
         return side if side.n_pairs else None
 
     def checked_pair_weight(self, n: int, dtype: np.dtype[np.floating]) -> Matrix | None:

@@ -225,9 +225,10 @@ class CompletelyPositive(SimilarityClustering):
             igraph graph, or an AnnData object.
         y : None
             Not used.
-        must_link, cannot_link : array-like of shape (p, 2), optional
-            Pairs of objects known to be in the same cluster, or in different ones. Contradictory
-            pairs raise an error.
+        must_link, cannot_link : array-like of shape (p, 2), or sequence of groups, optional
+            Pairs or groups of objects known to be in the same cluster, or in different ones, by
+            number or name, as for `SoftClustering`. Contradictory pairs raise an error, if
+            `transitive` also those that contradict each other through other objects.
         pair_weight : array or sparse matrix of shape (n, n), optional
             Symmetric pair weights; zero marks a pair with unknown affinity, which differs from zero
             affinity. Row sums are then estimated from the observed pairs, and the cost grows with

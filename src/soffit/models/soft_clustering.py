@@ -237,8 +237,12 @@ class SoftClustering(SimilarityClustering):
             igraph graph, or an AnnData object.
         y : None
             Not used.
-        must_link, cannot_link : array-like of shape (p, 2), optional
-            Pairs of objects, by number, known to be in the same cluster, or in different ones.
+        must_link, cannot_link : array-like of shape (p, 2), or sequence of groups, optional
+            Pairs of objects known to be in the same cluster, or in different ones. Integers are
+            numbers of objects; anything else is the name of a row or node, as are integer names
+            written as text. A group of more than two, such as ``{"a", "b", "c"}``, means that all
+            of them belong together, or that all of them differ. Chains of must-links that join
+            objects of a cannot-link raise a warning, or an error if `transitive`.
 
         Returns
         -------

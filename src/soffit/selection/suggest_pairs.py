@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import SideInformation
+from soffit.affinity.named_pairs import called
 from soffit.factorize import leading_eigenvectors
 from soffit.graph import Graph, pair_components, reciprocal
 from soffit.normalize import normalize
@@ -186,7 +187,9 @@ def _merged(between: FloatArray, apart: Any, levels: list[int], rule: MergeRule)
 _SEEDS = np.iinfo(np.int32).max
 
 
-def suggest_pairs(model: Any, n_pairs: int, *, random_state: Any = 0) -> IntArray:
+def suggest_pairs(
+    model: Any, n_pairs: int, *, names: bool = False, random_state: Any = 0
+) -> IntArray | list[tuple[Any, Any]]:
     r"""Select the pairs of objects whose must-link or cannot-link answers are most informative.
 
     Ask an expert about them, fit again with all answers so far, and repeat: the answers shape the
@@ -215,14 +218,18 @@ def suggest_pairs(model: Any, n_pairs: int, *, random_state: Any = 0) -> IntArra
         known.
     n_pairs : int
         Number of pairs.
+    names : bool, default False
+        Whether to return names of rows or nodes, as `must_link` and `cannot_link` take them.
     random_state : int, RandomState or None, default 0
         Seed of the eigensolver, and of random pairs when all informative ones are used up. Keep it
         between rounds.
 
     Returns
     -------
-    ndarray of shape (n_pairs, 2)
-        Object numbers, the smaller first; the most valuable pair is in the first row.
+    ndarray of shape (n_pairs, 2), or list of tuple
+        Object numbers, the smaller first; the most valuable pair is in the first row. With `names`
+        a list of pairs of names, or of numbers if the objects have no names. Names that are
+        integers are returned as text, because an integer means a number of an object.
 
     Raises
     ------
@@ -273,7 +280,11 @@ def suggest_pairs(model: Any, n_pairs: int, *, random_state: Any = 0) -> IntArra
         n_pairs,
     )
     choice.fill_up(n_pairs, generator)
-    return np.array(choice.pairs, dtype=np.int64)
+    pairs = np.array(choice.pairs, dtype=np.int64)
+    if not names:
+        return pairs
+    first, second = (called(end, getattr(model, "object_names_", None)) for end in pairs.T)
+    return list(zip(first, second, strict=True))
 
 
 # --- the model and its known pairs -------------------------------------------------------------
