@@ -10,6 +10,7 @@ from . import models as models
 from . import normalize as normalize
 from . import persistence as persistence
 from . import report as report
+from . import scanpy as scanpy
 from . import selection as selection
 from ._version import __version__ as __version__
 from .models import BaumEagon as BaumEagon

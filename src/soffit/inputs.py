@@ -312,12 +312,60 @@ def _from_anndata(annotated: Any) -> Input:
             'The AnnData object has none of obsp["connectivities"], obsm["X_pca"] and X. Compute '
             "one of them first."
         )
+    return _table_of_cells(values, names)
+
+
+def _table_of_cells(values: Any, names: NDArray[Any]) -> Input:
     # Matrices on disk are handles; plain arrays may be views that track changes.
     if hasattr(values, "to_memory"):
         values = values.to_memory()
     if not (sp.issparse(values) or hasattr(values, "dtypes")):
         values = np.asarray(values)
     return replace(read_input(values), names=names)
+
+
+def read_graph_of_cells(annotated: Any, key: str) -> sp.csr_array:
+    """The weights of a neighbour graph of an AnnData object, checked."""
+    if key not in annotated.obsp:
+        raise ValueError(
+            f"The AnnData object has no obsp[{key!r}]. Compute the neighbour graph first (for "
+            "example with scanpy.pp.neighbors)."
+        )
+    return _connectivities(annotated.obsp[key], np.asarray(annotated.obs_names))
+
+
+def read_new_objects(X: Any, n_features: int, *, takes_matrix: bool) -> Input:
+    """New objects for a fitted model, in the form in which the fitted ones were read.
+
+    An AnnData object may hold several forms: the one with the features of the model is taken.
+
+    Parameters
+    ----------
+    X : object
+        As for `read_input`.
+    n_features : int
+        Number of features of the model.
+    takes_matrix : bool
+        Whether the model was fitted to a graph or a matrix of all objects.
+    """
+    names = {(c.__module__.partition(".")[0], c.__name__) for c in type(X).__mro__}
+    if ("anndata", "AnnData") not in names:
+        return read_input(X)
+    if takes_matrix:
+        raise ValueError(
+            'The model was fitted to the neighbour graph obsp["connectivities"], in which new '
+            'cells have no place. Fit it to coordinates instead, fit(adata.obsm["X_pca"]), or use '
+            "soffit.scanpy.soft_clusters and soffit.scanpy.place."
+        )
+    cells = np.asarray(X.obs_names)
+    if "X_pca" in X.obsm and X.obsm["X_pca"].shape[1] == n_features:
+        return _table_of_cells(X.obsm["X_pca"], cells)
+    if X.n_vars == n_features and X.X is not None:
+        return _table_of_cells(X.X, cells)
+    raise ValueError(
+        f'The model was fitted to {n_features} features; neither obsm["X_pca"] nor X of the new '
+        "cells has as many. Pass their coordinates as an array."
+    )
 
 
 def _connectivities(given: Any, names: NDArray[Any]) -> sp.csr_array:

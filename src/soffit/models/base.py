@@ -47,7 +47,7 @@ from soffit.fitting.monitor import Progress, warn_unless_converged
 from soffit.fitting.recipe import Data, Recipe
 from soffit.fitting.run import run
 from soffit.fitting.update import is_matrix_affinity
-from soffit.inputs import read_input
+from soffit.inputs import read_input, read_new_objects
 from soffit.memberships.assignment import UNASSIGNED, assigned, check_share
 from soffit.models.curated import Curated
 
@@ -142,6 +142,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     random_state: Any
     verbose: int | bool
     n_jobs: int | None
+    n_features_in_: int
     _fitted: Fitted
     # Kinds and shapes of what a fit publishes; see `soffit.persistence.schema` for the words.
     _arrays: ClassVar[dict[str, str]] = {
@@ -346,7 +347,9 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             return self._fitted.place(table)
 
     def _new_table(self, X: Any) -> Any:
-        given = read_input(X)
+        affinity = getattr(self._fitted.placer, "affinity", None)
+        takes_matrix = affinity is not None and is_matrix_affinity(affinity)
+        given = read_new_objects(X, self.n_features_in_, takes_matrix=takes_matrix)
         check_columns(self, given.columns)
         with warnings.catch_warnings():
             if given.columns is not None:

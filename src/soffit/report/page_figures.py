@@ -52,12 +52,12 @@ class _Plan:
     draw: Callable[[], Any]
 
 
-def pictures(summary: Summary, model: Any) -> list[Picture]:
-    """All figures that make sense for the summary; `model` is what the user gave.
+def pictures(summary: Summary, model: Any, points: Any = None) -> list[Picture]:
+    """All figures that make sense for the summary; `model` and `points` are what the user gave.
 
     A figure that cannot be drawn holds the reason; the others are still shown.
     """
-    return [_drawn(plan) for plan in _plans(summary, model)]
+    return [_drawn(plan) for plan in _plans(summary, model, points)]
 
 
 def _drawn(plan: _Plan) -> Picture:
@@ -92,20 +92,21 @@ def _content(figure: Any) -> tuple[str, bool]:
     return json.dumps(described, separators=(",", ":")), False
 
 
-def _plans(summary: Summary, model: Any) -> Iterator[_Plan]:
-    yield from _maps(summary, model)
+def _plans(summary: Summary, model: Any, points: Any) -> Iterator[_Plan]:
+    yield from _maps(summary, model, points)
     yield from _memberships(summary, model)
     yield from _fit(summary, model)
     yield from _against_truth(summary)
 
 
-def _maps(summary: Summary, model: Any) -> Iterator[_Plan]:
-    maps = _Maps(summary, model)
+def _maps(summary: Summary, model: Any, points: Any) -> Iterator[_Plan]:
+    maps = _Maps(summary, model, points)
+    placing = _placing(summary) if points is None else "Positions were given."
     yield _Plan(
         Picture(
             "scatter",
             "Map of the objects",
-            f"Each point is an object, its colour the most probable cluster. {_placing(summary)}",
+            f"Each point is an object, its colour the most probable cluster. {placing}",
             is_wide=True,
         ),
         maps.clusters,
@@ -122,21 +123,30 @@ def _maps(summary: Summary, model: Any) -> Iterator[_Plan]:
 class _Maps:
     """The two maps of the objects, which share their positions."""
 
-    def __init__(self, summary: Summary, model: Any) -> None:
+    def __init__(self, summary: Summary, model: Any, points: Any = None) -> None:
         self._summary = summary
         self._model = model
+        self._points = points
         self._ids = summary.ids
 
     @cached_property
     def _placed(self) -> Any:
-        from soffit.figures.embedding import place
+        from soffit.figures.embedding import Placement, place
 
+        if self._points is not None:
+            points = np.asarray(self._points, dtype=np.float64)
+            if points.shape != (self._summary.n_objects, 2):
+                raise ValueError(
+                    f"points must have shape ({self._summary.n_objects}, 2), one row per object, "
+                    f"got {points.shape}."
+                )
+            return Placement(points, None, "")
         return place(self._model, self._summary.table)
 
     @property
     def _axes(self) -> tuple[str, str] | None:
         table, columns = self._summary.table, self._summary.columns
-        if table is not None and table.shape[1] == 2:
+        if self._points is None and table is not None and table.shape[1] == 2:
             return columns[0], columns[1]
         axes: tuple[str, str] | None = self._placed.axes
         return axes

@@ -21,6 +21,7 @@ def write_report(  # noqa: PLR0913
     truth: Any = None,
     command: str | None = None,
     title: str | None = None,
+    points: Any = None,
 ) -> None:
     """Write one self-contained HTML page about a clustering.
 
@@ -49,6 +50,9 @@ def write_report(  # noqa: PLR0913
         The command line that made the result.
     title : str, optional
         Title of the page.
+    points : array of shape (n, 2), optional
+        Where to draw the objects on the map, such as a UMAP embedding. By default they are placed
+        by their columns or links.
 
     Raises
     ------
@@ -70,6 +74,6 @@ def write_report(  # noqa: PLR0913
     ['moons.html']
     """
     summary = Summary.of(model, X, source=source, columns=columns, ids=ids, truth=truth)
-    content = page(summary, pictures(summary, model), title=title, command=command)
+    content = page(summary, pictures(summary, model, points), title=title, command=command)
     # The page is complete before anything is written, so that a failure leaves no partial file.
     Path(path).write_text(content, encoding="utf-8", newline="\n")
