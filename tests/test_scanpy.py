@@ -151,9 +151,6 @@ def test_new_cells_are_projected_and_placed(cells: Any) -> None:
     # A PCA of the new cells alone has other axes, and is not used.
     with_pca(new)
     assert place(cells, new) is None
-    kinds = {kind: cells.obs["soffit"][cells.obs["kind"] == kind].mode()[0] for kind in range(3)}
-    own = make_gaussians(40, n_clusters=3, n_features=6, separation=9.0, random_state=11).labels
-    del own, kinds
     assert list(new.obs["soffit"].cat.categories) == ["0", "1", "2"]
     same = cells[:30].copy()
     for column in ("soffit", "soffit_certainty", "soffit_entropy"):
@@ -224,7 +221,7 @@ def test_the_report_describes_genes(cells: Any, tmp_path: Path) -> None:
     soft_clusters(cells, 3)
     report(cells, tmp_path / "cells.html", title="Cells")
     page = (tmp_path / "cells.html").read_text(encoding="utf-8")
-    assert "<b>gene " in page or "<strong>gene " in page or "gene 1" in page
+    assert "gene 1" in page
     assert "Positions were given." in page
     assert "cell 5-" in page
     cells.layers["scaled"] = cells.X / 10.0
@@ -238,7 +235,7 @@ def test_the_report_describes_genes(cells: Any, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=message):
             report(cells, tmp_path / "wrong.html", **options)
     cells.raw = None
-    with pytest.raises(ValueError, match="adata has no .raw"):
+    with pytest.raises(ValueError, match=r"adata has no \.raw"):
         report(cells, tmp_path / "wrong.html", use_raw=True)
 
 
