@@ -267,7 +267,7 @@ def test_names_follow_the_clusters(model: Any) -> None:
         (lambda m: m.split(5), ValueError, "no cluster 5"),
         (lambda m: m.split(0, n=1), ValueError, "n must be None or an integer of at least 2"),
         (lambda m: m.split(0, n=0.5), ValueError, "n must be None or an integer"),
-        (lambda m: m.split(0, n=1000), ValueError, "most probable one of 60 objects.*smaller n"),
+        (lambda m: m.split(0, n=1000), ValueError, "most probable one of 60 objects.*fewer parts"),
         (lambda m: m.rename({0: ""}), ValueError, "must not be empty"),
         (lambda m: m.rename({0: " "}), ValueError, "must not be empty"),
         (lambda m: m.rename({0: 5}), TypeError, "must be text, got 5"),

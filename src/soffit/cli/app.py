@@ -11,6 +11,7 @@ from soffit._version import __version__
 from soffit.cli.compare_command import COMPARE
 from soffit.cli.console import complain
 from soffit.cli.demo_command import DEMO
+from soffit.cli.edit_command import EDIT
 from soffit.cli.error_messages import guarded
 from soffit.cli.fit_command import FIT
 from soffit.cli.graph_command import GRAPH
@@ -21,7 +22,7 @@ from soffit.cli.report_command import REPORT
 from soffit.cli.segment_command import SEGMENT
 
 # A new command is a module with a `Command`, and a name in this table.
-COMMANDS = (FIT, GRAPH, HIERARCHY, SEGMENT, COMPARE, PREDICT, REPORT, INFO, DEMO)
+COMMANDS = (FIT, GRAPH, HIERARCHY, SEGMENT, COMPARE, PREDICT, EDIT, REPORT, INFO, DEMO)
 
 _HELP = (
     "Soft clustering of tables, distance matrices, graphs and images.\n\n"

@@ -44,6 +44,7 @@ _OPTIONS = {
     "label": "--label",
     "impute": "--impute",
     "text": "--text",
+    "min_certainty": "--min-certainty",
 }
 
 

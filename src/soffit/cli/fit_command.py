@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
 from soffit.cli.command import CLUSTERING, Command
 from soffit.cli.console import Talk
+from soffit.cli.edit_command import NameOption, parsed_names
 from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings, known_method
 from soffit.cli.options import (
     MODEL,
@@ -63,6 +65,7 @@ def fit(
     max_time: MaxTimeOption = None,
     reading: Reading,
     pairs: Pairs,
+    name: NameOption = None,
     outputs: Outputs,
     verbosity: Verbosity,
 ) -> None:
@@ -73,11 +76,14 @@ def fit(
     """
     settings = Settings(clusters, neighbors, resamples, running.seed, running.jobs, max_time)
     settings.check(method, pairs=bool(pairs.files))
+    names = parsed_names(name)
     outputs.check(file, *pairs.files)
     talk = verbosity.talk()
     source = read_source(talk, file, reading)
     outputs.check_source(source)
     done = fit_model(talk, method, settings, source, read_pairs(pairs, source))
+    if names:
+        done = replace(done, model=done.model.rename(names))
     answer = {"command": "fit", "method": method, "model": METHODS[method].name}
     present(talk, done, outputs, answer, label=reading.label)
 
@@ -157,6 +163,7 @@ FIT = Command(
         "soffit fit flowers.csv -k 3 --drop species -o clusters.csv",
         "soffit fit flowers.csv --label species --resamples 10 --report report.html",
         "soffit fit patients.csv --id patient --impute median --save model.soffit",
+        "soffit fit flowers.csv -k 3 --name 0=small --min-certainty 0.7 -o clusters.csv",
         "soffit fit distances.csv --kind distances -k 5 -o clusters.parquet",
     ),
     CLUSTERING,

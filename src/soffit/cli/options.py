@@ -65,6 +65,14 @@ def at_least(
     return check
 
 
+def a_share(parameter: typer.CallbackParam, value: float | None) -> float | None:
+    """A check of a number from 0 to 1."""
+    # Written so that NaN fails, too.
+    if value is not None and not 0.0 <= value <= 1.0:
+        raise typer.BadParameter(f"{value:g} is not a probability. Pass a number from 0 to 1.")
+    return value
+
+
 InputFile = Annotated[
     Path,
     typer.Argument(
@@ -213,7 +221,7 @@ MustLinkOption = Annotated[
         show_default=False,
         rich_help_panel=CONSTRAINTS,
         help="A file of pairs that belong to one cluster: two columns of identifiers, or of row "
-        "numbers counted from 0.",
+        "numbers counted from 0. A line of more than two is a group that belongs together.",
     ),
 ]
 CannotLinkOption = Annotated[
@@ -223,10 +231,23 @@ CannotLinkOption = Annotated[
         metavar="FILE",
         show_default=False,
         rich_help_panel=CONSTRAINTS,
-        help="A file of pairs that belong to different clusters.",
+        help="A file of pairs that belong to different clusters. Of a line of more than two, all "
+        "differ.",
     ),
 ]
 
+MinCertaintyOption = Annotated[
+    float | None,
+    typer.Option(
+        "--min-certainty",
+        metavar="P",
+        callback=a_share,
+        show_default=False,
+        rich_help_panel=RESULTS,
+        help="In the output file, the cluster of an object whose largest membership is below P is "
+        "-1: none.",
+    ),
+]
 OutputOption = Annotated[
     Path | None,
     typer.Option(

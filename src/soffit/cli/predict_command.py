@@ -14,6 +14,7 @@ from soffit.cli.options import (
     IdOption,
     ImputeOption,
     LabelOption,
+    MinCertaintyOption,
     OutputOption,
     Verbosity,
     with_option_groups,
@@ -22,12 +23,16 @@ from soffit.cli.show_summary import show_summary
 from soffit.cli.steps import (
     RESULT_ENDINGS,
     check_output,
+    check_refusal,
     read_source,
+    say_refused,
     show_files,
     with_remarks,
 )
 
 _MAX_NAMED = 5
+# An object is far outside if chance puts one of all new objects there less often than this.
+_CHANCE = 0.05
 
 
 def columns_to_read(path: Path, names: list[str]) -> list[str] | None:
@@ -82,6 +87,7 @@ def predict(
     file: NewFile,
     *,
     output: OutputOption = None,
+    min_certainty: MinCertaintyOption = None,
     id_column: IdOption = None,
     label: LabelOption = None,
     impute: ImputeOption = None,
@@ -90,32 +96,39 @@ def predict(
     """Assign new objects to the clusters of a saved model.
 
     Each new object gets a probability for every cluster of the model; the clusters themselves do
-    not change.
+    not change. Its novelty tells how far outside everything seen it lies: of 1000 objects like the
+    fitted ones, 10 have a novelty of 0.99 or more. What lies far outside is still placed in the
+    nearest cluster, often with certainty.
     """
     from soffit import load
     from soffit.results.summary import Summary
     from soffit.results.words import count_of
 
     check_output(output, "--output", RESULT_ENDINGS, (model_file, file))
+    check_refusal(min_certainty, output)
     talk = verbosity.talk()
     with talk.working(f"Loading {model_file}"):
         model = load(str(existing(model_file)))
     how = None if impute is None else impute.value
     source = _read(talk, model, existing(file), id=id_column, label=label, impute=how)
     with talk.working(f"Predicting {source.n_objects} objects"):
-        memberships, remarks = with_remarks(lambda: model.predict_proba(source))
+        result, remarks = with_remarks(lambda: predicted(model, source))
     for remark in remarks:
         talk.warn(remark)
-    summary = Summary.of(memberships, truth=source.truth)
+    summary = Summary.of(result)
     files = {}
     if output is not None:
-        _write(memberships, source, output)
+        _write(result.with_refusal(min_certainty), source, output)
         files["output"] = str(output)
     name = type(model).__name__
     new = count_of(summary.n_objects, "new object")
     talk.say(f"{new} among {count_of(summary.n_clusters, 'cluster')} of {name}.", "bold")
     talk.say()
     show_summary(talk, summary, label)
+    say_refused(talk, result.with_refusal(min_certainty), min_certainty)
+    n_outside, sentence = objects_outside(result.novelty)
+    if sentence:
+        talk.warn(sentence)
     show_files(talk, files)
     if output is None:
         talk.say("Next: add -o new.csv to write the memberships.", style="dim")
@@ -127,10 +140,57 @@ def predict(
         }
         | summary.as_dict()
         | {
+            "n_outside": n_outside,
             "notes": source.notes,
-            "warnings": remarks,
+            "warnings": [*remarks, *filter(None, [sentence])],
             "files": files,
         }
+    )
+
+
+def predicted(model: Any, source: Any) -> Any:
+    """Memberships and novelty of new objects, with the names of the clusters."""
+    from soffit import io
+    from soffit.results.per_object import cluster_names_of
+
+    novelty = None
+    if model._fitted.knows_novelty:
+        novelty = model.novelty_score(source)
+    return io.Result.from_memberships(
+        model.predict_proba(source),
+        ids=source.ids,
+        id_name=source.id_name,
+        truth=source.truth,
+        novelty=novelty,
+        names=cluster_names_of(model),
+    )
+
+
+def objects_outside(novelty: Any) -> tuple[int | None, str]:
+    """How many objects lie outside what was fitted, and a sentence if these are notable.
+
+    They are if there are more than chance explains, or if one is too far outside for chance.
+    """
+    from soffit.fitting.novelty import OUTSIDE_FROM
+    from soffit.results.words import count_of
+
+    if novelty is None:
+        return None, ""
+    n, count = len(novelty), int((novelty >= OUTSIDE_FROM).sum())
+    expected = (1.0 - OUTSIDE_FROM) * n
+    limit = max(OUTSIDE_FROM, 1.0 - _CHANCE / n)
+    far = int((novelty >= limit).sum())
+    if count > expected + 2.0 * expected**0.5:
+        chance = f"by chance about {expected:.1g} would be"
+        shown, how = count, f"novelty {OUTSIDE_FROM:g} or more; {chance}"
+    elif far:
+        shown, how = far, f"novelty {limit:.6g} or more"
+    else:
+        return count, ""
+    verb, whose = ("lies", "Its cluster means") if shown == 1 else ("lie", "Their clusters mean")
+    return count, (
+        f"{shown:,} of {count_of(n, 'new object')} {verb} outside everything that the model was "
+        f"fitted to ({how}). {whose} little."
     )
 
 
@@ -157,12 +217,9 @@ def _read(talk: Talk, model: Any, path: Path, **chosen: Any) -> Any:
     return source
 
 
-def _write(memberships: Any, source: Any, output: Path) -> None:
+def _write(result: Any, source: Any, output: Path) -> None:
     from soffit import io
 
-    result = io.Result.from_memberships(
-        memberships, ids=source.ids, id_name=source.id_name, truth=source.truth
-    )
     io.write_result(result, str(output), source=source)
 
 

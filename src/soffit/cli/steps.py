@@ -17,7 +17,15 @@ import typer
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing, in_words_of_the_command, usage_error
 from soffit.cli.methods import Settings, make_model
-from soffit.cli.options import OptionGroup, OutputOption, Pairs, Reading, ReportOption, SaveOption
+from soffit.cli.options import (
+    MinCertaintyOption,
+    OptionGroup,
+    OutputOption,
+    Pairs,
+    Reading,
+    ReportOption,
+    SaveOption,
+)
 
 # Libraries that some endings need, and the extras that install them.
 _NEEDS = {
@@ -152,10 +160,12 @@ class Outputs(OptionGroup):
     output: OutputOption = None
     report: ReportOption = None
     save: SaveOption = None
+    min_certainty: MinCertaintyOption = None
 
     def check(self, *inputs: Path) -> None:
         """Reject files that cannot be written or would replace an input."""
         check_output(self.output, "--output", RESULT_ENDINGS, inputs)
+        check_refusal(self.min_certainty, self.output)
         check_output(self.report, "--report", ("html", "htm"), inputs)
         check_output(self.save, "--save", ("soffit",), inputs)
 
@@ -174,9 +184,10 @@ class Outputs(OptionGroup):
         files: dict[str, str] = {}
         if self.output is not None:
             with talk.working(f"Writing {self.output}"):
-                result = io.Result.of(fit.model, fit.source)
+                result = io.Result.of(fit.model, fit.source).with_refusal(self.min_certainty)
                 io.write_result(result, str(self.output), source=fit.source)
             files["output"] = str(self.output)
+            say_refused(talk, result, self.min_certainty)
         if self.report is not None:
             self._write_report(talk, fit)
             files["report"] = str(self.report)
@@ -215,6 +226,22 @@ def check_output(
         raise usage_error(
             f"{path} is an input and would be overwritten. Choose another name.", option
         )
+
+
+def check_refusal(min_certainty: float | None, output: Path | None) -> None:
+    """Reject a limit that no output would show."""
+    if min_certainty is not None and output is None:
+        raise usage_error("It needs an output file: add -o clusters.csv.", "--min-certainty")
+
+
+def say_refused(talk: Talk, result: Any, min_certainty: float | None) -> None:
+    """How many objects were assigned to no cluster."""
+    if min_certainty is None:
+        return
+    count, n = int((result.labels < 0).sum()), len(result.labels)
+    talk.note(
+        f"{count:,} of {n:,} objects have a certainty below {min_certainty:g}: their cluster is -1."
+    )
 
 
 def this_command() -> str:

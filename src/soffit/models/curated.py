@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from soffit._typing import IntArray
 from soffit._validation import OrNone, ParameterError, WholeNumber
-from soffit._wording import Message, Parameter
 from soffit.fitting.curation import merged_fit, renamed_fit, split_fit
 from soffit.fitting.fitted import Fitted
 from soffit.fitting.recipe import Recipe
@@ -282,17 +281,11 @@ class Curated:
         size = int(np.count_nonzero(attributes["labels_"] == number))
         least = 2 if n is None else n
         if size < least:
+            fewer = " or fewer parts" if least > 2 else ""
             raise ValueError(
-                Message(
-                    f"{called[:1].upper()}{called[1:]} is the most probable one of {size} "
-                    f"object{'' if size == 1 else 's'} and cannot be split into {least} parts. "
-                    "Choose a larger cluster",
-                    *(
-                        (" or a smaller ", Parameter("n"), ".")
-                        if n is not None and n > 2
-                        else (".",)
-                    ),
-                )
+                f"{called[:1].upper()}{called[1:]} is the most probable one of {size} "
+                f"object{'' if size == 1 else 's'} and cannot be split into {least} parts. Choose "
+                f"a larger cluster{fewer}."
             )
 
 
