@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/models.md", "docs/reports_and_figures.md", "docs/uncertainty.md")
+PAGES = (
+    *("README.md", "docs/after_the_fit.md", "docs/models.md"),
+    *("docs/reports_and_figures.md", "docs/uncertainty.md"),
+)
 # Pages without Python code, whose links are checked all the same.
 OTHER_PAGES = ("CONTRIBUTING.md", "docs/command_line.md")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
