@@ -2,10 +2,11 @@
 
     python -m benchmarks.novelty
 
-Of each data set one class at a time is left out. Half of the other objects are fitted; the other half
-are ordinary new objects, and the class left out is new. All methods see the same standardized table.
-"Alarms" is the share of ordinary new objects with a novelty of at least 0.95 and 0.99, which should be
-5 % and 1 %. "AUC" is the probability that an object of the new class scores higher than an ordinary one.
+Of each data set one class at a time is left out. Half of the other objects are fitted; the other
+half are ordinary new objects, and the class left out is new. All methods see the same standardized
+table. "Alarms" is the share of ordinary new objects with a novelty of at least 0.95 and 0.99, which
+should be 5 % and 1 %. "AUC" is the probability that an object of the new class scores higher than
+an ordinary one.
 """
 
 from __future__ import annotations

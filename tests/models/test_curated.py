@@ -102,6 +102,9 @@ def test_attributes_of_former_clusters_are_left_out(fitted_to_blobs: Fitted, blo
     assert merged.score(blobs.X) == model.score(blobs.X)
     hierarchy = SoftHierarchy(levels=[9, 3], random_state=29).fit(blobs.X)
     assert not hasattr(hierarchy.merge([0, 1]), "tree_")
+    with pytest.raises(ValueError, match="has no levels: its clusters were merged"):
+        hierarchy.merge([0, 1]).at_level(1)
+    assert hierarchy.rename({0: "a"}).at_level(1).shape == (180, 9)
     chosen = SoftClustering(None, random_state=29).fit(blobs.X)
     assert hasattr(chosen, "k_choice_")
     assert not hasattr(chosen.merge([0, 1]), "k_choice_")
@@ -195,7 +198,7 @@ def test_same_seed_same_bytes(blobs: Sample, model: Any) -> None:
 
 
 def test_names_are_shown_everywhere(blobs: Sample, model: Any, tmp_path: Path) -> None:
-    from soffit.figures import cluster_sizes
+    from soffit.figures import cluster_sizes, confusion
     from soffit.io import Result, read_result, write_result
     from soffit.results.summary import Summary
 
@@ -210,7 +213,8 @@ def test_names_are_shown_everywhere(blobs: Sample, model: Any, tmp_path: Path) -
     assert summary.name_of(0) == "cluster adults"
     assert summary.as_dict()["clusters"][0]["name"] == "adults"
     assert "adults" in str(cluster_sizes(named).to_dict())
-    named.report(tmp_path / "page.html", blobs.X)
+    assert "adults" in str(confusion(blobs.labels, named).to_dict())
+    named.report(tmp_path / "page.html", blobs.X, truth=blobs.labels)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Cluster adults" in page
     assert "<b>young" not in page

@@ -224,6 +224,11 @@ def takes_matrix(builder: Affinity, metric: Any) -> bool:
     return isinstance(builder, Precomputed) or (isinstance(metric, str) and metric == "precomputed")
 
 
+def is_matrix_affinity(affinity: Affinity) -> bool:
+    """Whether the objects of a fitted affinity are rows of similarities or distances."""
+    return takes_matrix(affinity, getattr(affinity, "metric", None))
+
+
 def as_table(data: Any, check: Check) -> Any:
     """Checked data as an array or a `csr_array`."""
     table = check(data)

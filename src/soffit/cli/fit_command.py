@@ -76,7 +76,7 @@ def fit(
     """
     settings = Settings(clusters, neighbors, resamples, running.seed, running.jobs, max_time)
     settings.check(method, pairs=bool(pairs.files))
-    names = parsed_names(name)
+    names = parsed_names(name) if name else {}
     outputs.check(file, *pairs.files)
     talk = verbosity.talk()
     source = read_source(talk, file, reading)

@@ -171,7 +171,7 @@ def objects_outside(novelty: Any) -> tuple[int | None, str]:
 
     They are if there are more than chance explains, or if one is too far outside for chance.
     """
-    from soffit.fitting.novelty import OUTSIDE_FROM
+    from soffit.affinity.isolation import OUTSIDE_FROM
     from soffit.results.words import count_of
 
     if novelty is None:

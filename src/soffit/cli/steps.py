@@ -184,7 +184,9 @@ class Outputs(OptionGroup):
         files: dict[str, str] = {}
         if self.output is not None:
             with talk.working(f"Writing {self.output}"):
-                result = io.Result.of(fit.model, fit.source).with_refusal(self.min_certainty)
+                result = io.Result.of(fit.model, fit.source)
+                if self.min_certainty is not None:
+                    result = result.with_refusal(self.min_certainty)
                 io.write_result(result, str(self.output), source=fit.source)
             files["output"] = str(self.output)
             say_refused(talk, result, self.min_certainty)

@@ -87,7 +87,8 @@ def _labels_of(labels: Any) -> Any:
     for name in ("labels_", "transduction_", "labels"):
         found = getattr(labels, name, None)
         if found is not None and not callable(found):
-            return np.ravel(found)
+            names = getattr(labels, "cluster_names_", None)
+            return np.ravel(found) if names is None else np.asarray(names)[np.ravel(found)]
     return labels
 
 

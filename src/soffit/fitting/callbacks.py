@@ -74,8 +74,8 @@ class Tasks:
         return context is not None and bool(context.call_on_fit_task_end(**self._given))
 
 
-def with_tasks(estimator: Any, X: Any, y: Any, work: Callable[[Tasks | None], Result]) -> Result:
-    """The result of a fit, whose callbacks are told of it if there are any.
+def with_tasks(estimator: Any, X: Any, y: Any, work: Callable[[Tasks], Result]) -> Result:
+    """The result of a fit, whose callbacks are told of it.
 
     Parameters
     ----------
@@ -84,10 +84,8 @@ def with_tasks(estimator: Any, X: Any, y: Any, work: Callable[[Tasks | None], Re
     X, y : object
         The arguments of `fit`.
     work : callable
-        The fit. It is given the tasks to report to, None without callbacks.
+        The fit, which is given the tasks to report to.
     """
-    if not getattr(estimator, "_skl_callbacks", None):
-        return work(None)
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 
     data = {"X": X, "y": y}

@@ -32,8 +32,9 @@ class Constraints:
 
     def side_information(self, n: int, names: NDArray[Any] | None) -> SideInformation | None:
         """The checked pairs; None if there are none."""
-        if self.must_link is not None or self.cannot_link is not None:
-            _refuse_row_numbers_of_other_rows()
+        if self.must_link is None and self.cannot_link is None:
+            return None
+        _refuse_row_numbers_of_other_rows()
         side = SideInformation.of(
             self.must_link, self.cannot_link, n, transitive=self.transitive, names=names
         )
@@ -41,7 +42,7 @@ class Constraints:
         if contradiction is not None:
             # Pairs are evidence here: they are weighed against each other and the affinities.
             text = " At least one of these statements is wrong; the others are weighed against it."
-            warnings.warn(ContradictoryPairsWarning(Message(contradiction, text)), stacklevel=8)
+            warnings.warn(ContradictoryPairsWarning(Message(contradiction, text)), stacklevel=7)
         return side if side.n_pairs else None
 
     def checked_pair_weight(self, n: int, dtype: np.dtype[np.floating]) -> Matrix | None:

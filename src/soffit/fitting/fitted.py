@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity, SideInformation
 from soffit.affinity.given_objects import Standardizer
+from soffit.affinity.isolation import Surroundings
 from soffit.affinity.side_information import with_side, without_negative
 from soffit.factorize.problem import Stop
-from soffit.fitting.novelty import Surroundings
 from soffit.graph import Graph
 from soffit.memberships import Extension
 from soffit.normalize import Normalized

@@ -14,11 +14,11 @@ from sklearn.base import clone
 from soffit._memory import check_allocation
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity
-from soffit.affinity.given_objects import Objects, takes_matrix
+from soffit.affinity.given_objects import Objects, is_matrix_affinity
+from soffit.affinity.isolation import OUTSIDE_FROM, Surroundings
 from soffit.fitting.curation import recorded, without_clusters
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Smoothing, Unchanged
 from soffit.fitting.monitor import Progress
-from soffit.fitting.novelty import OUTSIDE_FROM, Surroundings
 from soffit.fitting.recipe import Data, Recipe
 from soffit.fitting.run import membership_attributes, run
 from soffit.graph import pair_components
@@ -241,11 +241,6 @@ def update_fit(
         attributes["n_features_in_"] = n_old + m
         attributes.pop("feature_names_in_", None)
     return replace(fitted, attributes=attributes, placer=grown)
-
-
-def is_matrix_affinity(affinity: Affinity) -> bool:
-    """Whether objects are rows of similarities or distances."""
-    return takes_matrix(affinity, getattr(affinity, "metric", None))
 
 
 def _recorded(old: Any, n_clusters: int) -> dict[str, Any]:

@@ -39,14 +39,13 @@ from soffit._validation import (
     check_parameters,
 )
 from soffit.affinity import Settings
-from soffit.affinity.given_objects import Objects, as_table, read_objects
+from soffit.affinity.given_objects import Objects, as_table, is_matrix_affinity, read_objects
 from soffit.fitting.callbacks import Tasks, has_callbacks, with_tasks
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Fitted, with_surroundings
 from soffit.fitting.monitor import Progress, warn_unless_converged
 from soffit.fitting.recipe import Data, Recipe
 from soffit.fitting.run import run
-from soffit.fitting.update import is_matrix_affinity
 from soffit.inputs import read_input, read_new_objects
 from soffit.memberships.assignment import UNASSIGNED, assigned, check_share
 from soffit.models.curated import Curated
@@ -184,8 +183,9 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     def _fit(self, X: Any, constraints: Constraints | None = None, y: Any = None) -> Self:
         """The body of every `fit`; models that take more than X pass it on."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
-        given = constraints or Constraints()
-        fitted = with_tasks(self, X, y, partial(self._run, X, given, y))
+        fit = partial(self._run, X, constraints or Constraints(), y)
+        has_tasks = bool(getattr(self, "_skl_callbacks", None))
+        fitted = with_tasks(self, X, y, fit) if has_tasks else fit(None)
         warn_unless_converged(self, fitted.stopped, fitted.n_iter, depth=3)
         return self
 
@@ -214,7 +214,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             "features. Pass affinity='precomputed' if it holds similarities, metric='precomputed' "
             "if it holds distances.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=5,
         )
 
     def _publish(self, fitted: Fitted) -> None:

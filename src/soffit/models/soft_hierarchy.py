@@ -294,7 +294,12 @@ class SoftHierarchy(RelationModel):
         return FactoredAffinity(B, np.diag(inverse).astype(B.dtype))
 
     def _level(self, level: int) -> Level:
-        check_is_fitted(self, "levels_")
+        if not hasattr(self, "levels_"):
+            check_is_fitted(self, "memberships_")
+            raise ValueError(
+                "This SoftHierarchy has no levels: its clusters were merged, split or added after "
+                "the fit. Ask the model that was fitted."
+            )
         count = len(self.levels_)
         if not (1 <= level <= count or -count <= level <= -1):
             raise ValueError(

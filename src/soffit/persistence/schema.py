@@ -41,12 +41,12 @@ from soffit.affinity import (
     SideInformation,
 )
 from soffit.affinity.given_objects import Standardizer
+from soffit.affinity.isolation import Surroundings
 from soffit.affinity.tuples import DEVIATIONS, TupleMeasure
 from soffit.catalogue import MODELS as CATALOGUE
 from soffit.factorize.tuples.placement import TupleRows
 from soffit.fitting.curation import Merged, Split
 from soffit.fitting.fitted import Fitted, Part, SimilarityPlacer, Unchanged
-from soffit.fitting.novelty import Surroundings
 from soffit.fitting.resampling import Corrected
 from soffit.fitting.update import GrownPlacer
 from soffit.memberships import (

@@ -290,6 +290,7 @@ def _against_truth(summary: Summary) -> Iterator[_Plan]:
         return
     known = truth != ""
     labels, memberships = summary.labels[known], summary.memberships[known]
+    called: Any = np.array(summary.names)[labels] if summary.is_named else labels
     given = truth[known]
     if len(np.unique(given)) > _MOST_CLASSES:
         return
@@ -301,7 +302,7 @@ def _against_truth(summary: Summary) -> Iterator[_Plan]:
             is_wide=len(np.unique(given)) > _MANY_COLUMNS or summary.n_clusters > _MANY_COLUMNS,
             is_about_truth=True,
         ),
-        lambda: confusion(given, labels),
+        lambda: confusion(given, called),
     )
     yield _Plan(
         Picture(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from soffit.affinity import NeighborGraph
-from soffit.fitting.novelty import Surroundings, tail_probability
+from soffit.affinity.isolation import Surroundings, tail_probability
 
 
 def test_inside_the_tail_is_a_rank() -> None:
