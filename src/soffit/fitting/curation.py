@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit.affinity.given_objects import Affinities, Objects, Standardizer
+from soffit.affinity.given_objects import Affinities, Objects
 from soffit.affinity.precomputed import Precomputed
 from soffit.fitting.fitted import Fitted, Placer, Smoothing
 from soffit.fitting.monitor import Progress
@@ -172,31 +172,49 @@ def split_fit(
     progress : Progress
         Shows the fit.
     """
-    attributes = fitted.attributes
-    A, memberships = attributes["affinity_matrix_"], attributes["memberships_"]
-    n, k = memberships.shape
-    members = np.flatnonzero(attributes["labels_"] == cluster)
-    inside = _fit_inside(recipe, A[members][:, members], seeds, progress)
-    placer = inside.placer
-    assert placer is not None
+    attributes, placer = fitted.attributes, fitted.placer
+    memberships = attributes["memberships_"]
+    # Equal objects may have been fitted as one: affinities are those of distinct objects.
+    nodes = distinct_objects(attributes)
+    labels = attributes["labels_"] if nodes is None else attributes["labels_"][nodes]
+    A = _factorized(placer, attributes)
+    k, n = memberships.shape[1], len(labels)
+    members = np.flatnonzero(labels == cluster)
+    inside = _fit_inside(recipe, A[members][:, members], fitted, seeds, progress)
+    parts = inside.placer
+    assert parts is not None
     found = inside.attributes["memberships_"]
     shares = np.empty((n, found.shape[1]), dtype=memberships.dtype)
     shares[members] = found
-    others = np.flatnonzero(attributes["labels_"] != cluster)
+    others = np.flatnonzero(labels != cluster)
     if len(others):
-        shares[others] = placer.place(A[others][:, members])
+        shares[others] = parts.place(A[others][:, members])
     sizes = np.bincount(found.argmax(axis=1), minlength=found.shape[1])
-    parts = np.argsort(-sizes, kind="stable")
-    origin = np.concatenate([np.arange(k), np.full(len(parts) - 1, cluster)])
+    order = np.argsort(-sizes, kind="stable")
+    origin = np.concatenate([np.arange(k), np.full(len(order) - 1, cluster)])
     share = np.full(len(origin), -1)
-    share[cluster], share[k:] = parts[0], parts[1:]
+    share[cluster], share[k:] = order[0], order[1:]
+    of_objects = shares if nodes is None else shares[attributes["copies_"]]
     return _curated(
         fitted,
-        distributed(memberships, origin, share, shares),
-        lambda smoothing: Split(smoothing, origin, share, members, placer, n, k, len(parts)),
-        names(len(parts)),
+        distributed(memberships, origin, share, of_objects),
+        lambda smoothing: Split(smoothing, origin, share, members, parts, n, k, len(order)),
+        names(len(order)),
         step,
     )
+
+
+def distinct_objects(attributes: Mapping[str, Any]) -> IntArray | None:
+    """The first of the objects that were fitted as one, for each distinct one; None without any."""
+    index = attributes.get("copies_")
+    return None if index is None else np.unique(index, return_index=True)[1]
+
+
+def _factorized(placer: Any, attributes: Mapping[str, Any]) -> Matrix:
+    """The part of the affinities in which the clusters were found."""
+    A: Matrix = attributes["affinity_matrix_"]
+    part = getattr(placer, "part", None)
+    return A if part is None else part.of(A, attributes.get("side_information_"))
 
 
 def renamed_fit(fitted: Fitted, names: NDArray[Any] | None, step: str) -> Fitted:
@@ -239,11 +257,15 @@ def recorded(
 
 
 def _fit_inside(
-    recipe: Recipe[Any], A: Matrix, seeds: np.random.RandomState, progress: Progress
+    recipe: Recipe[Any],
+    A: Matrix,
+    whole: Fitted,
+    seeds: np.random.RandomState,
+    progress: Progress,
 ) -> Fitted:
     """A fit of objects to given affinities, which were checked when they were computed."""
     affinity = Precomputed()
     affinity.matrix_ = A
-    relations = Affinities(affinity, Standardizer(None, None), A)
+    relations = Affinities(affinity, whole.preparation, A)
     given = replace(recipe, relate=lambda *_: relations)
     return run(given, Data(Objects(A, True, affinity)), seeds, progress)

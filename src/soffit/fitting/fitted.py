@@ -258,8 +258,12 @@ class Fitted:
     def novelty(self, table: Any = None) -> FloatArray:
         """How far outside new objects lie, or the fitted ones; see `Surroundings`."""
         placer: Any = self.placer
-        p = placer.inner_tail() if table is None else placer.tail(self.preparation.apply(table))
-        return np.asarray(1.0 - p)
+        if table is not None:
+            return np.asarray(1.0 - placer.tail(self.preparation.apply(table)))
+        # Equal objects may have been fitted as one.
+        index = self.attributes.get("copies_")
+        p = placer.inner_tail()
+        return np.asarray(1.0 - (p if index is None else p[index]))
 
     def warm_factor(self, n: int, k: int) -> FloatArray | None:
         """The factor as a start for the next fit, if it has the right shape."""

@@ -16,7 +16,7 @@ from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity
 from soffit.affinity.given_objects import Objects, is_matrix_affinity
 from soffit.affinity.isolation import OUTSIDE_FROM, Surroundings
-from soffit.fitting.curation import recorded, without_clusters
+from soffit.fitting.curation import distinct_objects, recorded, without_clusters
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Smoothing, Unchanged
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Data, Recipe
@@ -99,12 +99,12 @@ class GrownPlacer:
 
     def place(self, table: Any) -> FloatArray:
         """Memberships of new objects."""
-        before = self.base.place(self._for_base(table))
+        before = self.base.place(self.for_base(table))
         rows = np.zeros((before.shape[0], self.n_columns), dtype=before.dtype)
         rows[:, self.first] = before
         if self.added is not None:
-            new = self._for_added(table)
-            p, q = self.base.tail(self._for_base(table)), self.added.tail(new)
+            new = self.for_added(table)
+            p, q = self.base.tail(self.for_base(table)), self.added.tail(new)
             # Both may be too small for a number; then the nearer ones decide nothing.
             share = np.divide(q, p + q, out=np.full(len(p), 0.5), where=p + q > 0)[:, None]
             rows[:, self.first] *= (1.0 - share).astype(rows.dtype)
@@ -115,14 +115,14 @@ class GrownPlacer:
 
     def explained(self, table: Any) -> tuple[float, float]:
         """Squared affinities that the first fit explains, and the total."""
-        found: tuple[float, float] = self.base.explained(self._for_base(table))
+        found: tuple[float, float] = self.base.explained(self.for_base(table))
         return found
 
     def tail(self, table: Any) -> FloatArray:
         """Probability that an ordinary object is as isolated as each new one."""
-        p = self.base.tail(self._for_base(table))
+        p = self.base.tail(self.for_base(table))
         if self.added is not None:
-            p = np.maximum(p, self.added.tail(self._for_added(table)))
+            p = np.maximum(p, self.added.tail(self.for_added(table)))
         return np.asarray(p)
 
     def inner_tail(self) -> FloatArray:
@@ -131,9 +131,9 @@ class GrownPlacer:
 
     def nearest(self, table: Any) -> tuple[FloatArray, IntArray]:
         """Distance of new objects to the closest fitted one, in any unit, and which it is."""
-        distance, numbers = self.base.nearest(self._for_base(table))
+        distance, numbers = self.base.nearest(self.for_base(table))
         if self.added is not None and self.members is not None:
-            other, which = self.added.nearest(self._for_added(table))
+            other, which = self.added.nearest(self.for_added(table))
             is_nearer = other < distance
             distance = np.where(is_nearer, other, distance)
             numbers = np.where(is_nearer, self.members[which], numbers)
@@ -150,9 +150,9 @@ class GrownPlacer:
 
     def links(self, table: Any) -> Matrix:
         """Affinities of new objects to all objects."""
-        before = self.base.links(self._for_base(table))
+        before = self.base.links(self.for_base(table))
         shape = (before.shape[0], self.n_objects)
-        added = None if self.added is None else self.added.links(self._for_added(table))
+        added = None if self.added is None else self.added.links(self.for_added(table))
         if is_sparse(before):
             whole = sp.csr_array((before.data, before.indices, before.indptr), shape=shape)
             if added is None:
@@ -167,10 +167,12 @@ class GrownPlacer:
             block[:, self.members] += added.toarray() if is_sparse(added) else added
         return block
 
-    def _for_base(self, table: Any) -> Any:
+    def for_base(self, table: Any) -> Any:
+        """What the fit before sees of new objects."""
         return table[:, : self.n_base] if self.is_matrix else table
 
-    def _for_added(self, table: Any) -> Any:
+    def for_added(self, table: Any) -> Any:
+        """What the fit of the added objects sees of new ones."""
         return table[:, self.members] if self.is_matrix else table
 
 
@@ -201,46 +203,62 @@ def update_fit(
     progress : Progress
         Shows the fits of new clusters.
     """
-    old, placer = fitted.attributes, fitted.placer
-    affinity: Affinity = placer.affinity  # type: ignore[union-attr]
+    old = fitted.attributes
+    placer: Any = fitted.placer
+    affinity: Affinity = placer.affinity
     is_matrix = is_matrix_affinity(affinity)
     table = table if is_matrix else fitted.preparation.apply(table)
-    n_old, k = old["memberships_"].shape
-    m = table.shape[0]
-    grown: Any = GrownPlacer(
-        placer, n_old, n_old + m, k, np.zeros(0), np.arange(k), is_matrix=is_matrix
-    )
-    tails = np.concatenate([placer.inner_tail(), grown.tail(table)])  # type: ignore[union-attr]
-    A = _joined(old["affinity_matrix_"], placer.links(grown._for_base(table)))  # type: ignore
-    grown = replace(grown, tails=tails)
+    m, k = table.shape[0], old["n_clusters_"]
+    # Equal objects may have been fitted as one: affinities are those of distinct objects.
+    known = old["affinity_matrix_"].shape[0]
+    start = GrownPlacer(placer, known, known + m, k, np.zeros(0), np.arange(k), is_matrix)
     progress.phase("objects outside")
-    for group in _groups(table, tails[n_old:], grown, affinity):
+    tails = np.concatenate([placer.inner_tail(), start.tail(table)])
+    grown = replace(start, tails=tails)
+    A = _joined(old["affinity_matrix_"], placer.links(start.for_base(table)))
+    for group in _groups(table, tails[known:], grown, affinity):
         progress.phase("new cluster")
-        inside = table[group]
-        members = inside[:, group + n_old] if is_matrix else inside
-        objects = Objects(members, is_matrix, clone(affinity))
+        rows = table[group]
+        objects = Objects(rows[:, group + known] if is_matrix else rows, is_matrix, clone(affinity))
         inside = _fit_group(make_recipe, objects, seeds, progress)
-        grown = _with_clusters(grown, inside, group + n_old, table)
-        A = _linked(A, inside.attributes["affinity_matrix_"], group + n_old)
-    memberships = np.zeros((n_old + m, grown.n_columns), dtype=old["memberships_"].dtype)
-    memberships[:n_old, :k] = old["memberships_"]
-    memberships[n_old:] = grown.place(table)
+        first = distinct_objects(inside.attributes)
+        members = known + (group if first is None else group[first])
+        grown = _with_clusters(grown, inside, members, table)
+        A = _linked(A, inside.attributes["affinity_matrix_"], members)
+    return replace(
+        fitted,
+        attributes=_attributes(old, grown, grown.place(table), A, names),
+        placer=grown,
+    )
+
+
+def _attributes(
+    old: Any, grown: GrownPlacer, placed: FloatArray, A: Matrix, names: Any
+) -> dict[str, Any]:
+    """The public attributes of old and new objects."""
+    rows, k = old["memberships_"], old["n_clusters_"]
+    n = len(rows) + len(placed)
+    memberships = np.zeros((n, grown.n_columns), dtype=rows.dtype)
+    memberships[: len(rows), :k] = rows
+    memberships[len(rows) :] = placed
     attributes = {
-        **without_clusters(old),
         **_recorded(old, grown.n_columns),
         "object_names_": names,
         "affinity_matrix_": A,
         "n_clusters_": grown.n_columns,
         **membership_attributes(memberships),
     }
+    if "copies_" in old:
+        further = np.arange(grown.n_objects - len(placed), grown.n_objects)
+        attributes["copies_"] = np.concatenate([old["copies_"], further])
     side = old.get("side_information_")
     if side is not None:
-        attributes["side_information_"] = replace(side, n_objects=n_old + m)
-    if is_matrix:
+        attributes["side_information_"] = replace(side, n_objects=n)
+    if grown.is_matrix:
         # The columns are the objects: names of the former ones are no longer all.
-        attributes["n_features_in_"] = n_old + m
+        attributes["n_features_in_"] = n
         attributes.pop("feature_names_in_", None)
-    return replace(fitted, attributes=attributes, placer=grown)
+    return attributes
 
 
 def _recorded(old: Any, n_clusters: int) -> dict[str, Any]:
@@ -335,7 +353,7 @@ def _with_clusters(
     )
     tails = known.tails.copy()
     n_old = known.n_objects - table.shape[0]
-    tails[n_old:] = np.maximum(tails[n_old:], added.tail(grown._for_added(table)))
+    tails[n_old:] = np.maximum(tails[n_old:], added.tail(grown.for_added(table)))
     # The objects of the group are compared with the others of it.
     tails[members] = np.maximum(known.tails[members], added.inner_tail())
     return replace(grown, tails=tails)
