@@ -101,7 +101,7 @@ class RelativeDistance(Affinity):
     def neighborhood(self, X: Any = None) -> Neighborhood:
         """Distances of objects to the n-th neighbour among the fitted ones, and the neighbours."""
         if X is not None:
-            return _nearest_fitted(self, X, self.neighbor)
+            return nearest_fitted(self, X, self.neighbor)
         neighbors, _ = strongest(self.matrix_, among_themselves=True)
         return Neighborhood(self.scales_, neighbors)
 
@@ -119,7 +119,7 @@ class RelativeDistance(Affinity):
         return exponential_decay(D, left, right, c=self.c, squared=self.squared)
 
 
-def _nearest_fitted(affinity: Any, X: Any, rank: int) -> Neighborhood:
+def nearest_fitted(affinity: Any, X: Any, rank: int) -> Neighborhood:
     """The fitted objects next to new ones."""
     objects, metric = affinity.objects_, affinity.metric
     if metric == "precomputed":
@@ -249,7 +249,7 @@ class _Kernel(Affinity):
     def neighborhood(self, X: Any = None) -> Neighborhood:
         """Distances of objects to their 7th neighbour among the fitted ones, and the neighbours."""
         if X is not None:
-            return _nearest_fitted(self, X, N_NEIGHBORS)
+            return nearest_fitted(self, X, N_NEIGHBORS)
         neighbors, values = strongest(self.matrix_, among_themselves=True)
         # The kernel turned around; rounding may leave a similarity of copies above 1.
         exponent = -np.log(np.clip(values, np.finfo(np.float64).tiny, 1.0)) / self._c
