@@ -91,6 +91,37 @@ def test_two_new_clusters_at_once(model: Any) -> None:
     np.testing.assert_array_equal(grown.labels_[180:], np.repeat([3, 4], [40, 25]))
 
 
+def test_new_clusters_close_to_each_other(model: Any) -> None:
+    pair = np.array([[30.0, 30.0], [38.0, 30.0]])
+    assert model.update(drawn((60, 60), 53, pair)).n_clusters_ == 5
+    # One large group is not divided.
+    assert model.update(drawn((120,), 59, pair[:1])).n_clusters_ == 4
+
+
+def _dot(X: Any, Y: Any) -> Any:
+    return np.exp(-((X[:, None] - Y[None]) ** 2).sum(axis=2) / 8.0)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "approximate", "function", "manhattan"])
+def test_other_searches_and_affinities(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Columns of noise, because few columns are searched exactly.
+    noise = np.random.default_rng(61).normal(size=(270, 6))
+    everything = np.column_stack([np.concatenate([OLD, BATCH]) * 3 + 60.0, noise])
+    options: dict[str, Any] = {}
+    if kind == "approximate":
+        monkeypatch.setattr("soffit.neighbors.search._MOST_COMPARED", 20)
+    elif kind == "function":
+        options, everything = {"affinity": _dot}, everything[:, :2] / 3
+    elif kind == "manhattan":
+        options = {"metric": "manhattan"}
+    elif kind == "sparse":
+        everything = sp.csr_array(everything)
+    model = SoftClustering(3, random_state=29, **options).fit(everything[:180])
+    grown = model.update(everything[180:])
+    np.testing.assert_array_equal(grown.labels_[NEW], 3)
+    np.testing.assert_array_equal(grown.labels_[:180], model.labels_)
+
+
 def test_what_forms_no_group_stays_novel(model: Any) -> None:
     generator = np.random.default_rng(37)
     scattered = generator.uniform(-80, 80, size=(20, 2))

@@ -34,6 +34,7 @@ _APART = 0.01
 # Fewer objects are one cluster; with more, the number is chosen, if the choice is clear.
 _FEWEST_TO_DIVIDE = 20
 _CLEAR = 0.8
+_NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,8 +320,10 @@ def _fit_group(
     with warnings.catch_warnings():
         # They are about the group, which the user does not know of.
         warnings.simplefilter("ignore")
-        recipe = make_recipe(_number_of_clusters(objects))
-        fitted = run(recipe, Data(objects), seeds, progress)
+        n_clusters = _number_of_clusters(objects)
+        fitted = run(make_recipe(n_clusters), Data(objects), seeds, progress)
+        if n_clusters > 1 and not _are_apart(objects, fitted):
+            fitted = run(make_recipe(1), Data(objects), seeds, progress)
     assert isinstance(fitted.placer, SimilarityPlacer)
     return replace(fitted, placer=fitted.placer.with_surroundings())
 
@@ -331,6 +334,24 @@ def _number_of_clusters(objects: Objects) -> int:
         return 1
     choice = choose_k_of_graph(objects.affinities(False).A)
     return int(choice.n_clusters) if choice.confidence >= _CLEAR else 1
+
+
+def _are_apart(objects: Objects, fitted: Fitted) -> bool:
+    """Whether every cluster of a group has members, and nearly all others lie outside it."""
+    first = distinct_objects(fitted.attributes)
+    objects = objects if first is None else objects.inside(first)
+    assert fitted.placer is not None
+    labels = fitted.placer.place(objects.table).argmax(axis=1)
+    assert objects.builder is not None
+    for cluster in range(fitted.attributes["n_clusters_"]):
+        inside, outside = np.flatnonzero(labels == cluster), np.flatnonzero(labels != cluster)
+        if len(inside) < FEWEST_MEMBERS:
+            return False
+        affinity = clone(objects.builder).fit(objects.inside(inside).table)
+        tails = Surroundings.of(affinity).tail(affinity, objects.outside(outside, inside))
+        if np.quantile(tails, _NEARLY_ALL) > _APART:
+            return False
+    return True
 
 
 def _with_clusters(
