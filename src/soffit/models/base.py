@@ -39,7 +39,13 @@ from soffit._validation import (
     check_parameters,
 )
 from soffit.affinity import Settings
-from soffit.affinity.given_objects import Objects, as_table, is_matrix_affinity, read_objects
+from soffit.affinity.given_objects import (
+    Objects,
+    Standardize,
+    as_table,
+    is_matrix_affinity,
+    read_objects,
+)
 from soffit.fitting.callbacks import Tasks, has_callbacks, with_tasks
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Fitted, with_surroundings
@@ -138,6 +144,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     affinity: Any
     metric: Any
     n_neighbors: int
+    standardize: Standardize
     random_state: Any
     verbose: int | bool
     n_jobs: int | None
@@ -272,6 +279,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             relative_neighbor=self.n_neighbors,
             keep=self._keep,
             weights=self._weights,
+            standardize=self.standardize,
             n_jobs=self.n_jobs,
         )
 
@@ -399,6 +407,7 @@ class SimilarityClustering(
         "n_clusters": OrNone(WholeNumber(1)),
         "metric": TextOrFunction(),
         "n_neighbors": WholeNumber(1),
+        "standardize": OneOf(("auto", True, False)),
         "max_iter": WholeNumber(1),
         "tol": Number(0.0),
         "max_time": OrNone(Number(0.0, strict=True)),
