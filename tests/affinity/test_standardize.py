@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from soffit._threads import thread_limit
+from soffit.affinity import Settings, Standardizer
 from soffit.affinity import given_objects as _standardize
-from soffit.affinity.given_objects import Settings, Standardizer, read_objects
+from soffit.affinity.given_objects import read_objects
 
 
 @pytest.fixture
