@@ -295,7 +295,8 @@ def test_shared_kernel_agrees_with_its_twin(seed, length_a, length_b):
     lists_a = np.array([np.sort(rng.permutation(8)[:length_a]) for _ in range(5)], dtype=np.int64)
     lists_b = np.array([np.sort(rng.permutation(8)[:length_b]) for _ in range(4)], dtype=np.int64)
     first, second = (index.ravel() for index in np.indices((5, 4)))
-    count = shared_neighbors(lists_a, lists_b, first, second)
+    count = np.empty(len(first), dtype=np.int32)
+    shared_neighbors(lists_a, lists_b, first, second, count)
     assert np.array_equal(count, shared_neighbors_twin(lists_a, lists_b, first, second))
 
 

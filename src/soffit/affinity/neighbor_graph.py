@@ -245,6 +245,8 @@ _SCALE_NEIGHBOR = 7
 _LINK_WEIGHT = 0.3
 # Lists during the search (twice), sorted lists, and the graph in both directions.
 _BYTES_PER_NEIGHBOR = 48
+# Below this number of comparisons of list entries, NumPy finishes before a loop is loaded.
+_FEW_COMPARISONS = 2**19
 # Objects, and edges, per thread at a time.
 _OBJECTS = 2**14
 _EDGES = 2**17
@@ -397,16 +399,24 @@ class NeighborGraph(Affinity):
 
     def _edges(self, lists: IntArray) -> tuple[IntArray, IntArray]:
         """Each edge once: an object, and the position of the other end in its list."""
-        from soffit.neighbors.kernels import edges_of_lists
+        n, length = lists.shape
+        mutual = self.keep == "mutual"
+        if n * length**2 < _FEW_COMPARISONS:
+            i = np.arange(n)[:, None]
+            both = (self._members[lists] == i[:, :, None]).any(axis=2)
+            kept = (lists >= 0) & (both & (i < lists) | ~both & (not mutual))
+        else:
+            from soffit.neighbors.kernels import edges_of_lists
 
-        def search(part: range) -> tuple[IntArray, IntArray]:
-            found: tuple[IntArray, IntArray] = edges_of_lists(
-                lists, self._members, part.start, part.stop, self.keep == "mutual"
-            )
-            return found
+            kept = np.zeros((n, length), dtype=bool)
+            short = lists.astype(np.int32, copy=False), self._members.astype(np.int32, copy=False)
 
-        parts = each(search, pieces(len(lists), _OBJECTS), self.n_jobs)
-        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+            def search(part: range) -> None:
+                edges_of_lists(*short, part.start, part.stop, mutual, kept)
+
+            each(search, pieces(n, _OBJECTS), self.n_jobs)
+        first, place = np.nonzero(kept)
+        return first.astype(np.int32), place.astype(np.int32)
 
     def _weigh(
         self,
@@ -455,17 +465,23 @@ def _overlap(
     own: IntArray, other: IntArray, row: IntArray, column: IntArray, n_jobs: int | None
 ) -> FloatArray:
     """Jaccard overlap of neighbour lists; an empty overlap counts as 0.5, to keep the edge."""
-    from soffit.neighbors.kernels import shared_neighbors
+    lengths = own.shape[1], other.shape[1]
+    if len(row) * lengths[0] * lengths[1] < _FEW_COMPARISONS:
+        shared = (own[row][:, :, None] == other[column][:, None, :]).sum(axis=(1, 2))
+    else:
+        from soffit.neighbors.kernels import shared_neighbors
 
-    overlap = np.empty(len(row))
+        shared = np.empty(len(row), dtype=np.int32)
+        lists = own.astype(np.int32, copy=False), other.astype(np.int32, copy=False)
+        ends = row.astype(np.int32, copy=False), column.astype(np.int32, copy=False)
 
-    def compare(part: range) -> None:
-        edges = slice(part.start, part.stop)
-        shared = np.maximum(shared_neighbors(own, other, row[edges], column[edges]), 0.5)
-        overlap[edges] = shared / (own.shape[1] + other.shape[1] - shared)
+        def compare(part: range) -> None:
+            edges = slice(part.start, part.stop)
+            shared_neighbors(*lists, ends[0][edges], ends[1][edges], shared[edges])
 
-    each(compare, pieces(len(row), _EDGES), n_jobs)
-    return overlap
+        each(compare, pieces(len(row), _EDGES), n_jobs)
+    found = np.maximum(shared, 0.5)
+    return np.asarray(found / (sum(lengths) - found))
 
 
 def _local_scale(values: FloatArray) -> FloatArray:

@@ -79,62 +79,47 @@ def insert_sorted(best, who, value, j):
 
 
 @njit(cache=True, nogil=True)
-def shared_neighbors(lists_a, lists_b, first, second):
+def shared_neighbors(lists_a, lists_b, first, second, count):
     """Length of the intersection of two sorted neighbour lists, for every pair of rows."""
-    n_pairs = len(first)
     length_a, length_b = lists_a.shape[1], lists_b.shape[1]
-    count = np.zeros(n_pairs, dtype=np.int64)
-    for e in range(n_pairs):
+    for e in range(len(first)):
         a, b = 0, 0
         i, j = first[e], second[e]
+        shared = 0
         while a < length_a and b < length_b:
             x, y = lists_a[i, a], lists_b[j, b]
             if x == y:
-                count[e] += 1
+                shared += 1
+            if x <= y:
                 a += 1
+            if y <= x:
                 b += 1
-            elif x < y:
-                a += 1
-            else:
-                b += 1
-    return count
+        count[e] = shared
 
 
 @njit(cache=True, nogil=True)
-def _lists(members, i, j):
-    """Whether the sorted list of i contains j."""
-    low, high = 0, members.shape[1]
-    while low < high:
-        middle = (low + high) // 2
-        if members[i, middle] < j:
-            low = middle + 1
-        else:
-            high = middle
-    return low < members.shape[1] and members[i, low] == j
-
-
-@njit(cache=True, nogil=True)
-def edges_of_lists(lists, members, first, last, mutual):
-    """Each edge of the objects first to last once: an object and a position in its list.
+def edges_of_lists(lists, members, first, last, mutual, kept):
+    """Each edge of the objects first to last once: marks positions in their lists.
 
     An edge listed by both ends belongs to the smaller number; others are left out if `mutual`.
     `members` holds the lists in ascending order.
     """
     length = lists.shape[1]
-    owner = np.empty((last - first) * length, dtype=np.int32)
-    place = np.empty((last - first) * length, dtype=np.int32)
-    count = 0
     for i in range(first, last):
         for t in range(length):
             j = lists[i, t]
             if j < 0 or (mutual and j < i):
                 continue
-            both = _lists(members, j, i)
-            if (both and i < j) or not (both or mutual):
-                owner[count] = i
-                place[count] = t
-                count += 1
-    return owner[:count].copy(), place[:count].copy()
+            # Whether the sorted list of j contains i.
+            low, high = 0, length
+            while low < high:
+                middle = (low + high) >> 1
+                if members[j, middle] < i:
+                    low = middle + 1
+                else:
+                    high = middle
+            both = low < length and members[j, low] == i
+            kept[i, t] = i < j if both else not mutual
 
 
 _MULTIPLIER = np.uint64(6364136223846793005)
