@@ -185,9 +185,7 @@ class Graph:
             edges, columns = self.edges(), np.ascontiguousarray(U, dtype=np.float64)
 
             def form(rows: range) -> FloatArray:
-                return np.asarray(
-                    forms_of_rows(*edges, columns, rows.start, rows.stop, diagonal)
-                )
+                return np.asarray(forms_of_rows(*edges, columns, rows.start, rows.stop, diagonal))
 
             # Summed in the order of the pieces.
             return np.sum(each(form, pieces(A.shape[0], _ROWS)), axis=0)
@@ -204,8 +202,8 @@ class Graph:
         if is_sparse(A):
             if A.nnz < _FEW_EDGES:
                 pairs = np.repeat(labels * n_groups, np.diff(A.indptr)) + labels[A.indices]
-                total = np.bincount(pairs, A.data, minlength=n_groups**2)
-                return np.asarray(total, dtype=np.float64).reshape(n_groups, n_groups)
+                sums = np.bincount(pairs, A.data, minlength=n_groups**2)
+                return sums.astype(np.float64).reshape(n_groups, n_groups)
             from soffit.graph_kernels import weights_between
 
             return np.asarray(weights_between(*self.edges(), labels, n_groups))

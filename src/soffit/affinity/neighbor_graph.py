@@ -434,9 +434,7 @@ class NeighborGraph(Affinity):
         return np.ones(len(row))
 
 
-def _symmetric(
-    n: int, first: IntArray, second: IntArray, weight: FloatArray
-) -> sp.csr_array:
+def _symmetric(n: int, first: IntArray, second: IntArray, weight: FloatArray) -> sp.csr_array:
     """The symmetric matrix of edges that are each given once."""
     # Short integers where they suffice: half the memory traffic in every product with the graph.
     dtype = np.int32 if 2 * len(first) < np.iinfo(np.int32).max else np.int64

@@ -194,9 +194,7 @@ class _Nearest:
         self._order = np.arange(len(points), dtype=np.int32)
         self._marks = _Marks(len(points))
 
-    def __call__(
-        self, Y: FloatArray, leaves: IntArray, length: int
-    ) -> tuple[IntArray, FloatArray]:
+    def __call__(self, Y: FloatArray, leaves: IntArray, length: int) -> tuple[IntArray, FloatArray]:
         """Numbers and squared distances of the nearest points, as many as `length`."""
         from soffit.neighbors.kernels import find_nearest
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+
 @njit(cache=True, nogil=True)
 def pair_nodes(indptr, indices, data, inverse, group):
     """Pair each node, in order, with its strongest neighbour that is still free.

@@ -176,9 +176,7 @@ def solve_rows(
     if problem.graph.is_sparse and problem.matrix.dtype != np.float64:
         # In double precision, too: the loop over the rows is compiled once.
         exact = problem.as_type(np.float64)
-        found = solve_rows(
-            exact, start, max_iter=max_iter, tol=tol, callback=callback, scale=scale
-        )
+        found = solve_rows(exact, start, max_iter=max_iter, tol=tol, callback=callback, scale=scale)
         return replace(found, factor=found.factor.astype(problem.matrix.dtype))
     theta = problem.row_factors()
     W = copy_start(problem, start)
