@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from soffit.affinity import NeighborGraph
-from soffit.affinity.walks import FactoredAffinity, walk_affinity
+from soffit.affinity import FactoredAffinity, NeighborGraph, walk_affinity
 
 weights = (
     st.integers(1, 8)
