@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from soffit._memory import memory_budget, size_words
 from soffit._wording import Message
 from soffit.io.data_error import DataError
 from soffit.io.formats import first_bytes
-from soffit.io.limits import usable_bytes
 
 STANDARD_INPUT = "-"
 _OPENERS: dict[str, Callable[[Path], Any]] = {
@@ -159,14 +159,14 @@ def _names(path: Path) -> list[bytes]:
 
 def _copy(source: BinaryIO | Any, target: Path, name: str) -> None:
     """Copy a stream, unless it is larger than the memory or the disk."""
-    limit = min(usable_bytes(), 0.9 * shutil.disk_usage(target.parent).free)
+    limit = min(memory_budget(), 0.9 * shutil.disk_usage(target.parent).free)
     size = 0
     with target.open("xb") as file:
         while block := source.read(_BLOCK_BYTES):
             size += len(block)
             if size > limit:
                 raise DataError(
-                    f"{name}: it has more than {limit / 1e9:,.1f} GB, which do not fit.",
+                    f"{name}: its content has more than {size_words(limit)}, which do not fit.",
                     "Make sure that you trust its origin, or save a part of it.",
                 )
             file.write(block)

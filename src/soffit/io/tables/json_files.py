@@ -14,7 +14,10 @@ from soffit.io.tables.tabular import unique_names
 from soffit.io.tables.typed import FrameRows, readable
 
 # Python objects take many times the memory of their text.
-_GROWTH = 33.0
+_GROWTH = 40.0
+# A table may have this many times as many entries as the file, beyond a few.
+_EMPTIEST = 50
+_FEW_ENTRIES = 2**20
 _RECORDS = 'Write a list of objects, such as [{"x": 1.5, "y": 2}, {"x": 3, "y": 4}].'
 _MAPS = {"Topology": "TopoJSON", "FeatureCollection": "GeoJSON", "Feature": "GeoJSON"}
 
@@ -52,6 +55,12 @@ def json_rows(path: Path, content: Any, options: FileOptions) -> FrameRows:
         raise DataError(f"{path}: it has no rows.", "Add one row per object.")
     # Keys of all records, in order of appearance.
     keys = list(dict.fromkeys(key for record in records for key in record))
+    if len(records) * len(keys) > _FEW_ENTRIES + _EMPTIEST * sum(map(len, records)):
+        raise DataError(
+            f"{path}: its {len(records):,} rows have {len(keys):,} different keys, most of which "
+            "occur in few rows.",
+            "Write the same keys in every row.",
+        )
     names, notes = unique_names([str(key).strip() for key in keys])
     with readable(path):
         columns = [

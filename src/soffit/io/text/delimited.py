@@ -11,6 +11,7 @@ from typing import Any
 from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError, counted, shown
 from soffit.io.file_options import FileOptions
+from soffit.io.limits import check_bytes
 from soffit.io.tables.tabular import unique_names
 from soffit.io.text.dialect import (
     NO_SEPARATOR,
@@ -31,6 +32,12 @@ from soffit.io.text.number_columns import (
 from soffit.io.text.numbers import MISSING, ColumnKind, Notation, is_number
 
 _MOST_COLUMNS = 200_000
+_MANY_COLUMNS = 1000
+# Names, kinds and the parser's own notes of a column.
+_BYTES_PER_COLUMN = 4000.0
+_TRANSPOSE = (
+    "Rows must be objects and columns features: transpose the table if it is the other way round."
+)
 _SAMPLED_ROWS = 1000
 # A quoted entry longer than this is a quote that was never closed.
 _LONGEST_ENTRY = 2**26
@@ -71,11 +78,10 @@ class DelimitedRows:
         _check_dialect(path, dialect, options)
         width = dialect.n_columns
         if width > _MOST_COLUMNS:
-            raise DataError(
-                f"{path}: the first lines have {width:,} entries.",
-                "Rows must be objects and columns features: transpose the table if it is the other "
-                "way round.",
-            )
+            raise DataError(f"{path}: the first lines have {width:,} entries.", _TRANSPOSE)
+        if width > _MANY_COLUMNS:
+            needed = _BYTES_PER_COLUMN * width
+            check_bytes(path, needed, f"a table of {width:,} columns", _TRANSPOSE)
         given, said = _names(path, dialect, width)
         names, notes = unique_names(given)
         notes = [*said, *notes]
