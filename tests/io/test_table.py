@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from soffit import _memory
 from soffit.io import DataError, Source, read
-from soffit.io import limits as _limits
 
 PEOPLE = """name,age,city,member,joined,remark
 Ann,31,Rome,true,2020-01-05,likes tea
@@ -148,11 +148,11 @@ def test_square_but_not_symmetric_is_a_table(tmp_path):
 def test_single_precision_where_double_does_not_fit(tmp_path, monkeypatch):
     path = save(tmp_path, "x,y\n" + "1.5,2.5\n" * 999 + "3,4\n")
     assert read(path).data.dtype == np.float64
-    monkeypatch.setattr(_limits, "available_memory", lambda: 15_000)
+    monkeypatch.setattr(_memory, "available_memory", lambda: 15_000)
     source = read(path)
     assert source.data.dtype == np.float32
     assert "single precision" in " ".join(source.notes)
-    monkeypatch.setattr(_limits, "available_memory", lambda: 8_000)
+    monkeypatch.setattr(_memory, "available_memory", lambda: 8_000)
     with pytest.raises(DataError, match=r"needs 8 kB of memory.*Choose fewer columns"):
         read(path)
     assert read(path, columns=["x"]).data.shape == (1000, 1)

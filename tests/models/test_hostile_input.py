@@ -216,5 +216,5 @@ def test_one_dimensional_input_is_refused(make: Make) -> None:
 
 def test_dense_matrix_that_does_not_fit_is_refused_before_it_is_made() -> None:
     X = sp.csr_array((2_000_000, 2), dtype=np.float64)
-    with pytest.raises(MemoryError, match=r"GiB.*affinity='nearest_neighbors'"):
+    with pytest.raises(MemoryError, match=r"GB.*affinity='nearest_neighbors'"):
         SoF(2).fit(X)

@@ -17,6 +17,7 @@ from soffit.affinity.side_information import with_side, without_negative
 from soffit.factorize.problem import Stop
 from soffit.graph import Graph
 from soffit.memberships import Extension
+from soffit.memberships.measures import on_simplex
 from soffit.normalize import Normalized
 
 # Entries of one dense block of affinities between new and fitted objects.
@@ -242,7 +243,7 @@ class Fitted:
     def place(self, table: Any) -> FloatArray:
         """Memberships of new objects: the stages of the fit, in the same order."""
         assert self.placer is not None
-        return self.placer.place(self.preparation.apply(table))
+        return on_simplex(self.placer.place(self.preparation.apply(table)))
 
     def explained(self, table: Any) -> float:
         """Share of the squared affinities of new objects that the factor explains."""

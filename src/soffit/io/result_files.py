@@ -225,6 +225,8 @@ _MOST_EXCEL_ROWS = 2**20
 _MOST_EXCEL_COLUMNS = 2**14
 _LONGEST_EXCEL_TEXT = 32_767
 _JSON_NAME = "soffit result"
+# Parsed JSON takes up to this many times its text, and the columns made from it as much again.
+_JSON_GROWTH = 40.0
 _NPZ_NAMES = {"cluster": "labels"}
 _NUMERIC = ("cluster", "certainty", "entropy", "novelty", "overlap", "instability")
 
@@ -285,10 +287,15 @@ def write_result(
     try:
         with replaced(where) as temporary:
             writer(result, temporary, source)
-    except OSError as error:
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:
+        # The libraries raise exceptions of many kinds when a disk is full.
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise DataError(
-            f"{where}: it cannot be written ({error.strerror or error}).",
-            "Check that the folder exists and that you may write to it.",
+            f"{where}: it cannot be written ({reason.splitlines()[0]}).",
+            "Check that the folder exists, that you may write to it, and that the disk is not "
+            "full.",
         ) from error
 
 
@@ -453,7 +460,7 @@ def _read_npz(path: Path) -> Result:
 
 
 def _read_json(path: Path) -> Result:
-    check_bytes(path, 10.0 * size_of(path), "reading it", "Write the result as .parquet.")
+    check_bytes(path, _JSON_GROWTH * size_of(path), "reading it", "Write it as .parquet.")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

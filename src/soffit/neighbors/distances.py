@@ -13,7 +13,7 @@ from soffit._matrix_checks import (
     checked_distances,
     mirror_upper,
 )
-from soffit._memory import check_allocation
+from soffit._memory import DENSE_COPIES, check_allocation
 from soffit._threads import each, row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.graph import as_array
@@ -81,7 +81,9 @@ def distances(
         )
     shape = (X.shape[0], reference.shape[0])
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-    check_allocation(shape, dtype, what="the distance matrix", remedy=_REMEDY)
+    # Without Y this is the beginning of a dense fit.
+    copies = DENSE_COPIES if Y is None else 1
+    check_allocation(shape, dtype, what="the distance matrix", remedy=_REMEDY, copies=copies)
     out: FloatArray = np.empty(shape, dtype=dtype)
     block = _block(X, reference, metric)
     _fill(out, block, symmetric=Y is None, n_jobs=n_jobs)

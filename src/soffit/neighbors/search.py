@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from soffit._threads import each, n_threads
+from soffit._threads import each, n_threads, pieces
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.neighbors.approximate import NeighborIndex
 from soffit.neighbors.mixed.mixed_distance import MixedDistance, MixedSearch, n_candidates
@@ -21,6 +21,8 @@ from soffit.neighbors.sparse import sparse_neighbors
 
 # Below this many columns a k-d tree beats comparing all pairs.
 _TREE_COLUMNS = 8
+# Rows for which a thread searches the tree at a time.
+_TREE_ROWS = 2**8
 # Rows compared at once by brute force: large enough for BLAS, small enough for the cache.
 _CHUNK = 64
 # Rank in single precision if rounding is at most this share of the distance to the last neighbour,
@@ -215,10 +217,17 @@ def _by_tree(
 ) -> tuple[IntArray, FloatArray]:
     from scipy.spatial import cKDTree
 
-    distances, indices = cKDTree(X).query(
-        X_new, k=np.arange(1, n_neighbors + 1), workers=n_threads(n_jobs)
-    )
-    return np.asarray(indices), np.asarray(distances, dtype=X.dtype)
+    tree, wanted = cKDTree(X), np.arange(1, n_neighbors + 1)
+    indices = np.empty((len(X_new), n_neighbors), dtype=np.intp)
+    distances = np.empty((len(X_new), n_neighbors), dtype=X.dtype)
+
+    # In our own threads: those of SciPy go on after Ctrl-C, in memory that has been released.
+    def search(part: range) -> None:
+        rows = slice(part.start, part.stop)
+        distances[rows], indices[rows] = tree.query(X_new[rows], k=wanted)
+
+    each(search, pieces(len(X_new), _TREE_ROWS), n_jobs)
+    return indices, distances
 
 
 def _by_products(

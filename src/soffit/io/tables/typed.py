@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import zipfile
+import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +20,18 @@ from soffit.io.text.dialect import ColumnKind, is_number
 # Entries of one block: 64 MB in double precision.
 _BLOCK_ENTRIES = 2**23
 _DEEPEST_NESTING = 200
+# A table of JSON lines may have this many times as many entries as the file, beyond a few.
+_EMPTIEST = 50
+_FEW_ENTRIES = 2**20
+_KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
+# What a cell of a sheet takes while it is read, twice over if the sheet has no header.
+_BYTES_PER_CELL = 96.0
+_TAG = rb"<(?:[\w.-]+:)?%s[\s/>]"
+_PLACED = rb"<(?:[\w.-]+:)?%s\s[^<>]*?\br\s*=\s*[\"']%s[\"']"
+_ANY_CELL, _ANY_ROW = re.compile(_TAG % b"c"), re.compile(_TAG % b"row")
+_CELL = re.compile(_PLACED % (b"c", rb"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})"))
+_ROW = re.compile(_PLACED % (b"row", b"([0-9]{1,7})"))
+_CHUNK = 2**22
 _ONE_PER_LINE = 'Write one flat object per line, such as {"x": 1.5, "y": 2}.'
 
 
@@ -138,7 +153,7 @@ def open_json_lines(path: Path) -> FrameRows:
     import polars as pl
 
     check_bytes(path, 3.0 * path.stat().st_size, "reading it", "Convert it to Parquet first.")
-    _check_nesting(path)
+    _check_lines(path)
     try:
         with readable(path):
             # Bytes, because polars takes brackets in a name for a pattern.
@@ -148,14 +163,31 @@ def open_json_lines(path: Path) -> FrameRows:
     return FrameRows.of(path, frame.lazy())
 
 
-def _check_nesting(path: Path) -> None:
-    """Deep nesting overflows the parser's stack, which no exception can catch."""
+def _check_lines(path: Path) -> None:
+    """Refuse what polars cannot bear: deep nesting, and a table that is almost empty.
+
+    Deep nesting overflows the parser's stack, which no exception can catch. Every key is a column
+    of all rows, so that lines with keys of their own make a table far larger than the file.
+    """
+    keys: set[bytes] = set()
+    n_lines = n_entries = 0
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
+        for line in file:
+            n_lines += 1
             if line.count(b"[") + line.count(b"{") > _DEEPEST_NESTING:
                 raise DataError(
-                    f"{path}: line {number:,} has too many lists and objects.", _ONE_PER_LINE
+                    f"{path}: line {n_lines:,} has too many lists and objects.", _ONE_PER_LINE
                 )
+            found = _KEY.findall(line)
+            keys.update(found)
+            n_entries += len(found)
+            if n_lines * len(keys) > _FEW_ENTRIES + _EMPTIEST * n_entries:
+                raise DataError(
+                    f"{path}: its first {n_lines:,} lines have {len(keys):,} different keys, most "
+                    "of which occur in few lines.",
+                    "Write the same keys in every line.",
+                )
+    check_bytes(path, 16.0 * n_lines * len(keys), "its table", "Write fewer keys.")
 
 
 def _json_line_error(path: Path) -> DataError | None:
@@ -183,6 +215,7 @@ def open_excel(path: Path) -> FrameRows:
 
     excel = need("fastexcel", "excel", "Reading Excel files")
     check_archive(path)
+    _check_extent(path)
     try:
         content = path.read_bytes()
         sheets = excel.read_excel(content).sheet_names
@@ -201,6 +234,62 @@ def open_excel(path: Path) -> FrameRows:
     if len(sheets) > 1:
         notes.append(f"Only the first of {len(sheets)} sheets was read ({sheets[0]!r}).")
     return FrameRows.of(path, frame.lazy(), notes)
+
+
+def _check_extent(path: Path) -> None:
+    """Refuse a sheet whose cells are far apart: all cells between them take memory, too."""
+    rows = columns = 0
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "xl/workbook.xml" not in names:
+                raise DataError(
+                    f"{path}: the workbook cannot be read: no .xlsx.", "Save it as .xlsx."
+                )
+            for name in names:
+                with archive.open(name) as member:
+                    last = _extent(member)
+                rows, columns = max(rows, last[0]), max(columns, last[1])
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"{path}: the workbook is damaged or truncated ({error}).", "Copy or save it again."
+        ) from error
+    check_bytes(
+        path,
+        _BYTES_PER_CELL * rows * columns,
+        f"a sheet of {rows:,} rows and {columns:,} columns",
+        "Delete what is far away from the table, or save the table as .csv.",
+    )
+
+
+def _extent(member: Any) -> tuple[int, int]:
+    """The last row and column that a sheet can have.
+
+    Rows and cells without a position follow those before them.
+    """
+    last_row = last_column = moved_rows = moved_cells = 0
+    rest = b""
+    while chunk := member.read(_CHUNK):
+        # The last tag may continue in the next chunk.
+        text, _, rest = (rest + chunk).rpartition(b"<")
+        rest = b"<" + rest
+        if len(rest) > _CHUNK:
+            rest = b""
+        cells, rows = _CELL.findall(text), _ROW.findall(text)
+        moved_cells += len(_ANY_CELL.findall(text)) - len(cells)
+        moved_rows += len(_ANY_ROW.findall(text)) - len(rows)
+        last_row = max(last_row, *map(int, {digits for _, digits in cells} | set(rows)), 0)
+        last_column = max(last_column, *map(_column, {letters for letters, _ in cells}), 0)
+    return last_row + moved_rows, last_column + moved_cells
+
+
+def _column(letters: bytes) -> int:
+    number = 0
+    for letter in letters.upper():
+        number = 26 * number + letter - 64
+    return number
 
 
 OPENERS: dict[str, Callable[[Path], FrameRows]] = {

@@ -11,6 +11,7 @@ from typing import Any
 
 from soffit._wording import Message
 from soffit.io.data_error import DataError, counted, shown
+from soffit.io.limits import check_bytes
 from soffit.io.tables.tabular import correct_or_drop, unique_names
 from soffit.io.text.dialect import (
     MISSING,
@@ -24,6 +25,12 @@ from soffit.io.text.dialect import (
 from soffit.io.text.encoding import TextFile
 
 _MOST_COLUMNS = 200_000
+_MANY_COLUMNS = 1000
+# Names, kinds and the parser's own notes of a column.
+_BYTES_PER_COLUMN = 4000.0
+_TRANSPOSE = (
+    "Rows must be objects and columns features: transpose the table if it is the other way round."
+)
 _SAMPLED_ROWS = 1000
 # A quoted entry longer than this is a quote that was never closed.
 _LONGEST_ENTRY = 2**26
@@ -54,11 +61,10 @@ class DelimitedRows:
         dialect = find_dialect(text.first_lines, header)
         width = dialect.n_columns
         if width > _MOST_COLUMNS:
-            raise DataError(
-                f"{path}: the first lines have {width:,} entries.",
-                "Rows must be objects and columns features: transpose the table if it is the other "
-                "way round.",
-            )
+            raise DataError(f"{path}: the first lines have {width:,} entries.", _TRANSPOSE)
+        if width > _MANY_COLUMNS:
+            needed = _BYTES_PER_COLUMN * width
+            check_bytes(path, needed, f"a table of {width:,} columns", _TRANSPOSE)
         given = _names(path, dialect, width)
         names, notes = unique_names(given)
         if dialect.names is None:
