@@ -17,11 +17,13 @@ from sklearn.utils import check_array
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.abstract import Affinity
+from soffit.affinity.mixed_table import MixedPreparation
 from soffit.affinity.neighbor_graph import NeighborGraph
 from soffit.affinity.precomputed import CallableAffinity, Precomputed
 from soffit.affinity.side_information import SideInformation
 from soffit.affinity.similarity import Cosine, Gaussian, Laplacian, RelativeDistance
 from soffit.inputs import read_input
+from soffit.mixed_columns import Column, MixedTable
 from soffit.neighbors.search import Metric
 
 # A column whose spread is this many times that of a usual other column has another unit: it alone
@@ -32,6 +34,8 @@ _UNEVEN_AROUND_ZERO = 100.0
 # The spread of a column, as far as the rule is concerned, is the range of the values between these
 # quantiles: neither outliers nor the few bright pixels at the border of an image count.
 _BETWEEN = (0.05, 0.95)
+# The name of the metric of mixed tables.
+GOWER = "gower"
 # Rows summed per thread at a time.
 _ROWS = 2**15
 
@@ -118,6 +122,9 @@ def _moments(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     return center, np.sqrt(np.sum(squares, axis=0) / len(table))
 
 
+Preparation = Standardizer | MixedPreparation
+
+
 @dataclass(frozen=True)
 class Settings:
     """The constructor parameters of a model that concern affinities."""
@@ -166,7 +173,7 @@ def make_affinity(affinity: Any, settings: Settings) -> Affinity:
     return AFFINITIES[affinity](settings)
 
 
-Check = Callable[[Any], Any]
+Check = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +192,8 @@ class Objects:
         Names of the objects, if the input has any.
     columns : ndarray of shape (d,) or None
         Names of the columns, if the input has them apart from the table.
+    kinds : tuple of Column or None
+        What the columns hold, for ``metric="gower"``: the table then has codes and gaps.
     standardize : {"auto", True, False}
         Whether to scale the columns of the table to a common unit.
     """
@@ -194,6 +203,7 @@ class Objects:
     builder: Affinity | None
     names: NDArray[Any] | None = None
     columns: NDArray[Any] | None = None
+    kinds: tuple[Column, ...] | None = None
     standardize: Standardize = False
 
     @property
@@ -202,8 +212,10 @@ class Objects:
         return int(self.table.shape[0])
 
     @cached_property
-    def preparation(self) -> Standardizer:
-        """How the table is standardized; matrices are left unchanged."""
+    def preparation(self) -> Preparation:
+        """How the table is scaled: mixed tables always, matrices never."""
+        if self.kinds is not None:
+            return MixedPreparation.of(self.table, self.kinds)
         how = self.standardize
         if self.is_matrix or (how == "auto" and not _subtracts_columns(self.builder)):
             return Standardizer()
@@ -211,12 +223,13 @@ class Objects:
 
     def inside(self, kept: IntArray) -> Objects:
         """Some of the objects, as if there were no others; their columns have the same units."""
-        table = self.table[kept]
+        table, whole = self.table[kept], self.preparation
         return Objects(
             table[:, kept] if self.is_matrix else table,
             self.is_matrix,
             self.builder,
-            standardize=self.preparation.is_active,
+            kinds=self.kinds,
+            standardize=isinstance(whole, Standardizer) and whole.is_active,
         )
 
     def outside(self, left: IntArray, kept: IntArray) -> Any:
@@ -230,8 +243,11 @@ class Objects:
         The builder is copied, because it may be used several times.
         """
         assert self.builder is not None
+        builder: Any = copy(self.builder)
+        if isinstance(self.preparation, MixedPreparation):
+            builder.metric = self.preparation.distance
         table = self.preparation.apply(self.table)
-        return Affinities(copy(self.builder).fit(table), self.preparation, table)
+        return Affinities(builder.fit(table), self.preparation, table)
 
 
 # Distances made of the differences of columns, in which a column of large numbers outweighs others.
@@ -254,7 +270,7 @@ class Affinities:
     ----------
     affinity : Affinity
         Fitted.
-    preparation : Standardizer
+    preparation : Standardizer or MixedPreparation
         Preprocessing of the table.
     table : ndarray or csr_array
         The table after preprocessing.
@@ -265,7 +281,7 @@ class Affinities:
     """
 
     affinity: Affinity
-    preparation: Standardizer
+    preparation: Preparation
     table: Any
     side: SideInformation | None = None
     pair_weight: Matrix | None = None
@@ -291,12 +307,34 @@ def read_objects(
         Parameters of affinities selected by name.
     check : callable, optional
         Turns the data into a checked array or CSR matrix; by default scikit-learn's `check_array`.
+        With `gaps=True` it accepts missing values.
     """
+    builder = make_affinity(affinity, settings)
+    if is_gower(builder):
+        mixed = MixedTable.of(X)
+        table = (check or _checked)(mixed.values, gaps=True)
+        columns = column_names(mixed)
+        return Objects(table, False, builder, mixed.names, columns, mixed.columns)
     given = read_input(X)
-    builder = Precomputed() if given.kind == "graph" else make_affinity(affinity, settings)
+    if given.kind == "graph":
+        builder = Precomputed()
     table = as_table(given.data, check or _checked)
     is_matrix = takes_matrix(builder, settings.metric)
-    return Objects(table, is_matrix, builder, given.names, given.columns, settings.standardize)
+    how = settings.standardize
+    return Objects(table, is_matrix, builder, given.names, given.columns, standardize=how)
+
+
+def is_gower(builder: Affinity) -> bool:
+    """Whether an affinity compares rows of numbers, categories and gaps."""
+    metric = getattr(builder, "metric", None)
+    return isinstance(metric, str) and metric == GOWER
+
+
+def column_names(mixed: MixedTable) -> NDArray[Any] | None:
+    """The names of the columns, if they have any."""
+    if not mixed.has_names:
+        return None
+    return np.array([column.name for column in mixed.columns], dtype=object)
 
 
 def takes_matrix(builder: Affinity, metric: Any) -> bool:
@@ -315,5 +353,10 @@ def as_table(data: Any, check: Check) -> Any:
     return sp.csr_array(table) if sp.issparse(table) else table
 
 
-def _checked(data: Any) -> Any:
-    return check_array(data, accept_sparse="csr", dtype=[np.float64, np.float32])
+def _checked(data: Any, *, gaps: bool = False) -> Any:
+    return check_array(
+        data,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite="allow-nan" if gaps else True,
+    )
