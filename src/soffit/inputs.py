@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._matrix_checks import checked_csr
+from soffit._wording import Message, Parameter
 
 # A message lists at most this many columns.
 _MAX_NAMED = 5
@@ -109,20 +110,11 @@ def read_input(X: Any) -> Input:
         reader = _READERS.get((library, ancestor.__name__))
         if reader is not None:
             return reader(X)
+    _check_array(X)
     return Input(X, "table")
 
 
 # --- tables ---------------------------------------------------------------------------------------
-
-
-def _from_numpy(array: Any) -> Input:
-    if array.dtype.kind in "mM":
-        raise TypeError(
-            f"X holds dates or durations ({array.dtype}), not numbers: their values depend on the "
-            "unit in which they are stored. Convert them to the unit that you mean, for example "
-            "(X - X.min()) / np.timedelta64(1, 'D')."
-        )
-    return Input(array, "table")
 
 
 def _from_masked(array: Any) -> Input:
@@ -135,7 +127,29 @@ def _from_masked(array: Any) -> Input:
             f"{f', in columns {_listed([str(c) for c in columns])}' if len(columns) else ''}. Drop "
             "these rows or columns, or fill in the values, X.filled(...)."
         )
-    return _from_numpy(np.asarray(array))
+    return read_input(np.asarray(array))
+
+
+def _check_array(X: Any) -> None:
+    """Refuse dates, and name the columns of text of an array or a list of rows."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise TypeError(
+            f"X holds dates or durations ({X.dtype}), not numbers: their values depend on the unit "
+            "in which they are stored. Convert them to the unit that you mean, for example "
+            "(X - X.min()) / np.timedelta64(1, 'D')."
+        )
+    if isinstance(X, list | tuple) and X and isinstance(X[0], list | tuple):
+        has_text = any(isinstance(value, str) for value in X[0])
+    else:
+        has_text = isinstance(X, np.ndarray) and X.dtype.kind in "OU"
+    if not has_text:
+        return
+    values = np.asarray(X, dtype=object)
+    if values.ndim != 2:
+        return
+    words = [any(isinstance(value, str) for value in column) for column in values.T]
+    if any(words):
+        _check_numeric(range(len(words)), ["text"] * len(words), [not word for word in words])
 
 
 def _from_pandas(frame: Any) -> Input:
@@ -181,8 +195,14 @@ def _check_numeric(columns: Iterable[Any], dtypes: Iterable[Any], numeric: Itera
     ]
     if wrong:
         raise ValueError(
-            f"X has columns that are not numeric: {_listed(wrong)}. Drop them, or encode them as "
-            "numbers (for example with sklearn.preprocessing.OneHotEncoder)."
+            Message(
+                f"X has columns that are not numeric: {_listed(wrong)}. Pass ",
+                *(
+                    Parameter("metric", "gower"),
+                    ", which compares numbers and text, drop them, or ",
+                ),
+                "encode them as numbers (for example with sklearn.preprocessing.OneHotEncoder).",
+            )
         )
 
 
@@ -194,8 +214,12 @@ def _check_complete(columns: Iterable[Any], gaps: Iterable[int]) -> None:
     ]
     if wrong:
         raise ValueError(
-            f"X has missing values (NaN) in columns {_listed(wrong)}. Drop these rows or columns, "
-            "or fill in the values (for example with sklearn.impute.SimpleImputer)."
+            Message(
+                f"X has missing values (NaN) in columns {_listed(wrong)}. Pass ",
+                *(Parameter("metric", "gower"), ", which compares what is there, drop these rows "),
+                "or columns, or fill in the values (for example with "
+                "sklearn.impute.SimpleImputer).",
+            )
         )
 
 
@@ -413,7 +437,6 @@ _READERS: dict[tuple[str, str], Callable[[Any], Input]] = {
     ("anndata", "AnnData"): _from_anndata,
     ("igraph", "GraphBase"): _from_igraph,
     ("numpy", "MaskedArray"): _from_masked,
-    ("numpy", "ndarray"): _from_numpy,
     ("networkx", "Graph"): _from_networkx,
     ("pandas", "DataFrame"): _from_pandas,
     ("polars", "DataFrame"): _from_polars,

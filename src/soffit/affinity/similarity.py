@@ -78,7 +78,7 @@ class RelativeDistance(Affinity):
     squared: bool = False
     n_jobs: int | None = None
     _arrays: ClassVar[dict[str, str]] = {
-        "objects_": "matrix? n *",
+        "objects_": "table? n *",
         "scales_": "float? n",
         "matrix_": "matrix? n n",
     }
@@ -221,7 +221,7 @@ class _Kernel(Affinity):
     n_jobs: int | None = None
 
     _arrays: ClassVar[dict[str, str]] = {
-        "objects_": "matrix? n *",
+        "objects_": "table? n *",
         "bandwidth_": "float?",
         "matrix_": "matrix? n n",
     }
