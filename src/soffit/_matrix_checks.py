@@ -67,9 +67,9 @@ def check_magnitude(A: Matrix, *, what: str, differences: bool) -> None:
     if largest_entry(A) > limit:
         row, column, number = _largest_place(A)
         raise ValueError(
-            f"{what}[{row}, {column}] = {number:.6g} is too large: numbers are squared, and squares "
-            f"of numbers above {limit:g} are infinite in {A.dtype}. Correct the value, or divide "
-            f"column {column} by a constant."
+            f"{what}[{row}, {column}] = {number:.6g} is too large: numbers are squared, and "
+            f"squares of numbers above {limit:g} are infinite in {A.dtype}. Correct the value, or "
+            f"divide column {column} by a constant."
         )
     if not differences:
         return
