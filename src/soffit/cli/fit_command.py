@@ -20,11 +20,18 @@ from soffit.cli.options import (
     Pairs,
     Reading,
     Running,
+    Standardization,
+    StandardizeOption,
     Verbosity,
     at_least,
     with_option_groups,
 )
-from soffit.cli.show_summary import show_choice, show_summary
+from soffit.cli.show_summary import (
+    show_choice,
+    show_standardization,
+    show_summary,
+    show_warnings,
+)
 from soffit.cli.steps import Fit, Outputs, fit_model, read_pairs, read_source, show_files
 
 MethodOption = Annotated[
@@ -60,6 +67,7 @@ def fit(
     clusters: ClustersOption = None,
     method: MethodOption = DEFAULT_METHOD,
     neighbors: NeighborsOption = None,
+    standardize: StandardizeOption = Standardization.auto,
     resamples: ResamplesOption = 0,
     running: Running,
     max_time: MaxTimeOption = None,
@@ -74,7 +82,9 @@ def fit(
     Each object gets a probability for every cluster. The table shows the size of each cluster, the
     mean certainty of its members, and the columns that set it apart.
     """
-    settings = Settings(clusters, neighbors, resamples, running.seed, running.jobs, max_time)
+    settings = Settings(
+        clusters, neighbors, resamples, running.seed, running.jobs, max_time, standardize.value
+    )
     settings.check(method, pairs=bool(pairs.files))
     names = parsed_names(name) if name else {}
     outputs.check(file, *pairs.files)
@@ -104,9 +114,11 @@ def present(
     files = outputs.write(talk, done)
     summary = Summary.of(done.model, source=source)
     talk.say(_what_was_done(done, summary.n_clusters), style="bold")
+    show_standardization(talk, summary)
     show_choice(talk, summary)
     talk.say()
     show_summary(talk, summary, label)
+    warnings = show_warnings(talk, summary)
     show_files(talk, files)
     if hints:
         _say_next(talk, done, files)
@@ -123,7 +135,7 @@ def present(
             "converged": done.model.converged_,
             "seconds": round(done.seconds, 3),
             "notes": source.notes,
-            "warnings": done.warnings,
+            "warnings": [*done.warnings, *warnings],
             "files": files,
         }
     )

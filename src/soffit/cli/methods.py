@@ -31,6 +31,7 @@ class Settings:
     seed: int = 0
     jobs: int | None = None
     max_time: float | None = None
+    standardize: str = "auto"
 
     def check(self, name: str, *, pairs: bool = False) -> None:
         """Reject options that the method does not support."""
@@ -74,6 +75,10 @@ def make_model(name: str, settings: Settings, kind: str, **extra: Any) -> Any:
         given |= dict.fromkeys(method.neighbors, settings.neighbors)
     if settings.resamples:
         given["n_resamples"] = settings.resamples
+    if settings.standardize != "auto":
+        if kind != "table":
+            raise ValueError(f"--standardize needs a table, but the file holds {a(kind)}. Omit it.")
+        given["standardize"] = settings.standardize == "yes"
     return method.load()(settings.clusters, **given)
 
 
