@@ -269,7 +269,7 @@ class HigherOrder(SimilarityClustering):
             n_clusters=_USUAL_NUMBER if self.n_clusters is None else self.n_clusters,
         )
         solve = partial(_solve, n_init=self.n_init, max_iter=self.max_iter, tol=self.tol)
-        return Recipe(self.n_clusters, relate, _count, solve)
+        return Recipe(self.n_clusters, relate, _count, solve, effort=self.order**2)
 
     def _read(self, X: Any, constraints: Constraints, y: Any) -> Data:
         if isinstance(X, _Given):
