@@ -13,6 +13,7 @@ from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings, known_method
 from soffit.cli.options import (
     MODEL,
     ClustersOption,
+    MaxClustersOption,
     Pairs,
     Running,
     Verbosity,
@@ -49,6 +50,7 @@ def graph(
     file: EdgesFile,
     *,
     clusters: ClustersOption = None,
+    max_clusters: MaxClustersOption = None,
     method: MethodOption = DEFAULT_METHOD,
     running: Running,
     pairs: Pairs,
@@ -61,7 +63,7 @@ def graph(
     weights mean stronger links. An output file ending in .graphml or .gml contains the graph with
     the result as node attributes.
     """
-    settings = Settings(clusters, seed=running.seed, jobs=running.jobs)
+    settings = Settings(clusters, seed=running.seed, jobs=running.jobs, max_clusters=max_clusters)
     settings.check(method, pairs=bool(pairs.files))
     outputs.check(file, *pairs.files)
     talk = verbosity.talk()
