@@ -220,7 +220,7 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true", help="list the sets with a wrong number")
     options = parser.parse_args()
     if options.keep and options.keep.exists():
-        cases = pickle.loads(options.keep.read_bytes())  # noqa: S301 - our own file
+        cases = pickle.loads(options.keep.read_bytes())
     else:
         seed = FRESH_SEED if options.fresh else SEED
         cases = cases_of(all_sets(seed, fresh=options.fresh))

@@ -305,7 +305,9 @@ def drawn(kind, n, n_features, seed):
         return rng.random((n, n_features))
     if kind == "skewed":
         return rng.exponential(size=(n, n_features))
-    return rng.standard_t(3, (n, n_features)) if kind == "heavy" else rng.normal(size=(n, n_features))
+    return (
+        rng.standard_t(3, (n, n_features)) if kind == "heavy" else rng.normal(size=(n, n_features))
+    )
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 5, 20])

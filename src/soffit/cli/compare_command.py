@@ -19,8 +19,8 @@ from soffit.cli.methods import METHODS, Settings, make_model, matrix_parameters
 from soffit.cli.options import (
     MODEL,
     ClustersOption,
-    MaxClustersOption,
     InputFile,
+    MaxClustersOption,
     NeighborsOption,
     Reading,
     Running,

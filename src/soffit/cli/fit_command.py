@@ -14,8 +14,8 @@ from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings, known_method
 from soffit.cli.options import (
     MODEL,
     ClustersOption,
-    MaxClustersOption,
     InputFile,
+    MaxClustersOption,
     MaxTimeOption,
     NeighborsOption,
     Pairs,

@@ -42,7 +42,9 @@ class Settings:
             raise usage_error(f"--method {name} does not use neighbours.", "--neighbors")
         if self.max_clusters is not None:
             if self.clusters is not None:
-                raise usage_error("-k sets the number of clusters; omit one of them.", "--max-clusters")
+                raise usage_error(
+                    "-k sets the number of clusters; omit one of them.", "--max-clusters"
+                )
             if not method.chooses:
                 raise usage_error(
                     f"--method {name} has its own rule for the number of clusters. Use "

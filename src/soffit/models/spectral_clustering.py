@@ -207,7 +207,9 @@ class SpectralClustering(SimilarityClustering):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        return similarity_recipe(self.n_clusters, factorize, _smooth, max_clusters=self.max_clusters)
+        return similarity_recipe(
+            self.n_clusters, factorize, _smooth, max_clusters=self.max_clusters
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -205,9 +205,7 @@ class _Part:
     density: Density | None
 
 
-def _linked_part(
-    A: Matrix, most: int, density: Density | None, random_state: int
-) -> _Part | None:
+def _linked_part(A: Matrix, most: int, density: Density | None, random_state: int) -> _Part | None:
     """The objects with links, as a graph that is not too large; None if there are too few."""
     graph = Graph.of(A).without_diagonal().without_strays(most)
     n = graph.n
