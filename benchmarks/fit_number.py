@@ -1,8 +1,8 @@
 """Fit the weights of the choice of the number of clusters, and judge them on other kinds of data.
 
 `python -m benchmarks.fit_number` gathers the evidence of all sets (`_number_sets.py`), fits the
-weights of `soffit.selection.choice_model` by penalized maximum likelihood, prints them, and prints how
-often the choice is right: with the weights fitted to all families (in sample), and with those
+weights of `soffit.selection.choice_model` by penalized maximum likelihood, prints them, and prints
+how often the choice is right: with the weights fitted to all families (in sample), and with those
 fitted to all families but the one that is judged (cross). `--keep FILE` keeps the evidence for
 another run. `--fresh` draws the generated sets with another seed and judges the weights in the
 library on them, without fitting.
@@ -66,6 +66,7 @@ class Case(NamedTuple):
 
     @property
     def right(self) -> Any:
+        """Whether each number is admissible."""
         n = len(self.features["one"])
         return np.isin(np.arange(1, n + 1), self.admissible)
 
@@ -148,6 +149,7 @@ class Outcome(NamedTuple):
 
     @property
     def error(self) -> int:
+        """Distance to the nearest admissible number."""
         return min(abs(self.number - k) for k in self.case.admissible)
 
 

@@ -43,7 +43,7 @@ class Settings:
         if self.max_clusters is not None:
             if self.clusters is not None:
                 raise usage_error(
-                    "-k sets the number of clusters; omit one of them.", "--max-clusters"
+                    "-k sets the number of clusters. Omit one of them.", "--max-clusters"
                 )
             if not method.chooses:
                 raise usage_error(

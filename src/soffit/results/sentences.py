@@ -122,8 +122,8 @@ def _evidence(evidence: dict[str, Any]) -> str:
     stable = ""
     if "stability" in evidence:
         stable = (
-            " The adjusted Rand index with the clusters that are found without a fifth of the links "
-            f"is {float(evidence['stability']):.2f}."
+            " The adjusted Rand index with the clusters that are found without a fifth of the "
+            f"links is {float(evidence['stability']):.2f}."
         )
     return (
         f"Evidence: a random walk on the neighbour graph stays within {k} groups {longer:.1f} "

@@ -1,9 +1,9 @@
 r"""From evidence to probabilities: a conditional logit model of the right number of clusters.
 
 The probability of k is proportional to :math:`\exp(\sum_f w_f x_{fk})`, with features x of the
-evidence for k. There are three kinds of evidence, each with its own weights: objects with distances,
-whose density is known; networks, compared with a random graph of the same degrees; and other
-graphs. The weights were fitted by maximum likelihood to sets with a known number of clusters
+evidence for k. There are three kinds of evidence, each with its own weights: objects with
+distances, whose density is known; networks, compared with a random graph of the same degrees; and
+other graphs. The weights were fitted by maximum likelihood to sets with a known number of clusters
 (``python -m benchmarks.fit_number`` fits them again and prints how well they do on kinds of data
 they were not fitted to).
 """
@@ -69,7 +69,7 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
 
     - ``one``: 1 for one cluster; ``one_...`` are context that makes it more or less likely;
     - ``log_k``: logarithm of the number;
-    - ``ahead``: how much shallower the valleys become with one and two more clusters, in logarithms;
+    - ``ahead``: how much shallower the valleys become with one and two more clusters;
     - ``gap``: gap of relaxation times;
     - ``smallest``: logarithm of the smallest cluster's share of an even one;
     - ``depth``, ``link_depth``: logarithm of the depth of the valley around the k-th mode, and

@@ -218,7 +218,7 @@ def _linked_part(A: Matrix, most: int, density: Density | None, random_state: in
     if len(linked) < 3 * _LEAST_PER_VECTOR:
         return None
     part = graph.subgraph(linked).csr
-    sizes = np.ones(len(linked))
+    sizes: FloatArray = np.ones(len(linked))
     node = None
     most_nodes = max(_MOST_NODES, _NODES_PER_CLUSTER * most)
     if len(linked) > most_nodes:
