@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_array
 
+from soffit._matrix_checks import check_magnitude, checked_csr
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.abstract import Affinity
@@ -271,10 +272,24 @@ def is_matrix_affinity(affinity: Affinity) -> bool:
     return takes_matrix(affinity, getattr(affinity, "metric", None))
 
 
-def as_table(data: Any, check: Check) -> Any:
-    """Checked data as an array or a `csr_array`."""
+def as_table(data: Any, check: Check, *, new: bool = False) -> Any:
+    """Data as an array or a `csr_array`: the one door of features, matrices and graphs.
+
+    Parameters
+    ----------
+    data : array-like, data frame or sparse matrix
+        From `read_input`.
+    check : callable
+        Turns the data into a finite array or sparse matrix in single or double precision.
+    new : bool
+        Whether these are new objects, which need not differ from each other.
+    """
+    if sp.issparse(data):
+        data = checked_csr(data, what="X")
     table = check(data)
-    return sp.csr_array(table) if sp.issparse(table) else table
+    table = sp.csr_array(table) if sp.issparse(table) else table
+    check_magnitude(table, what="X", differences=not new)
+    return table
 
 
 def _checked(data: Any, *, gaps: bool = False) -> Any:

@@ -368,7 +368,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             if given.columns is not None:
                 # They have just been compared.
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
-            return as_table(given.data, partial(_validated, self, reset=False))
+            return as_table(given.data, partial(_validated, self, reset=False), new=True)
 
     def _new_mixed_table(self, X: Any, preparation: MixedPreparation) -> Any:
         """Numbers and codes of new objects; categories that were not fitted are new ones."""
@@ -389,7 +389,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         if not is_matrix_affinity(placer.affinity):
             return self._new_table(X), names
         scratch = copy(self)
-        table = as_table(read_input(X).data, partial(_validated, scratch, reset=True))
+        table = as_table(read_input(X).data, partial(_validated, scratch, reset=True), new=True)
         n, m = self.n_features_in_, table.shape[0]
         if table.shape[1] != n + m:
             raise ValueError(

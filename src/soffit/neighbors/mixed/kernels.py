@@ -7,8 +7,8 @@ different categories, and the weight.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from soffit._compile import njit
 from soffit.neighbors.kernels import insert_sorted
 
 
