@@ -89,7 +89,7 @@ def cases_of(sets: Iterator[NumberSet]) -> list[Case]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             objects = read_objects(one.make(), affinity="nearest_neighbors", settings=Settings())
-            affinity = objects.affinities("auto").affinity
+            affinity = objects.affinities().affinity
         density = Density.of(affinity)
         for given in [density] if density is None else [density, None]:
             evidence = evidence_of_range(affinity.matrix_, density=given)

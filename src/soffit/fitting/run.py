@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -89,7 +89,6 @@ def similarity_recipe(
     factorize: Factorize,
     smooth: Smooth | None = None,
     *,
-    standardize: Literal["auto"] | bool = False,
     count: Callable[[Stage[Affinities]], Count] | None = None,
     max_clusters: int | None = None,
 ) -> Recipe[Affinities]:
@@ -103,8 +102,6 @@ def similarity_recipe(
         From affinities and a number of clusters to a solution.
     smooth : callable, optional
         From the factor's rows to memberships; by default the rows are the memberships.
-    standardize : {"auto", True, False}
-        Whether to scale the columns of a table to a common unit.
     count : callable, optional
         Another rule for the number of clusters.
     max_clusters : int, optional
@@ -112,24 +109,18 @@ def similarity_recipe(
     """
     return Recipe(
         n_clusters,
-        relate=partial(relate_pairs, standardize=standardize),
+        relate=relate_pairs,
         count=count or partial(given_or_chosen, max_clusters=max_clusters),
         solve=partial(_solve, factorize=factorize, smooth=smooth or leave_rows),
     )
 
 
-def relate_pairs(
-    data: Data,
-    random_state: np.random.RandomState,
-    progress: Progress,
-    *,
-    standardize: Literal["auto"] | bool = False,
-) -> Affinities:
+def relate_pairs(data: Data, random_state: np.random.RandomState, progress: Progress) -> Affinities:
     """The affinities of all objects, with constraints on pairs."""
     n = data.objects.n_objects
     side = data.constraints.side_information(n, data.names)
     progress.phase("affinities")
-    found = data.objects.affinities(standardize)
+    found = data.objects.affinities()
     weight = data.constraints.checked_pair_weight(n, found.A.dtype)
     return replace(found, side=side, pair_weight=weight)
 
