@@ -186,13 +186,14 @@ TextRule = Literal["auto", "category", "onehot", "drop"]
 # Columns with more distinct values than this hold names or sentences, not categories.
 _FEW = 20
 _MOST = 1000
+_MOST_CATEGORIES = 100_000
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}([.,' ]\d{3})+([.,]\d+)?")
 
 
 def most_values(text: TextRule) -> int:
     """The number of distinct values up to which a column is encoded."""
-    return _MOST if text in ("onehot", "category") else _FEW
+    return {"onehot": _MOST, "category": _MOST_CATEGORIES}.get(text, _FEW)
 
 
 def split_categories(
@@ -202,13 +203,20 @@ def split_categories(
     text: TextRule,
     *,
     named: bool = True,
+    wanted: Collection[str] = (),
 ) -> tuple[dict[str, Category], list[str]]:
-    """Columns to encode, and notes on the others; `named` if the objects have identifiers."""
+    """Columns to encode, and notes on the others.
+
+    `named` if the objects have identifiers; `wanted` categories are kept with any values.
+    """
     chosen: dict[str, Category] = {}
     many: list[str] = []
     notes: list[str] = []
     for name, category in categories.items():
         values = list(category.values)
+        if text == "category" and name in wanted and category.parts is not None:
+            chosen[name] = category
+            continue
         if text == "onehot" and category.parts is None:
             raise DataError(
                 f"{path}: column {shown(name)} has more than {_MOST:,} distinct values, too many "

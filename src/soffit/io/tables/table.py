@@ -144,7 +144,12 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
     notes += found.notes
     ids, roles, found = _identify(rows, roles, found, notes)
     chosen, said = split_categories(
-        rows.path, found.categories, found.n_rows, choice.text, named=ids is not None
+        rows.path,
+        found.categories,
+        found.n_rows,
+        choice.text,
+        named=ids is not None,
+        wanted=choice.columns or (),
     )
     codes = choice.text == "category"
     notes += [*said, *encode_note(chosen, choice.text)]
@@ -155,7 +160,8 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
     )
     if ask:
         ask_if_square(rows.path, X, names, ids)
-    X, names = _without_empty(rows, X, names, notes)
+    if choice.columns is None or choice.impute != "none":
+        X, names = _without_empty(rows, X, names, notes)
     if choice.columns is None:
         X, names = _without_numbering(X, names, rows, notes)
     texts = category_values(chosen) if codes else {}
