@@ -15,6 +15,7 @@ from soffit.cli.options import (
     MODEL,
     ClustersOption,
     InputFile,
+    MaxClustersOption,
     MaxTimeOption,
     NeighborsOption,
     Pairs,
@@ -65,6 +66,7 @@ def fit(
     file: InputFile,
     *,
     clusters: ClustersOption = None,
+    max_clusters: MaxClustersOption = None,
     method: MethodOption = DEFAULT_METHOD,
     neighbors: NeighborsOption = None,
     standardize: StandardizeOption = Standardization.auto,
@@ -83,13 +85,15 @@ def fit(
     mean certainty of its members, and the columns that set it apart.
     """
     settings = Settings(
-        clusters, neighbors, resamples, running.seed, running.jobs, max_time, standardize.value
+        *(clusters, neighbors, resamples, running.seed, running.jobs, max_time, max_clusters),
+        standardize=standardize.value,
     )
     settings.check(method, pairs=bool(pairs.files))
     names = parsed_names(name) if name else {}
     outputs.check(file, *pairs.files)
     talk = verbosity.talk()
-    source = read_source(talk, file, reading)
+    as_numbers = reading.as_numbers() if METHODS[method].tables_only else {}
+    source = read_source(talk, file, reading, **as_numbers)
     outputs.check_source(source)
     done = fit_model(talk, method, settings, source, read_pairs(pairs, source))
     if names:

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from soffit._typing import Matrix, is_sparse
 from soffit._wording import Message, Parameter
 from soffit.results.fit_quality import UNSTABLE_BELOW, agreement_sentence
-from soffit.results.sentences import uncertainty
+from soffit.results.sentences import telling_sentence, uncertainty
 from soffit.results.summary import Summary
 from soffit.results.words import capitalized, count_of, listed, percent, shorten
 
@@ -45,7 +45,8 @@ class Caution:
     @property
     def message(self) -> Message:
         """All of it, with the parameters of the remedy marked."""
-        return Message(f"{self.heading}. {self.seen} ", self.remedy)
+        head = "" if self.seen.startswith(self.heading) else f"{self.heading}. "
+        return Message(f"{head}{self.seen} ", self.remedy)
 
 
 def cautions(summary: Summary) -> list[Caution]:
@@ -235,6 +236,25 @@ def _row_contents(table: Matrix) -> Iterator[Any]:
         yield tidy.indices[begin:end].tobytes(), tidy.data[begin:end].tobytes()
 
 
+def _column_values(summary: Summary) -> Caution | None:
+    seen = telling_sentence(summary)
+    if not seen:
+        return None
+    one = len(summary.telling_columns) == 1
+    return Caution(
+        "The clusters are the values of one column"
+        if one
+        else "The clusters are the values of two columns",
+        seen,
+        Message(
+            f"Leave {'it' if one else 'one of them'} out to see what else the objects have in "
+            "common: ",
+            Parameter("drop", [summary.telling_columns[-1]]),
+            ".",
+        ),
+    )
+
+
 def _tiny_clusters(summary: Summary) -> Caution | None:
     if summary.n_clusters == 1:
         return None
@@ -291,6 +311,7 @@ _CHECKS: tuple[Callable[[Summary], Caution | None], ...] = (
     _doubtful_number,
     _disconnected,
     _isolated,
+    _column_values,
     _duplicates,
     _tiny_clusters,
     _many_uncertain,
