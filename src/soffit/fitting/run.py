@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from soffit.fitting.recipe import (
 from soffit.memberships import entropy, extension
 from soffit.memberships.measures import on_simplex
 from soffit.selection import choose_k_of_graph
+from soffit.selection.density import Density
 
 Relations = TypeVar("Relations")
 Factorize = Callable[[Stage[Affinities]], Solution]
@@ -90,8 +91,8 @@ def similarity_recipe(
     factorize: Factorize,
     smooth: Smooth | None = None,
     *,
-    standardize: Literal["auto"] | bool = False,
     count: Callable[[Stage[Affinities]], Count] | None = None,
+    max_clusters: int | None = None,
 ) -> Recipe[Affinities]:
     """A recipe that factorizes a matrix of affinities.
 
@@ -103,41 +104,38 @@ def similarity_recipe(
         From affinities and a number of clusters to a solution.
     smooth : callable, optional
         From the factor's rows to memberships; by default the rows are the memberships.
-    standardize : {"auto", True, False}
-        Whether to scale the columns of a table to a common unit.
     count : callable, optional
         Another rule for the number of clusters.
+    max_clusters : int, optional
+        The largest number that is considered if none is given.
     """
     return Recipe(
         n_clusters,
-        relate=partial(relate_pairs, standardize=standardize),
-        count=count or given_or_chosen,
+        relate=relate_pairs,
+        count=count or partial(given_or_chosen, max_clusters=max_clusters),
         solve=partial(_solve, factorize=factorize, smooth=smooth or leave_rows),
     )
 
 
-def relate_pairs(
-    data: Data,
-    random_state: np.random.RandomState,
-    progress: Progress,
-    *,
-    standardize: Literal["auto"] | bool = False,
-) -> Affinities:
+def relate_pairs(data: Data, random_state: np.random.RandomState, progress: Progress) -> Affinities:
     """The affinities of all objects, with constraints on pairs."""
     n = data.objects.n_objects
     side = data.constraints.side_information(n, data.names)
     progress.phase("affinities")
-    found = data.objects.affinities(standardize)
+    found = data.objects.affinities()
     weight = data.constraints.checked_pair_weight(n, found.A.dtype)
     return replace(found, side=side, pair_weight=weight)
 
 
-def given_or_chosen(stage: Stage[Affinities]) -> Count:
+def given_or_chosen(stage: Stage[Affinities], *, max_clusters: int | None = None) -> Count:
     """The given number of clusters, or one selected from the graph."""
     if stage.n_clusters:
         return stage.count
     stage.progress.phase("number of clusters")
-    choice = choose_k_of_graph(stage.relations.A)
+    affinity = stage.relations.affinity
+    choice = choose_k_of_graph(
+        affinity.matrix_, density=Density.of(affinity), max_clusters=max_clusters
+    )
     return Count(choice.n_clusters, {"k_choice_": choice})
 
 

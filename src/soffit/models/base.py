@@ -43,6 +43,7 @@ from soffit.affinity import Settings
 from soffit.affinity.given_objects import (
     GOWER,
     Objects,
+    Standardize,
     as_table,
     column_names,
     is_matrix_affinity,
@@ -148,6 +149,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     affinity: Any
     metric: Any
     n_neighbors: int
+    standardize: Standardize
     random_state: Any
     verbose: int | bool
     n_jobs: int | None
@@ -286,6 +288,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             relative_neighbor=self.n_neighbors,
             keep=self._keep,
             weights=self._weights,
+            standardize=self.standardize,
             n_jobs=self.n_jobs,
         )
 
@@ -431,6 +434,7 @@ class SimilarityClustering(
         "n_clusters": OrNone(WholeNumber(1)),
         "metric": TextOrFunction(),
         "n_neighbors": WholeNumber(1),
+        "standardize": OneOf(("auto", True, False)),
         "max_iter": WholeNumber(1),
         "tol": Number(0.0),
         "max_time": OrNone(Number(0.0, strict=True)),

@@ -13,9 +13,9 @@ import scipy.sparse as sp
 
 from soffit._deprecation import renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit._validation import NoneOrMany, Number, OneOf
+from soffit._validation import NoneOrMany, Number, OneOf, OrNone, WholeNumber
 from soffit.affinity import SideInformation
-from soffit.affinity.given_objects import Affinities
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.exceptions import UnstableResultWarning
 from soffit.factorize import (
@@ -79,6 +79,9 @@ class SoftClustering(SimilarityClustering):
     n_clusters : int or None, default 8
         Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
+    max_clusters : int or None, default None
+        The largest number that is considered if `n_clusters` is None; by default the range grows
+        while the evidence does.
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
@@ -89,8 +92,8 @@ class SoftClustering(SimilarityClustering):
         One scale per cluster, set by the start, or one for all, which favours clusters of equal
         size.
     standardize : {"auto", True, False}, default "auto"
-        Scale columns to unit standard deviation; "auto" does so if the largest standard deviation
-        is more than 20 times the median, which only different units of measurement explain.
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     n_resamples : int, default 0
         0, or how many times (at least 2; 10 is plenty) the model is refitted to 63 % subsamples.
         Memberships are then averaged over these fits and softened to their agreement, which
@@ -169,8 +172,8 @@ class SoftClustering(SimilarityClustering):
     """
 
     _rules = SimilarityClustering._rules | {
+        "max_clusters": OrNone(WholeNumber(1)),
         "scale": OneOf(("cluster", "single")),
-        "standardize": OneOf(("auto", True, False)),
         "n_resamples": NoneOrMany(),
         "constraint_weight": Number(0.0, strict=True, maximum=1.0),
         "transitive": OneOf((True, False)),
@@ -195,11 +198,12 @@ class SoftClustering(SimilarityClustering):
         self,
         n_clusters: int | None = 8,
         *,
+        max_clusters: int | None = None,
         affinity: Any = "nearest_neighbors",
         metric: Any = "euclidean",
         n_neighbors: int = 15,
         scale: Literal["cluster", "single"] = "cluster",
-        standardize: Literal["auto"] | bool = "auto",
+        standardize: Standardize = "auto",
         n_resamples: int = 0,
         constraint_weight: float = 1.0,
         transitive: bool = False,
@@ -213,6 +217,7 @@ class SoftClustering(SimilarityClustering):
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
@@ -278,17 +283,16 @@ class SoftClustering(SimilarityClustering):
         )
         euclidean = isinstance(self.metric, str) and self.metric in ("euclidean", "l2")
         smooth = partial(_smooth, constraint_weight=self.constraint_weight, euclidean=euclidean)
-        single = similarity_recipe(self.n_clusters, factorize, smooth, standardize=self.standardize)
-        single = replace(single, plan=_PLAN)
+        make = partial(
+            similarity_recipe, self.n_clusters, factorize, max_clusters=self.max_clusters
+        )
+        single = replace(make(smooth), plan=_PLAN)
         n = self.n_resamples
         if not n:
             return single
         smooth = partial(_smooth_over_subsamples, recipe=single, smooth=smooth, n=n)
-        several = similarity_recipe(
-            self.n_clusters, factorize, smooth, standardize=self.standardize
-        )
         plan = [(resample_phase(number, n), SHARE_KEPT) for number in range(n)]
-        return replace(several, plan=(*_PLAN, *plan))
+        return replace(make(smooth), plan=(*_PLAN, *plan))
 
 
 # --- factorization --------------------------------------------------------------------------------
