@@ -27,7 +27,7 @@ from soffit.partition.label_sweeps import information, majority_sweeps
 from soffit.partition.multilevel import CoarseGraph, coarse_graph, multilevel_eigenvectors
 
 # Up to this size eigenvectors come from Lanczos iterations, above from coarser graphs.
-_MOST_DIRECT = 20_000
+_MOST_DIRECT = 3_000
 # Larger graphs are coarsened before they are partitioned.
 _MOST_NODES = 40_000
 # For more clusters, eigenvectors would cost more than the fit.
