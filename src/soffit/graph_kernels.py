@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from soffit._compile import njit
 
 # Adjacent entries are multiplied this many times as fast as scattered ones.
 _MANY = 8

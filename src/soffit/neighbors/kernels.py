@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from soffit._compile import njit
 
 # Ranks are scanned in groups of this size: most groups hold nothing near.
 _GROUP = 16

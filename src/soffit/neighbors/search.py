@@ -227,6 +227,8 @@ def _by_tree(
         distances[rows], indices[rows] = tree.query(X_new[rows], k=wanted)
 
     each(search, pieces(len(X_new), _TREE_ROWS), n_jobs)
+    # Where squares overflow, the tree names a row that does not exist.
+    indices[indices >= len(X)] = -1
     return indices, distances
 
 

@@ -9,7 +9,8 @@ that side information links to i. An isolated object (theta 0) has only r_i.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from soffit._compile import njit
 
 # A row is solved when the optimality gap falls below this share of its gradient.
 GAP = 1e-9
