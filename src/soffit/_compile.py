@@ -1,14 +1,49 @@
-"""Compilation of kernels that also works where compiled code cannot be stored."""
+"""Compilation of kernels: announced, and possible where compiled code cannot be stored."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache as cached
 from threading import Lock
 from typing import Any
 
 _lock = Lock()
 _warned = False
+# Called with the name of every function that is about to be compiled, in any thread.
+_listeners: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def told_of_compiling(tell: Callable[[str], None]) -> Iterator[None]:
+    """A context in which `tell` is called with the name of every function before it is compiled.
+
+    Functions that are loaded from the cache are not compiled.
+    """
+    _listeners.append(tell)
+    try:
+        yield
+    finally:
+        _listeners.remove(tell)
+
+
+@cached
+def _listen() -> None:
+    """Pass on what numba tells of its compiler."""
+    from numba.core import event
+
+    class Compiler(event.Listener):  # type: ignore[misc]
+        """Hears of the begin and the end of every compilation."""
+
+        def on_start(self, event: Any) -> None:
+            for tell in tuple(_listeners):
+                tell(event.data["dispatcher"].py_func.__name__)
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Compiler())
 
 
 def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -19,6 +54,8 @@ def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     one warning per process.
     """
     import numba
+
+    _listen()
 
     def compiled(function: Callable[..., Any]) -> Any:
         kernel = numba.njit(**options)(function)
