@@ -33,7 +33,7 @@ def _listen() -> None:
     """Pass on what numba tells of its compiler."""
     from numba.core import event
 
-    class Compiler(event.Listener):  # type: ignore[misc]
+    class Compiler(event.Listener):
         """Hears of the begin and the end of every compilation."""
 
         def on_start(self, event: Any) -> None:
@@ -74,7 +74,7 @@ def _cache_of(function: Callable[..., Any]) -> Any:
     """The cache of a function, whose errors leave the function to be compiled in memory."""
     from numba.core.caching import FunctionCache
 
-    class ForgivingCache(FunctionCache):  # type: ignore[misc]
+    class ForgivingCache(FunctionCache):
         """Loads and saves if it can."""
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
