@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from soffit._threads import each
+from soffit._threads import check_time, each
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph, Locality, inverse_order
 from soffit.normalize import degree
@@ -75,6 +75,7 @@ def graph_partition(
         labels, eigenvalue = _partition(graph, N, n_clusters, correct, None)
         return GraphPartition(labels, eigenvalue, None)
     coarse = _coarser(graph, n_clusters, _NODES_PER_CLUSTER)
+    check_time()
     sizes = coarse.sizes
     labels, eigenvalue = _partition(
         Graph(coarse.matrix), degree(coarse.matrix).matrix, n_clusters, None, sizes
@@ -120,6 +121,7 @@ def _partition(
         return (labels if correct is None else correct(labels, k)), eigenvalue
     n_vectors = max(n_fine_vectors(n, k), min(k + 1, n))
     values, V = _eigenvectors(graph, N, n_vectors, k)
+    check_time()
     labels = best_partition(A, V, k, random_state=0, correct=correct, sizes=sizes)
     return labels, float(values[k]) if len(values) > k else None
 
