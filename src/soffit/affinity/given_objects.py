@@ -36,7 +36,10 @@ class Standardizer:
 
     center: FloatArray | None
     spread: FloatArray | None
-    _arrays: ClassVar[dict[str, str]] = {"center": "float? p", "spread": "float? p"}
+    _arrays: ClassVar[dict[str, str]] = {
+        "center": "finite?spread p",
+        "spread": "positive? p",
+    }
 
     @classmethod
     def of(cls, table: Any, how: Literal["auto"] | bool) -> Standardizer:
