@@ -689,7 +689,7 @@ def test_every_class_declares_all_that_its_objects_hold() -> None:
     [
         ("NeighborGraph", "n_neighbors", 0, "must be a single count"),
         ("NeighborGraph", "n_jobs", [1], "must be a single int"),
-        ("NeighborGraph", "metric", 3, "must be a single text"),
+        ("NeighborGraph", "metric", 3, "must be a single metric"),
         ("NeighborGraph", "connect", "x", "must be a single bool"),
         ("ExactSearch", "X", None, "ExactSearch has no X"),
         ("ExactSearch", "recall", {"float": "nan"}, "must be a single finite"),

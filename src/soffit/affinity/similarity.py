@@ -78,12 +78,12 @@ class RelativeDistance(Affinity):
     squared: bool = False
     n_jobs: int | None = None
     _arrays: ClassVar[dict[str, str]] = {
-        "metric": "text",
+        "metric": "metric",
         "c": "positive",
         "neighbor": "count",
         "squared": "bool",
         "n_jobs": "int?",
-        "objects_": "matrix?matrix_ n *",
+        "objects_": "table?matrix_ n *",
         "scales_": "positive?matrix_ n",
         "matrix_": "affinities? n n",
     }
@@ -226,11 +226,11 @@ class _Kernel(Affinity):
     n_jobs: int | None = None
 
     _arrays: ClassVar[dict[str, str]] = {
-        "metric": "text",
+        "metric": "metric",
         "bandwidth": "positive?",
         "neighbor": "count",
         "n_jobs": "int?",
-        "objects_": "matrix?matrix_ n *",
+        "objects_": "table?matrix_ n *",
         "bandwidth_": "positive?matrix_",
         "matrix_": "affinities? n n",
     }

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity, SideInformation
-from soffit.affinity.given_objects import Standardizer
+from soffit.affinity.given_objects import Preparation
 from soffit.affinity.isolation import Surroundings
 from soffit.affinity.side_information import with_side, without_negative
 from soffit.factorize.problem import Stop
@@ -217,7 +217,7 @@ class Fitted:
     ----------
     attributes : mapping
         The public attributes of the model, `memberships_` and the like.
-    preparation : Standardizer
+    preparation : Standardizer or MixedPreparation
         Preprocessing of a table.
     placer : Placer or None
         Places new objects; None for a model that cannot.
@@ -228,7 +228,7 @@ class Fitted:
     """
 
     attributes: Mapping[str, Any]
-    preparation: Standardizer
+    preparation: Preparation
     placer: Placer | None
     stopped: Stop = "converged"
     n_iter: int = 0

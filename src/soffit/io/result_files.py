@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from soffit._atomic import replaced
 from soffit.io.data_error import DataError, listed, need, shown
+from soffit.io.file_options import FileOptions
 from soffit.io.formats import recognise, size_of
 from soffit.io.limits import check_bytes
+from soffit.io.local_files import LocalFile
 from soffit.io.matrices.arrays import read_npz
 from soffit.io.source import Source
 from soffit.io.tables.typed import OPENERS
@@ -318,7 +320,12 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     DataError
         If the file cannot be read or does not hold a result.
     """
-    where = Path(path)
+    local = LocalFile.of(Path(path))
+    with local.named():
+        return _read_result(local.path)
+
+
+def _read_result(where: Path) -> Result:
     if where.suffix.lower() == ".json":
         return _read_json(where)
     format_name = recognise(where)
@@ -434,7 +441,7 @@ def _read_rows(path: Path, format_name: str) -> Result:
     import polars as pl
 
     delimited = format_name == "delimited text"
-    rows: Any = DelimitedRows.open(path) if delimited else OPENERS[format_name](path)
+    rows: Any = DelimitedRows.open(path) if delimited else OPENERS[format_name](path, FileOptions())
     # Identifiers and labels stay as they are written: 007 is not 7.
     numbers = {*_NUMERIC, *_memberships(rows.names)}
     words = [n for n in rows.names if rows.kinds[n] != "number" or n not in numbers]

@@ -133,7 +133,7 @@ class SeededMixture:
         "owner": "int g <k",
         "log_weights": "finite g",
         "means": "finite g d",
-        "whitening": "finite g d d",
+        "whitening": "cholesky g d d",
         "n_clusters": "size k",
         "trust": "finite",
         "tails": "positive?",

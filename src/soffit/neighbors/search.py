@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from soffit._threads import each, n_threads, pieces
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.neighbors.approximate import NeighborIndex
+from soffit.neighbors.mixed.mixed_distance import MixedDistance, MixedSearch, n_candidates
 from soffit.neighbors.sparse import sparse_neighbors
 
 # Below this many columns a k-d tree beats comparing all pairs.
@@ -34,7 +35,7 @@ _SINGLE = (1e-10, 1e10)
 _MOST_COMPARED = 20_000
 _EXACT_TREE_COLUMNS = 3
 
-Metric = str | Callable[..., float]
+Metric = str | Callable[..., float] | MixedDistance
 
 
 class Search(Protocol):
@@ -58,6 +59,10 @@ class Search(Protocol):
 def make_search(X: Any, n_neighbors: int, *, metric: Metric, n_jobs: int | None = None) -> Search:
     """The search that suits the number of objects, their dimension and the metric."""
     columns = X.shape[1]
+    if isinstance(metric, MixedDistance) and X.shape[0] > _MOST_COMPARED:
+        points = metric.embedded(X)
+        index = ApproximateSearch(points, "euclidean", n_jobs, n_candidates(n_neighbors))
+        return MixedSearch(X, metric, index, n_jobs)
     quick = isinstance(metric, str) and metric in ("euclidean", "l2", "cosine")
     few = X.shape[0] <= _MOST_COMPARED or columns <= _EXACT_TREE_COLUMNS
     if few or not quick:
@@ -76,8 +81,8 @@ class ExactSearch:
     n_jobs: int | None
     recall: float = 1.0
     _arrays: ClassVar[dict[str, str]] = {
-        "X": "matrix?metric=precomputed n p",
-        "metric": "text",
+        "X": "table?metric=precomputed n p",
+        "metric": "metric",
         "n_jobs": "int?",
         "recall": "finite",
     }
@@ -201,6 +206,8 @@ def neighbors_of(
     X_new: Any, X: Any, n_neighbors: int, *, metric: Metric, n_jobs: int | None = None
 ) -> tuple[IntArray, FloatArray]:
     """Nearest objects of X for every row of X_new (which may be X itself)."""
+    if isinstance(metric, MixedDistance):
+        return metric.nearest(X_new, X, n_neighbors, n_jobs)
     if metric == "precomputed":
         return _from_distances(X_new, n_neighbors)
     if metric in ("euclidean", "l2") and not sp.issparse(X):
@@ -228,6 +235,8 @@ def _by_tree(
         distances[rows], indices[rows] = tree.query(X_new[rows], k=wanted)
 
     each(search, pieces(len(X_new), _TREE_ROWS), n_jobs)
+    # Where squares overflow, the tree names a row that does not exist.
+    indices[indices >= len(X)] = -1
     return indices, distances
 
 
@@ -246,6 +255,7 @@ def _by_products(
     # slower when it reads a long thin matrix across.
     against = np.ascontiguousarray(np.column_stack([-reference, half_norms]).T, dtype=dtype)
     margin = min(n_neighbors + 8, len(X))
+    exact = np.asarray(X, dtype=np.float64)
     rounding = _rounding(X.shape[1], dtype)
 
     def search(first: int) -> tuple[IntArray, FloatArray]:
@@ -257,10 +267,13 @@ def _by_products(
             ranks = np.column_stack([rows, ones]).astype(dtype) @ against
             half_own = 0.5 * np.einsum("ij,ij->i", rows, rows)
             reach = rounding * (half_own + half_norms.max()) - half_own
-        found: tuple[IntArray, FloatArray] = nearest_by_rank(
-            ranks, reach, given, X, n_neighbors, margin
-        )
-        return found
+        indices = np.empty((len(rows), n_neighbors), dtype=np.int64)
+        squares = np.empty(indices.shape)
+        nearest_by_rank(
+            ranks, np.asarray(reach, dtype=np.float64), np.asarray(given, dtype=np.float64), exact,
+            np.empty(margin, dtype=dtype), np.empty(len(X), dtype=np.int64), indices, squares,
+        )  # fmt: skip
+        return indices, np.sqrt(squares).astype(X.dtype, copy=False)
 
     parts = each(search, range(0, len(X_new), _CHUNK), n_jobs)
     return np.vstack([p[0] for p in parts]), np.vstack([p[1] for p in parts])
@@ -288,8 +301,9 @@ def _by_scikit_learn(
 ) -> tuple[IntArray, FloatArray]:
     from sklearn.neighbors import NearestNeighbors
 
-    from soffit.neighbors.distances import metric_parameters
+    from soffit.neighbors.distances import check_metric, metric_parameters
 
+    check_metric(metric, sparse=sp.issparse(X))
     search = NearestNeighbors(
         n_neighbors=n_neighbors,
         metric=metric,

@@ -6,11 +6,13 @@ A class says in `_arrays` what it expects of its attributes, one line each::
         "rows": "finite n k",  # finite floating-point numbers, n x k
         "factor": "nonnegative n k",  # finite and at least 0; "positive": above 0
         "prior": "probabilities k",  # nonnegative, and the rows sum to 1
+        "whitening": "cholesky d d",  # finite, with a positive diagonal
         "isolation": "float n",  # any floating-point numbers
         "labels": "int n <k",  # whole numbers from 0 to k - 1
         "members": "int n m -1<n",  # from -1 to n - 1
         "X": "matrix n p",  # array or CSR, finite; "affinities": at least 0, too
         "table": "arrays m",  # a dictionary of arrays of numbers
+        "objects": "table n p",  # the same; NaN only if a mixed distance compares the rows
         "n_clusters": "size k",  # a whole number, which is k
         "trust": "finite",  # a single number; "count": a whole one of at least 1, "natural": 0
         "keep": "text union|mutual",  # one of these words
@@ -53,6 +55,7 @@ from soffit.affinity import (
 )
 from soffit.affinity.given_objects import Standardizer
 from soffit.affinity.isolation import Surroundings
+from soffit.affinity.mixed_table import MixedPreparation
 from soffit.affinity.tuples import DEVIATIONS, TupleMeasure
 from soffit.catalogue import MODELS as CATALOGUE
 from soffit.factorize.tuples.placement import TupleRows
@@ -70,7 +73,9 @@ from soffit.memberships import (
     Walk,
 )
 from soffit.memberships.mixture import Projection
+from soffit.mixed_columns import Column
 from soffit.neighbors.approximate import NeighborIndex
+from soffit.neighbors.mixed.mixed_distance import MixedDistance, MixedSearch
 from soffit.neighbors.search import ApproximateSearch, ExactSearch, SparseSearch
 from soffit.normalize import Normalized
 from soffit.normalize.additive import AdditiveNormalized
@@ -97,9 +102,13 @@ PARTS: dict[str, type] = {
         # neighbour search
         ApproximateSearch,
         ExactSearch,
+        MixedDistance,
+        MixedSearch,
         NeighborIndex,
         SparseSearch,
         # preparation, pairs, tuples
+        Column,
+        MixedPreparation,
         SideInformation,
         Standardizer,
         TupleMeasure,
@@ -161,10 +170,12 @@ _SINGLE = ("text",)
 _FINITE = {
     "finite": -np.inf,
     "matrix": -np.inf,
+    "table": -np.inf,
     "nonnegative": 0.0,
     "affinities": 0.0,
     "probabilities": 0.0,
     "positive": 0.0,
+    "cholesky": -np.inf,
 }
 _WORDS = {
     "nonnegative": "nonnegative ",
@@ -262,8 +273,10 @@ class _Check:
         self._owner = owner
         self._known = known
         self._occurring: set[str] = set()
+        self._gaps = False
 
     def run(self, thing: Any) -> dict[str, int | None]:
+        self._gaps = isinstance(vars(thing).get("metric"), MixedDistance)
         bounded: list[tuple[str, Any, tuple[int, str]]] = []
         for path, text in getattr(type(thing), "_arrays", {}).items():
             line = _Line.of(text)
@@ -300,17 +313,19 @@ class _Check:
         elif line.kind == "arrays":
             self._check_table(where, value, line)
         else:
-            _check_kind(where, value, line.kind)
+            _check_kind(where, value, line.kind, gaps=self._gaps and line.kind == "table")
             self._check_lengths(where, value.shape, line.lengths)
             if line.kind == "probabilities" and value.size:
                 _check_sums(where, value)
+            if line.kind == "cholesky" and (np.diagonal(value, axis1=-2, axis2=-1) <= 0).any():
+                raise ModelFileError(f"{where} must have positive diagonals.")
 
     def _check_table(self, where: str, table: Any, line: _Line) -> None:
         if not isinstance(table, dict):
             raise ModelFileError(f"{where} must be a dictionary, but it is {_type(table)}.")
         for name, column in table.items():
             inside = f"{name[:40]!r} of {where}"
-            _check_kind(inside, column, "numbers")
+            _check_kind(inside, column, "numbers", gaps=False)
             self._check_lengths(inside, column.shape, line.lengths)
 
     def _check_part(self, where: str, part: Any, line: _Line) -> None:
@@ -406,6 +421,8 @@ def _check_scalar(where: str, value: Any, kind: str) -> None:
         "nonnegative": is_finite and value >= 0,
         "positive": is_finite and value > 0,
         "text": isinstance(value, str),
+        "texts": isinstance(value, tuple) and all(isinstance(item, str) for item in value),
+        "metric": isinstance(value, str | MixedDistance),
         "precision": isinstance(value, np.dtype) and value in _FLOATS,
         "function": value in FUNCTIONS.values() if callable(value) else False,
     }
@@ -421,8 +438,8 @@ def _check_choice(where: str, value: Any, line: _Line) -> None:
         raise ModelFileError(f"{where} must be one of {', '.join(choices)}, not {value!r:.40}.")
 
 
-def _check_kind(where: str, value: Any, kind: str) -> None:
-    if kind in ("matrix", "affinities"):
+def _check_kind(where: str, value: Any, kind: str, *, gaps: bool) -> None:
+    if kind in ("matrix", "table", "affinities"):
         fits = (isinstance(value, np.ndarray) or is_sparse(value)) and value.dtype in _FLOATS
     elif not isinstance(value, np.ndarray):
         fits = False
@@ -436,7 +453,11 @@ def _check_kind(where: str, value: Any, kind: str) -> None:
         wanted = "an array" if kind == "any" else f"a {kind} array"
         found = getattr(value, "dtype", _type(value))
         raise ModelFileError(f"{where} must be {wanted}, but it is {found}.")
-    if kind in _FINITE and not _is_above(value, _FINITE[kind], strictly=kind == "positive"):
+    if gaps:
+        fits = not np.isinf(value.data if is_sparse(value) else value).any()
+    elif kind in _FINITE:
+        fits = _is_above(value, _FINITE[kind], strictly=kind == "positive")
+    if not fits:
         raise ModelFileError(f"{where} must hold finite {_WORDS.get(kind, '')}numbers only.")
 
 
