@@ -155,7 +155,7 @@ print(model.fit(make_gaussians(120, random_state=31).X).stop_reason_)
 def test_ctrl_c_before_the_first_iteration_is_raised(
     touching: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*_: Any) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("soffit.fitting.run.given_or_chosen", interrupt)

@@ -365,6 +365,11 @@ class NeighborGraph(Affinity):
         spacing = np.where(self._radius > 0, self._local_scale, 0.0)
         return Neighborhood(spacing, self._members)
 
+    def spacings(self) -> tuple[FloatArray, FloatArray, int, int]:
+        """Distances to a near and to the last neighbour of each object, and their ranks."""
+        rank = max(min(self.n_neighbors, len(self._radius) - 1), 1)
+        return self._local_scale, self._radius, min(_SCALE_NEIGHBOR, rank), rank
+
     def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
         """The nearest of the objects X for each of them, and the distances."""
         return nearest_neighbors(X, rank, metric=self.metric, n_jobs=self.n_jobs)

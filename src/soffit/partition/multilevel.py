@@ -22,13 +22,15 @@ _MOST_PIECES = 32
 _GROUPS = 2**12
 
 
-def coarser_graphs(A: sp.csr_array, n_nodes: int) -> tuple[list[sp.csr_array], list[IntArray]]:
+def coarser_graphs(
+    A: sp.csr_array, n_nodes: int, *, pairings: int = _PAIRINGS
+) -> tuple[list[sp.csr_array], list[IntArray]]:
     """The graph and coarser ones; and for each but the last, the coarse node of every node."""
     levels, groups = [A], []
     while levels[-1].shape[0] > n_nodes:
         coarse = levels[-1]
         group: IntArray = np.arange(coarse.shape[0])
-        for _ in range(_PAIRINGS):
+        for _ in range(pairings):
             pairs, coarse = _paired(coarse)
             group = pairs[group]
         if coarse.shape[0] > (1 - _LEAST_REMOVED) * levels[-1].shape[0]:
@@ -50,9 +52,12 @@ class CoarseGraph(NamedTuple):
         return np.bincount(self.node).astype(np.float64)
 
 
-def coarse_graph(A: sp.csr_array, n_nodes: int) -> CoarseGraph:
-    """A graph of at most about `n_nodes` nodes, made by pairing nodes along their edges."""
-    levels, groups = coarser_graphs(A, n_nodes)
+def coarse_graph(A: sp.csr_array, n_nodes: int, *, pairings: int = _PAIRINGS) -> CoarseGraph:
+    """A graph of at most about `n_nodes` nodes, made by pairing nodes along their edges.
+
+    With one pairing per level it has more than about half as many, with two about a quarter.
+    """
+    levels, groups = coarser_graphs(A, n_nodes, pairings=pairings)
     group: IntArray = np.arange(A.shape[0])
     for coarser in groups:
         group = coarser[group]
