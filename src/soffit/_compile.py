@@ -37,7 +37,7 @@ def _cache_of(function: Callable[..., Any]) -> Any:
     """The cache of a function, whose errors leave the function to be compiled in memory."""
     from numba.core.caching import FunctionCache
 
-    class ForgivingCache(FunctionCache):  # type: ignore[misc]
+    class ForgivingCache(FunctionCache):
         """Loads and saves if it can."""
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:

@@ -121,7 +121,8 @@ def _from_masked(array: Any) -> Input:
     """Masked entries are missing values."""
     count = int(np.ma.count_masked(array))
     if count:
-        columns = np.flatnonzero(np.ma.getmaskarray(array).any(axis=0)) if array.ndim == 2 else []
+        masked = np.ma.getmaskarray(array) if array.ndim == 2 else np.zeros((0, 0), dtype=bool)
+        columns = np.flatnonzero(masked.any(axis=0))
         raise ValueError(
             f"X has missing values: {count} of its entries are masked"
             f"{f', in columns {_listed([str(c) for c in columns])}' if len(columns) else ''}. Drop "
