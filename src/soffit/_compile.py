@@ -5,10 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from threading import Lock
+from time import perf_counter
 from typing import Any
 
 _lock = Lock()
 _warned = False
+# Seconds of compilation in this process, which no time limit can shorten.
+_clock: Any = None
 
 
 def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -19,6 +22,8 @@ def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     one warning per process.
     """
     import numba
+
+    _start_clock()
 
     def compiled(function: Callable[..., Any]) -> Any:
         kernel = numba.njit(**options)(function)
@@ -31,6 +36,40 @@ def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
         return kernel
 
     return compiled
+
+
+def seconds_compiling() -> float:
+    """Seconds that this process has compiled so far, unless in other threads at the same time."""
+    return 0.0 if _clock is None else float(_clock.total)
+
+
+def _start_clock() -> None:
+    global _clock  # noqa: PLW0603
+    if _clock is not None:
+        return
+    from numba.core import event
+
+    class Clock(event.Listener):  # type: ignore[misc,unused-ignore]
+        """Adds up compilations, of which some are parts of others."""
+
+        def __init__(self) -> None:
+            self.total = self._begin = 0.0
+            self._depth = 0
+
+        def on_start(self, event: Any) -> None:
+            """A function begins to be compiled."""
+            if self._depth == 0:
+                self._begin = perf_counter()
+            self._depth += 1
+
+        def on_end(self, event: Any) -> None:
+            """It is compiled."""
+            self._depth -= 1
+            if self._depth == 0:
+                self.total += perf_counter() - self._begin
+
+    _clock = Clock()
+    event.register("numba:compile", _clock)
 
 
 def _cache_of(function: Callable[..., Any]) -> Any:

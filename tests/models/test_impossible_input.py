@@ -56,20 +56,15 @@ def test_differences_too_small_to_square_are_refused(
         of_pairs.fit((factor * blobs.X).astype(dtype), y)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "factor"),
-    [(np.float64, 1e-130), (np.float64, 1e130), (np.float32, 1e15)],
-)
+@pytest.mark.parametrize("unit", [np.float64(1e-130), np.float64(1e130), np.float32(1e15)])
 def test_numbers_within_the_limits_are_clustered_as_others_are(
     of_pairs: Case,
     blobs: Sample,
     y: Array,
-    *,
-    dtype: Any,
-    factor: float,
+    unit: Any,
     fitted_to_blobs: Callable[[Case], Any],
 ) -> None:
-    scaled = (factor * blobs.X).astype(dtype)
+    scaled = (blobs.X * float(unit)).astype(unit.dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         model = of_pairs.fit(scaled, y)

@@ -276,7 +276,7 @@ class HigherOrder(SimilarityClustering):
         )
         solve = partial(_solve, n_init=self.n_init, max_iter=self.max_iter, tol=self.tol)
         count = partial(_count, max_clusters=self.max_clusters)
-        return Recipe(self.n_clusters, relate, count, solve)
+        return Recipe(self.n_clusters, relate, count, solve, effort=self.order**2)
 
     def _read(self, X: Any, constraints: Constraints, y: Any) -> Data:
         if isinstance(X, _Given):

@@ -364,16 +364,19 @@ def _factorize(
         degrees=degrees,
         side=None if given.side is None else _side_weights(given.side, N, constraint_weight),
     )
+    stage.progress.keep_result()
     stage.progress.phase("row blocks")
-    found = solve_locally(
-        solve_rows,
-        problem,
-        rows,
-        locality,
-        max_iter=max_iter,
-        tol=tol,
-        callback=stage.progress.iteration,
-        scale=held,
+    found = stage.progress.insist(
+        lambda: solve_locally(
+            solve_rows,
+            problem,
+            rows,
+            locality,
+            max_iter=max_iter,
+            tol=tol,
+            callback=stage.progress.iteration,
+            scale=held,
+        )
     )
     return _GraphSolution(
         problem, normalized, found, {"n_steps_": n_steps}, part, graph=A, locality=locality
@@ -464,16 +467,19 @@ def _smooth(
     is_mixed = isinstance(given.preparation, MixedPreparation)
     features = not stage.data.objects.is_matrix and not is_mixed
     dense = features and euclidean and not is_sparse(given.table)
-    mixture = None
+    mixture, stopped = None, None
     if dense and 1 < rows.shape[1] <= _MOST_MIXED:
         seed = int(stage.random_state.randint(_SEEDS))
-        mixture = _fit_mixture(given, rows, seed, solution, constraint_weight)
+        mixture = stage.progress.attempt(
+            lambda: _fit_mixture(given, rows, seed, solution, constraint_weight)
+        )
+        stopped = stage.progress.stopped if mixture is None else None
     result = calibrated(walk.memberships, graph, mixture, given.table if dense else None)
     if given.side is not None:
         result = with_pairs(result, rows, given.side, weight=constraint_weight)
     # New objects need what the walk has reached, not the memberships of the fitted objects.
     seen = replace(walk, memberships=walk.memberships[:0].copy())
-    return Smoothed(result, WalkAndMixture(seen, mixture))
+    return Smoothed(result, WalkAndMixture(seen, mixture), stopped=stopped)
 
 
 def _fit_mixture(
