@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import RLock
 from time import perf_counter
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 
+from soffit._compile import told_of_compiling
 from soffit._memory import peak_memory
 from soffit._threads import Deadline, OutOfTime, time_limit
 from soffit._wording import Message, Parameter
@@ -80,6 +82,11 @@ class _Display:
             self._write(f"{phase}: {text}")
         elif self._phase is not None:
             self._live.update(self._phase[2], state=text, refresh=True)
+
+    def remark(self, phase: str, text: str) -> None:
+        """Show at once what the phase is waiting for."""
+        self._last = -self._pace
+        self.state(phase, text)
 
     def line(self, text: str) -> None:
         """Write a whole line."""
@@ -189,13 +196,25 @@ class Progress:
         self._given_up = Deadline(None)
         # Searches may run in several threads; callbacks need not be thread-safe.
         self._lock = RLock()
+        self._open = ExitStack()
+        self._compiled_in: str | None = None
 
     def __enter__(self) -> Progress:
+        if self._display is not None:
+            self._open.enter_context(told_of_compiling(self._compiling))
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._open.close()
         if self._display is not None:
             self._display.close()
+
+    def _compiling(self, name: str) -> None:
+        """Show, once per phase, that the first fit after an installation compiles functions."""
+        with self._lock:
+            if self._display is not None and self._compiled_in != self._phase:
+                self._compiled_in = self._phase
+                self._display.remark(self._phase or "preparing", "compiling, once")
 
     def phase(self, what: str) -> bool:
         """Start a phase; returns whether the fit should stop instead."""

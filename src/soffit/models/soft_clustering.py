@@ -180,7 +180,7 @@ class SoftClustering(SimilarityClustering):
     }
 
     _arrays = SimilarityClustering._arrays | {
-        "n_steps_": "int",
+        "n_steps_": "natural",
         "overlap_": "float? n",
         "instability_": "float? n",
         "cluster_stability_": "float? k",
