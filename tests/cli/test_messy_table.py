@@ -43,7 +43,10 @@ def test_following_the_advice_leads_to_a_result(soffit, patients, tmp_path):
         result = soffit(*arguments, code=None)
     assert result.exit_code == 0, result.output
     assert "--impute" in arguments
-    rows = rows_of(out)
+    # Written as it came in: the whole table, with semicolons and decimal commas.
+    rows = rows_of(out, ";")
+    assert {"weight", "height", "smoker", "city", "group", "cluster", "p1"} <= set(rows[0])
+    assert all("," in row["certainty"] and "." not in row["certainty"] for row in rows)
     assert [row["patient"] for row in rows] == [f"P-{i:03d}" for i in range(80)]
     assert "smoker" in result.stderr, "what became of text columns must be said"
     assert "weight" in result.stderr
