@@ -56,8 +56,10 @@ class Settings:
             )
 
 
-def make_model(name: str, settings: Settings, kind: str, **extra: Any) -> Any:
-    """The model, not yet fitted, for input of this kind."""
+def make_model(
+    name: str, settings: Settings, kind: str, *, is_mixed: bool = False, **extra: Any
+) -> Any:
+    """The model, not yet fitted, for input of this kind; `is_mixed` if it has text or gaps."""
     method = METHODS[name]
     if method.tables_only and kind != "table":
         raise ValueError(
@@ -69,7 +71,7 @@ def make_model(name: str, settings: Settings, kind: str, **extra: Any) -> Any:
     if settings.jobs is not None:
         given["n_jobs"] = settings.jobs
     given |= {"max_time": settings.max_time}
-    given |= matrix_parameters(kind)
+    given |= matrix_parameters(kind, is_mixed=is_mixed)
     if settings.neighbors is not None:
         given |= dict.fromkeys(method.neighbors, settings.neighbors)
     if settings.resamples:
@@ -77,8 +79,10 @@ def make_model(name: str, settings: Settings, kind: str, **extra: Any) -> Any:
     return method.load()(settings.clusters, **given)
 
 
-def matrix_parameters(kind: str) -> dict[str, str]:
-    """The parameters of a model whose input is a matrix."""
+def matrix_parameters(kind: str, *, is_mixed: bool = False) -> dict[str, str]:
+    """The parameters of a model whose input is a matrix, or a table with text or gaps."""
+    if is_mixed:
+        return {"metric": "gower"}
     if kind == "distances":
         return {"metric": "precomputed"}
     return {} if kind == "table" else {"affinity": "precomputed"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -88,7 +88,6 @@ def similarity_recipe(
     factorize: Factorize,
     smooth: Smooth | None = None,
     *,
-    standardize: Literal["auto"] | bool = False,
     count: Callable[[Stage[Affinities]], Count] | None = None,
 ) -> Recipe[Affinities]:
     """A recipe that factorizes a matrix of affinities.
@@ -101,31 +100,23 @@ def similarity_recipe(
         From affinities and a number of clusters to a solution.
     smooth : callable, optional
         From the factor's rows to memberships; by default the rows are the memberships.
-    standardize : {"auto", True, False}
-        Whether to scale the columns of a table to a common unit.
     count : callable, optional
         Another rule for the number of clusters.
     """
     return Recipe(
         n_clusters,
-        relate=partial(relate_pairs, standardize=standardize),
+        relate=relate_pairs,
         count=count or given_or_chosen,
         solve=partial(_solve, factorize=factorize, smooth=smooth or leave_rows),
     )
 
 
-def relate_pairs(
-    data: Data,
-    random_state: np.random.RandomState,
-    progress: Progress,
-    *,
-    standardize: Literal["auto"] | bool = False,
-) -> Affinities:
+def relate_pairs(data: Data, random_state: np.random.RandomState, progress: Progress) -> Affinities:
     """The affinities of all objects, with constraints on pairs."""
     n = data.objects.n_objects
     side = data.constraints.side_information(n, data.names)
     progress.phase("affinities")
-    found = data.objects.affinities(standardize)
+    found = data.objects.affinities()
     weight = data.constraints.checked_pair_weight(n, found.A.dtype)
     return replace(found, side=side, pair_weight=weight)
 

@@ -332,7 +332,7 @@ def _number_of_clusters(objects: Objects) -> int:
     """The number of clusters of a group: more than one only if that is clear."""
     if objects.n_objects < _FEWEST_TO_DIVIDE:
         return 1
-    choice = choose_k_of_graph(objects.affinities(False).A)
+    choice = choose_k_of_graph(objects.affinities().A)
     return int(choice.n_clusters) if choice.confidence >= _CLEAR else 1
 
 

@@ -45,6 +45,11 @@ class Source:
         object, else None.
     kept : ndarray of int or None
         The rows of the file that are objects, if some were dropped.
+    categories : mapping of str to tuple of str
+        The texts that the codes 0, 1, ... of a column stand for, by its name. See ``text`` of
+        `read`.
+    is_mixed : bool
+        Whether a table has text, yes/no or missing values, so that ``metric="gower"`` suits it.
     path : str
         The file.
     options : mapping or None
@@ -77,6 +82,8 @@ class Source:
     path: str = ""
     options: Mapping[str, Any] | None = None
     kept: NDArray[Any] | None = field(default=None, repr=False)
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_mixed: bool = False
     file: Any = field(default=None, repr=False)
 
     @property
@@ -125,7 +132,8 @@ class Source:
         if surplus:
             notes += (f"Left out, because not needed: {listed(map(shown, surplus))}.",)
         taken = _take(self.data, [place.get(name) for name in names])
-        return replace(self, data=taken, columns=tuple(names), notes=notes)
+        texts = {name: self.categories[name] for name in names if name in self.categories}
+        return replace(self, data=taken, columns=tuple(names), notes=notes, categories=texts)
 
 
 def _take(data: Any, positions: Sequence[int | None]) -> Any:

@@ -43,6 +43,7 @@ from soffit.affinity import Settings
 from soffit.affinity.given_objects import (
     GOWER,
     Objects,
+    Standardize,
     as_table,
     column_names,
     is_matrix_affinity,
@@ -148,6 +149,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     affinity: Any
     metric: Any
     n_neighbors: int
+    standardize: Standardize
     random_state: Any
     verbose: int | bool
     n_jobs: int | None
@@ -282,6 +284,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             relative_neighbor=self.n_neighbors,
             keep=self._keep,
             weights=self._weights,
+            standardize=self.standardize,
             n_jobs=self.n_jobs,
         )
 
@@ -368,7 +371,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             if given.columns is not None:
                 # They have just been compared.
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
-            return as_table(given.data, partial(_validated, self, reset=False))
+            return as_table(given.data, partial(_validated, self, reset=False), new=True)
 
     def _new_mixed_table(self, X: Any, preparation: MixedPreparation) -> Any:
         """Numbers and codes of new objects; categories that were not fitted are new ones."""
@@ -389,7 +392,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         if not is_matrix_affinity(placer.affinity):
             return self._new_table(X), names
         scratch = copy(self)
-        table = as_table(read_input(X).data, partial(_validated, scratch, reset=True))
+        table = as_table(read_input(X).data, partial(_validated, scratch, reset=True), new=True)
         n, m = self.n_features_in_, table.shape[0]
         if table.shape[1] != n + m:
             raise ValueError(
@@ -427,6 +430,7 @@ class SimilarityClustering(
         "n_clusters": OrNone(WholeNumber(1)),
         "metric": TextOrFunction(),
         "n_neighbors": WholeNumber(1),
+        "standardize": OneOf(("auto", True, False)),
         "max_iter": WholeNumber(1),
         "tol": Number(0.0),
         "max_time": OrNone(Number(0.0, strict=True)),

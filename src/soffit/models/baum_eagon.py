@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Literal
 
 from soffit._validation import OneOf, WholeNumber
-from soffit.affinity.given_objects import Affinities
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.fitting.recipe import Recipe
 from soffit.fitting.restarts import factorize_from_starts
 from soffit.fitting.run import similarity_recipe
@@ -31,6 +31,9 @@ class BaumEagon(SimilarityClustering):
         Distance behind the similarities; "precomputed" means that X holds distances.
     n_neighbors : int, default 10
         Neighbour that sets the scale of the similarities, or size of the neighbour graph.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     solver : {"rows", "gradient", "growth"}, default "rows"
         Exact row blocks, without the diagonal; accelerated projected gradient; or the published
         growth transformation (eq. 7 in a numerically stable form, eq. 8 for alpha).
@@ -100,6 +103,7 @@ class BaumEagon(SimilarityClustering):
         affinity: Any = "relative",
         metric: Any = "euclidean",
         n_neighbors: int = 10,
+        standardize: Standardize = "auto",
         solver: Literal["rows", "gradient", "growth"] = "rows",
         n_init: int = 1,
         max_iter: int = 20000,
@@ -115,6 +119,7 @@ class BaumEagon(SimilarityClustering):
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.standardize = standardize
         self.solver = solver
         self.n_init = n_init
         self.max_iter = max_iter

@@ -12,7 +12,7 @@ import numpy as np
 from soffit._deprecation import renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import Number, OneOf, WholeNumber
-from soffit.affinity.given_objects import Affinities
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.side_information import with_known_pairs, with_side, without_negative
 from soffit.factorize import (
     SOLVERS,
@@ -67,6 +67,9 @@ class CompletelyPositive(SimilarityClustering):
         Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 25
         Neighbours per object in a graph, or the neighbour that sets the bandwidth of a kernel.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     normalization : {"sinkhorn", "additive", None}, default "sinkhorn"
         Sinkhorn scaling to row sums of 1, which keeps a graph sparse; the nearest matrix with equal
         row sums, for dense affinities; or none. Neither of the first two is better on all data.
@@ -172,6 +175,7 @@ class CompletelyPositive(SimilarityClustering):
         affinity: Any = "rbf",
         metric: Any = "euclidean",
         n_neighbors: int = 25,
+        standardize: Standardize = "auto",
         normalization: Literal["sinkhorn", "additive"] | None = "sinkhorn",
         solver: Literal["coordinate", "multiplicative", "parallel"] = "coordinate",
         constraint_weight: float = 1.0,
@@ -191,6 +195,7 @@ class CompletelyPositive(SimilarityClustering):
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.standardize = standardize
         self.normalization = normalization
         self.solver = solver
         self.constraint_weight = constraint_weight

@@ -16,7 +16,7 @@ from soffit._deprecation import renamed_parameters
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray
 from soffit._validation import Number, OrNone, TextOrFunction, WholeNumber
-from soffit.affinity.given_objects import Objects, Standardizer
+from soffit.affinity.given_objects import Objects, Standardize
 from soffit.affinity.tuples import TupleMeasure, TupleSample, sample_tuples, tuple_measure
 from soffit.factorize import Factorization, random_start
 from soffit.factorize.simplex.placement import with_prior
@@ -71,6 +71,9 @@ class HigherOrder(SimilarityClustering):
         depend on the order of the points in a tuple.
     bandwidth : float or None, default None
         w. None means five times the typical deviation of objects that fit the best tuples.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     n_tuples : int or None, default None
         Number of sampled tuples; None means 100 per object. All tuples are used if there are fewer.
     n_init : int, default 3
@@ -179,6 +182,7 @@ class HigherOrder(SimilarityClustering):
         order: int = 3,
         tuple_affinity: str | Callable[[FloatArray], FloatArray] = "line",
         bandwidth: float | None = None,
+        standardize: Standardize = "auto",
         n_tuples: int | None = None,
         n_init: int = 3,
         max_iter: int = 1000,
@@ -194,6 +198,7 @@ class HigherOrder(SimilarityClustering):
         self.order = order
         self.tuple_affinity = tuple_affinity
         self.bandwidth = bandwidth
+        self.standardize = standardize
         self.n_tuples = n_tuples
         self.n_init = n_init
         self.max_iter = max_iter
@@ -287,7 +292,7 @@ class HigherOrder(SimilarityClustering):
                 f"order={self.order} needs at least {self.order} objects, got "
                 f"n_samples={len(table)}. Use a lower order or more points."
             )
-        objects = Objects(table, False, None, given.names)
+        objects = Objects(table, False, None, given.names, standardize=self.standardize)
         return Data(objects, constraints, columns=read_columns(scratch, given.columns))
 
     # --- results -------------------------------------------------------------------------------
@@ -403,7 +408,7 @@ def _relate(
 ) -> Tuples:
     if isinstance(data, _TupleData) and data.known is not None:
         return Tuples(data.known)
-    table = data.objects.table
+    table = data.objects.preparation.apply(data.objects.table)
     measure = tuple_measure(tuple_affinity, order, n_features=table.shape[1], width=width)
     progress.phase("tuples")
     sample = sample_tuples(measure, table, n_clusters, random_state, n_tuples=n_tuples, width=width)
@@ -422,7 +427,8 @@ def _count(stage: Stage[Tuples]) -> Count:
 
 def _solve(stage: Stage[Tuples], *, n_init: int, max_iter: int, tol: float) -> Fitted:
     known, sample = stage.relations.known, stage.relations.sample
-    table, measure = stage.data.objects.table, stage.relations.measure
+    preparation = stage.data.objects.preparation
+    table, measure = preparation.apply(stage.data.objects.table), stage.relations.measure
     found = _lowest(stage, n_init, max_iter, tol)
     stage.progress.phase("memberships")
     rows = make_rows_sum_to_one(found.factor)
@@ -441,7 +447,7 @@ def _solve(stage: Stage[Tuples], *, n_init: int, max_iter: int, tol: float) -> F
     placer = None
     if sample is not None and measure is not None:
         placer = TuplePlacer(TupleRows.of(sample, measure, table, factor, memberships))
-    return Fitted(attributes, Standardizer(None, None), placer, found.stopped, found.n_iter)
+    return Fitted(attributes, preparation, placer, found.stopped, found.n_iter)
 
 
 def _lowest(stage: Stage[Tuples], n_init: int, max_iter: int, tol: float) -> Factorization:

@@ -26,7 +26,7 @@ from soffit._validation import (
     WholeNumber,
     check_parameters,
 )
-from soffit.affinity.given_objects import Affinities
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.factorize.problem import Stop
 from soffit.fitting.data import Constraints, PartialLabels
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
@@ -151,6 +151,9 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         The distance behind W; "precomputed" means that X holds distances.
     n_neighbors : int, default 10
         Neighbours per object in the graph.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     max_time : float or None, default None
         Time limit in seconds of the factorization for ``on="clusters"``.
     random_state : int, RandomState or None, default None
@@ -220,6 +223,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         "n_clusters": WholeNumber(1),
         "metric": TextOrFunction(),
         "n_neighbors": WholeNumber(1),
+        "standardize": OneOf(("auto", True, False)),
         "max_time": OrNone(Number(0.0, strict=True)),
         "verbose": Number(0.0),
         "callback": OrNone(Function()),
@@ -250,6 +254,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         affinity: Any = "nearest_neighbors",
         metric: Any = "euclidean",
         n_neighbors: int = 10,
+        standardize: Standardize = "auto",
         max_time: float | None = None,
         random_state: Any = None,
         verbose: int | bool = 0,
@@ -262,6 +267,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.standardize = standardize
         self.max_time = max_time
         self.random_state = random_state
         self.verbose = verbose

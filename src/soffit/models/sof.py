@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from soffit._validation import Number, OneOf, WholeNumber
 from soffit.affinity import Settings
-from soffit.affinity.given_objects import Affinities
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.fitting.recipe import Recipe
 from soffit.fitting.restarts import factorize_from_starts
 from soffit.fitting.run import similarity_recipe
@@ -46,6 +46,9 @@ class SoF(SimilarityClustering):
         Number of random starts; the one with the lowest objective is kept.
     n_neighbors : int, default 15
         Neighbours for ``affinity="nearest_neighbors"``, or the neighbour that sets a bandwidth.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     max_iter : int, default 2000
         Maximum number of sweeps or gradient steps (penalty method: steps per round).
     tol : float, default 1e-5
@@ -118,6 +121,7 @@ class SoF(SimilarityClustering):
         solver: Literal["rows", "gradient", "penalty"] = "rows",
         n_init: int = 1,
         n_neighbors: int = 15,
+        standardize: Standardize = "auto",
         max_iter: int = 2000,
         tol: float = 1e-5,
         max_time: float | None = None,
@@ -136,6 +140,7 @@ class SoF(SimilarityClustering):
         self.solver = solver
         self.n_init = n_init
         self.n_neighbors = n_neighbors
+        self.standardize = standardize
         self.max_iter = max_iter
         self.tol = tol
         self.max_time = max_time
@@ -151,6 +156,7 @@ class SoF(SimilarityClustering):
             n_neighbors=self.n_neighbors,
             c=self.c,
             relative_neighbor=self.relative_neighbor,
+            standardize=self.standardize,
             n_jobs=self.n_jobs,
         )
 

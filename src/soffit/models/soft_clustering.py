@@ -15,7 +15,7 @@ from soffit._deprecation import renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import NoneOrMany, Number, OneOf
 from soffit.affinity import SideInformation
-from soffit.affinity.given_objects import Affinities
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.exceptions import UnstableResultWarning
 from soffit.factorize import (
@@ -86,8 +86,8 @@ class SoftClustering(SimilarityClustering):
         One scale per cluster, set by the start, or one for all, which favours clusters of equal
         size.
     standardize : {"auto", True, False}, default "auto"
-        Scale columns to unit standard deviation; "auto" does so if the largest standard deviation
-        is more than 20 times the median, which only different units of measurement explain.
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     n_resamples : int, default 0
         0, or how many times (at least 2; 10 is plenty) the model is refitted to 63 % subsamples.
         Memberships are then averaged over these fits and softened to their agreement, which
@@ -167,7 +167,6 @@ class SoftClustering(SimilarityClustering):
 
     _rules = SimilarityClustering._rules | {
         "scale": OneOf(("cluster", "single")),
-        "standardize": OneOf(("auto", True, False)),
         "n_resamples": NoneOrMany(),
         "constraint_weight": Number(0.0, strict=True, maximum=1.0),
         "transitive": OneOf((True, False)),
@@ -196,7 +195,7 @@ class SoftClustering(SimilarityClustering):
         metric: Any = "euclidean",
         n_neighbors: int = 15,
         scale: Literal["cluster", "single"] = "cluster",
-        standardize: Literal["auto"] | bool = "auto",
+        standardize: Standardize = "auto",
         n_resamples: int = 0,
         constraint_weight: float = 1.0,
         transitive: bool = False,
@@ -275,11 +274,11 @@ class SoftClustering(SimilarityClustering):
         )
         euclidean = isinstance(self.metric, str) and self.metric in ("euclidean", "l2")
         smooth = partial(_smooth, constraint_weight=self.constraint_weight, euclidean=euclidean)
-        single = similarity_recipe(self.n_clusters, factorize, smooth, standardize=self.standardize)
+        single = similarity_recipe(self.n_clusters, factorize, smooth)
         if not self.n_resamples:
             return single
         smooth = partial(_smooth_over_subsamples, recipe=single, smooth=smooth, n=self.n_resamples)
-        return similarity_recipe(self.n_clusters, factorize, smooth, standardize=self.standardize)
+        return similarity_recipe(self.n_clusters, factorize, smooth)
 
 
 # --- factorization --------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit._validation import OneOf, WholeNumber
-from soffit.affinity.given_objects import Affinities
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.factorize import Problem, labels_start, leading_eigenvectors, solve_rows
 from soffit.fitting.fitted import Part
 from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
@@ -64,6 +64,9 @@ class SpectralClustering(SimilarityClustering):
         Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 15
         Neighbours per object in the graph, or the neighbour that sets a kernel's bandwidth.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     variant : {"njw", "ncut"}, default "njw"
         Rows of unit length, or the eigenvectors of the random walk.
     rounding : {"kmeans", "cluster_qr"}, default "kmeans"
@@ -165,6 +168,7 @@ class SpectralClustering(SimilarityClustering):
         affinity: Any = "nearest_neighbors",
         metric: Any = "euclidean",
         n_neighbors: int = 15,
+        standardize: Standardize = "auto",
         variant: Literal["njw", "ncut"] = "njw",
         rounding: Literal["kmeans", "cluster_qr"] = "kmeans",
         n_init: int = 10,
@@ -180,6 +184,7 @@ class SpectralClustering(SimilarityClustering):
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.standardize = standardize
         self.variant = variant
         self.rounding = rounding
         self.n_init = n_init

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
-from soffit.results.words import capitalized, count_of, listed, percent, spelled
+from soffit.results.words import capitalized, count_of, listed, percent, shorten, spelled
 
 _MOST_SIZES = 6
 # Confidence from which a choice is called clear, and likely.
@@ -125,4 +125,16 @@ def _path_evidence(summary: Summary) -> str:
     return (
         f"{chosen}: it persists at {lasted} of {len(path)} increasing weight thresholds for "
         "pruning clusters."
+    )
+
+
+def telling_sentence(summary: Summary) -> str:
+    """Which columns determine the clusters, if one or two do."""
+    columns = [f"“{shorten(name)}”" for name in summary.telling_columns]
+    if not columns:
+        return ""
+    one = len(columns) == 1
+    return (
+        f"The clusters are the values of {'one column' if one else 'two columns'}, "
+        f"{listed(columns)}: they say nothing more than {'it does' if one else 'these do'}."
     )

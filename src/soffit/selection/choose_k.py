@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 from soffit._deprecation import renamed_parameters
 from soffit._threads import thread_limit
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit._validation import ParameterError
+from soffit._validation import OneOf, ParameterError, check_parameters
 from soffit.affinity import Settings
-from soffit.affinity.given_objects import read_objects
+from soffit.affinity.given_objects import Standardize, read_objects
 from soffit.selection.evidence import AHEAD, DEEP, Evidence, gather_evidence
 
 
@@ -168,6 +168,7 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     affinity: Any = "nearest_neighbors",
     metric: Any = "euclidean",
     n_neighbors: int = 15,
+    standardize: Standardize = "auto",
     n_resamples: int = _RESAMPLES,
     random_state: Any = 0,
     n_jobs: int | None = -1,
@@ -196,8 +197,7 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     X : table, matrix or graph
         Features (NumPy, pandas, polars, SciPy sparse), similarities with
         ``affinity="precomputed"``, distances with ``metric="precomputed"``, a networkx or
-        igraph graph, or an AnnData object. Columns are standardized if their standard deviations
-        differ so much that only different units explain it, as in `SoftClustering`.
+        igraph graph, or an AnnData object.
     ks : iterable of int, optional
         The candidate numbers; include 1 if there may be no clusters at all. By default 1 to 20, at
         most one per five objects.
@@ -207,6 +207,8 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
         Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 15
         Neighbours per object in the graph.
+    standardize : {"auto", True, False}, default "auto"
+        Whether to scale the columns of a table, as for the models.
     n_resamples : int, default 5
         Number of graphs with a fifth of the links left out.
     random_state : int, RandomState or None, default 0
@@ -234,14 +236,21 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     The pruning column follows K. Yu, S. Yu & V. Tresp (2005), the bound M. I. Jordan's lecture
     (2004), the likelihood B. Karrer & M. E. J. Newman (2011), Phys. Rev. E 83, 016107.
     """
+    check_parameters(
+        "choose_k", {"standardize": standardize}, {"standardize": OneOf(("auto", True, False))}
+    )
     settings = Settings(
-        metric=metric, n_neighbors=n_neighbors, relative_neighbor=n_neighbors, n_jobs=n_jobs
+        metric=metric,
+        n_neighbors=n_neighbors,
+        relative_neighbor=n_neighbors,
+        standardize=standardize,
+        n_jobs=n_jobs,
     )
     objects = read_objects(X, affinity=affinity, settings=settings)
     _checked_numbers(ks, objects.n_objects)
     _say(verbose, "affinities")
     with threadpool_limits(limits=1), thread_limit(n_jobs):
-        A = objects.affinities("auto").affinity.matrix_
+        A = objects.affinities().affinity.matrix_
         return choose_k_of_graph(
             A, ks, n_resamples=n_resamples, random_state=random_state, verbose=verbose
         )
