@@ -291,12 +291,18 @@ class NeighborGraph(Affinity):
     connect: bool = True
     n_jobs: int | None = None
     _arrays: ClassVar[dict[str, str]] = {
-        "_members": "int? n *",
-        "_radius": "float? n",
-        "_local_scale": "float? n",
-        "_search": "part? query() n? p?",
-        "matrix_": "matrix? n n",
-        "recall_": "float?",
+        "n_neighbors": "count",
+        "metric": "metric",
+        "keep": "text",
+        "weights": "text",
+        "connect": "bool",
+        "n_jobs": "int?",
+        "_members": "int?matrix_ n *",
+        "_radius": "float?matrix_ n",
+        "_local_scale": "float?matrix_ n",
+        "_search": "part?matrix_ query() n? p?",
+        "matrix_": "affinities? n n",
+        "recall_": "finite?matrix_",
     }
 
     def fit(self, X: Any) -> Self:
@@ -358,6 +364,11 @@ class NeighborGraph(Affinity):
         # Where all neighbours are copies, there is no distance.
         spacing = np.where(self._radius > 0, self._local_scale, 0.0)
         return Neighborhood(spacing, self._members)
+
+    def spacings(self) -> tuple[FloatArray, FloatArray, int, int]:
+        """Distances to a near and to the last neighbour of each object, and their ranks."""
+        rank = max(min(self.n_neighbors, len(self._radius) - 1), 1)
+        return self._local_scale, self._radius, min(_SCALE_NEIGHBOR, rank), rank
 
     def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
         """The nearest of the objects X for each of them, and the distances."""

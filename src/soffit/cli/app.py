@@ -21,9 +21,10 @@ from soffit.cli.info_command import INFO
 from soffit.cli.predict_command import PREDICT
 from soffit.cli.report_command import REPORT
 from soffit.cli.segment_command import SEGMENT
+from soffit.cli.warmup_command import WARMUP
 
 # A new command is a module with a `Command`, and a name in this table.
-COMMANDS = (FIT, GRAPH, HIERARCHY, SEGMENT, COMPARE, PREDICT, EDIT, REPORT, INFO, DEMO)
+COMMANDS = (FIT, GRAPH, HIERARCHY, SEGMENT, COMPARE, PREDICT, EDIT, REPORT, INFO, DEMO, WARMUP)
 
 _HELP = (
     "Soft clustering of tables, distance matrices, graphs and images.\n\n"
@@ -56,7 +57,7 @@ def make_app() -> typer.Typer:
             help=command.help,
             epilog=command.epilog,
             rich_help_panel=command.panel,
-            no_args_is_help=command.name != "demo",
+            no_args_is_help=command.name not in ("demo", "warmup"),
         )(guarded(command.run))
     anything = {"allow_extra_args": True, "ignore_unknown_options": True}
     app.command("reproduce", hidden=True, context_settings=anything)(_reproduce)

@@ -20,6 +20,7 @@ from soffit.cli.options import (
     MODEL,
     ClustersOption,
     InputFile,
+    MaxClustersOption,
     NeighborsOption,
     Reading,
     Running,
@@ -223,6 +224,7 @@ def compare(
     file: InputFile,
     *,
     clusters: ClustersOption = None,
+    max_clusters: MaxClustersOption = None,
     only: OnlyOption = None,
     neighbors: NeighborsOption = None,
     running: Running,
@@ -240,7 +242,8 @@ def compare(
     source = read_source(talk, file, reading)
     settings = Settings(clusters, neighbors, seed=running.seed, jobs=running.jobs)
     if clusters is None:
-        settings = replace(settings, clusters=_choose(talk, source, settings))
+        chosen = _choose(talk, source, replace(settings, max_clusters=max_clusters))
+        settings = replace(settings, clusters=chosen)
     elif clusters > source.data.shape[0]:
         raise ValueError(
             f"-k {clusters} is larger than the number of objects, {source.data.shape[0]}."
@@ -281,6 +284,7 @@ def _choose(talk: Talk, source: Any, settings: Settings) -> int:
     data = source if source.is_mixed else source.data
     if settings.neighbors is not None:
         given["n_neighbors"] = settings.neighbors
+    given["max_clusters"] = settings.max_clusters
     with talk.working("Choosing the number of clusters"):
         choice, _ = with_remarks(lambda: choose_k(data, n_jobs=settings.jobs or -1, **given))
     talk.note(

@@ -16,6 +16,7 @@ from soffit.cli.options import (
     MODEL,
     ClustersOption,
     InputFile,
+    MaxClustersOption,
     MaxTimeOption,
     NeighborsOption,
     Pairs,
@@ -59,6 +60,7 @@ def fit(
     file: InputFile,
     *,
     clusters: ClustersOption = None,
+    max_clusters: MaxClustersOption = None,
     method: MethodOption = DEFAULT_METHOD,
     neighbors: NeighborsOption = None,
     resamples: ResamplesOption = 0,
@@ -75,7 +77,9 @@ def fit(
     Each object gets a probability for every cluster. The table shows the size of each cluster, the
     mean certainty of its members, and the columns that set it apart.
     """
-    settings = Settings(clusters, neighbors, resamples, running.seed, running.jobs, max_time)
+    settings = Settings(
+        *(clusters, neighbors, resamples, running.seed, running.jobs, max_time, max_clusters)
+    )
     settings.check(method, pairs=bool(pairs.files))
     names = parsed_names(name) if name else {}
     outputs.check(file, *pairs.files)

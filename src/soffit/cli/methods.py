@@ -31,6 +31,7 @@ class Settings:
     seed: int = 0
     jobs: int | None = None
     max_time: float | None = None
+    max_clusters: int | None = None
 
     def check(self, name: str, *, pairs: bool = False) -> None:
         """Reject options that the method does not support."""
@@ -39,6 +40,17 @@ class Settings:
             raise usage_error("The time must be more than 0 seconds.", "--max-time")
         if self.neighbors is not None and not method.neighbors:
             raise usage_error(f"--method {name} does not use neighbours.", "--neighbors")
+        if self.max_clusters is not None:
+            if self.clusters is not None:
+                raise usage_error(
+                    "-k sets the number of clusters. Omit one of them.", "--max-clusters"
+                )
+            if not method.chooses:
+                raise usage_error(
+                    f"--method {name} has its own rule for the number of clusters. Use "
+                    f"{_those('chooses')}.",
+                    "--max-clusters",
+                )
         if self.resamples and not method.resamples:
             raise usage_error(
                 f"Only --method {_those('resamples')} supports subsamples.", "--resamples"
@@ -74,6 +86,8 @@ def make_model(
     given |= matrix_parameters(kind, is_mixed=is_mixed)
     if settings.neighbors is not None:
         given |= dict.fromkeys(method.neighbors, settings.neighbors)
+    if settings.max_clusters is not None:
+        given["max_clusters"] = settings.max_clusters
     if settings.resamples:
         given["n_resamples"] = settings.resamples
     return method.load()(settings.clusters, **given)

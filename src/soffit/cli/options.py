@@ -246,6 +246,18 @@ ClustersOption = Annotated[
         help="The number of clusters. By default soffit chooses it and shows the evidence.",
     ),
 ]
+MaxClustersOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-clusters",
+        metavar="K",
+        callback=at_least(1),
+        show_default=False,
+        rich_help_panel=MODEL,
+        help="The largest number of clusters to consider without -k. By default 20, and more while "
+        "the evidence grows.",
+    ),
+]
 NeighborsOption = Annotated[
     int | None,
     typer.Option(

@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from soffit._compile import told_of_compiling
 from soffit._validation import ParameterError
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing, in_words_of_the_command, usage_error
@@ -151,7 +152,8 @@ def fit_model(
             name, settings, source.kind, is_mixed=source.is_mixed, **parameters, **watch
         )
         data = _without_numbers(source)
-        _, remarks = with_remarks(lambda: model.fit(data, **(pairs or {})), model)
+        with told_of_compiling(lambda _: tell("Compiling, once (soffit warmup does it ahead)")):
+            _, remarks = with_remarks(lambda: model.fit(data, **(pairs or {})), model)
     if model.stop_reason_ == "interrupted":
         raise KeyboardInterrupt
     for remark in remarks:

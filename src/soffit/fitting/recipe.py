@@ -102,12 +102,15 @@ class Recipe(Generic[Relations]):
         From a stage to the number of clusters.
     solve : callable
         From a stage with a number of clusters to the fitted value.
+    effort : int
+        How many times as long the first steps take for an object as in models of pairs.
     """
 
     n_clusters: int | None
     relate: Callable[[Data, np.random.RandomState, Progress], Relations]
     count: Callable[[Stage[Relations]], Count]
     solve: Callable[[Stage[Relations]], Fitted]
+    effort: int = 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ from soffit.fitting.recipe import (
 from soffit.memberships import entropy, extension
 from soffit.memberships.measures import on_simplex
 from soffit.selection import choose_k_of_graph
+from soffit.selection.density import Density
 
 Relations = TypeVar("Relations")
 Factorize = Callable[[Stage[Affinities]], Solution]
@@ -58,9 +59,10 @@ def run(
         An earlier fit to start from.
     """
     check_n_clusters(recipe.n_clusters, data.objects.n_objects)
-    relations = recipe.relate(data, random_state, progress)
-    stage = Stage(data, relations, Count(recipe.n_clusters or 0), random_state, progress, warm)
-    fitted = recipe.solve(replace(stage, count=recipe.count(stage)))
+    with progress.limited(recipe.effort * data.objects.n_objects):
+        relations = recipe.relate(data, random_state, progress)
+        stage = Stage(data, relations, Count(recipe.n_clusters or 0), random_state, progress, warm)
+        fitted = recipe.solve(replace(stage, count=recipe.count(stage)))
     objective = fitted.attributes.get("objective_")
     reached = "" if objective is None else f", objective {objective:.6g}"
     progress.finish(f"{fitted.n_iter} iterations{reached}")
@@ -89,6 +91,7 @@ def similarity_recipe(
     smooth: Smooth | None = None,
     *,
     count: Callable[[Stage[Affinities]], Count] | None = None,
+    max_clusters: int | None = None,
 ) -> Recipe[Affinities]:
     """A recipe that factorizes a matrix of affinities.
 
@@ -102,11 +105,13 @@ def similarity_recipe(
         From the factor's rows to memberships; by default the rows are the memberships.
     count : callable, optional
         Another rule for the number of clusters.
+    max_clusters : int, optional
+        The largest number that is considered if none is given.
     """
     return Recipe(
         n_clusters,
         relate=relate_pairs,
-        count=count or given_or_chosen,
+        count=count or partial(given_or_chosen, max_clusters=max_clusters),
         solve=partial(_solve, factorize=factorize, smooth=smooth or leave_rows),
     )
 
@@ -121,12 +126,15 @@ def relate_pairs(data: Data, random_state: np.random.RandomState, progress: Prog
     return replace(found, side=side, pair_weight=weight)
 
 
-def given_or_chosen(stage: Stage[Affinities]) -> Count:
+def given_or_chosen(stage: Stage[Affinities], *, max_clusters: int | None = None) -> Count:
     """The given number of clusters, or one selected from the graph."""
     if stage.n_clusters:
         return stage.count
     stage.progress.phase("number of clusters")
-    choice = choose_k_of_graph(stage.relations.A)
+    affinity = stage.relations.affinity
+    choice = choose_k_of_graph(
+        affinity.matrix_, density=Density.of(affinity), max_clusters=max_clusters
+    )
     return Count(choice.n_clusters, {"k_choice_": choice})
 
 
@@ -138,10 +146,14 @@ def leave_rows(stage: Stage[Affinities], solution: Solution, rows: FloatArray) -
 def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) -> Fitted:
     stage.progress.phase("factorization")
     solution = factorize(stage)
-    placed = extension(solution.problem, solution.found)
-    stage.progress.phase("memberships")
-    smoothed = smooth(stage, solution, fitted_rows(solution.problem, solution.found))
-    found = solution.found
+    found = stage.progress.note_stop(solution.found)
+
+    def finish() -> tuple[Any, Smoothed]:
+        stage.progress.phase("memberships")
+        placed = extension(solution.problem, found)
+        return placed, smooth(stage, solution, fitted_rows(solution.problem, found))
+
+    placed, smoothed = stage.progress.insist(finish)
     if smoothed.stopped is not None:
         found = replace(found, stopped=smoothed.stopped)
     given = stage.relations

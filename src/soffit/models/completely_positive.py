@@ -11,7 +11,7 @@ import numpy as np
 
 from soffit._deprecation import renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit._validation import Number, OneOf, WholeNumber
+from soffit._validation import Number, OneOf, OrNone, WholeNumber
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.side_information import with_known_pairs, with_side, without_negative
 from soffit.factorize import (
@@ -61,6 +61,9 @@ class CompletelyPositive(SimilarityClustering):
     n_clusters : int or None, default 8
         Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
+    max_clusters : int or None, default None
+        The largest number that is considered if `n_clusters` is None; by default the range grows
+        while the evidence does.
     affinity : str, callable or Affinity, default "rbf"
         One of "rbf", "nearest_neighbors", "relative", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
@@ -154,6 +157,7 @@ class CompletelyPositive(SimilarityClustering):
     """
 
     _rules = SimilarityClustering._rules | {
+        "max_clusters": OrNone(WholeNumber(1)),
         "normalization": OneOf(("sinkhorn", "additive", None)),
         "solver": OneOf(("coordinate", "multiplicative", "parallel")),
         "constraint_weight": Number(0.0, strict=True, maximum=1.0),
@@ -172,6 +176,7 @@ class CompletelyPositive(SimilarityClustering):
         self,
         n_clusters: int | None = 8,
         *,
+        max_clusters: int | None = None,
         affinity: Any = "rbf",
         metric: Any = "euclidean",
         n_neighbors: int = 25,
@@ -192,6 +197,7 @@ class CompletelyPositive(SimilarityClustering):
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
@@ -259,7 +265,7 @@ class CompletelyPositive(SimilarityClustering):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        return similarity_recipe(self.n_clusters, factorize)
+        return similarity_recipe(self.n_clusters, factorize, max_clusters=self.max_clusters)
 
 
 def _factorize(

@@ -61,6 +61,9 @@ class HigherOrder(SimilarityClustering):
     ----------
     n_clusters : int or None, default 8
         Number of clusters; None selects it from the tuples, flattened to pairs.
+    max_clusters : int or None, default None
+        The largest number that is considered if `n_clusters` is None; by default the range grows
+        while the evidence does.
     order : int, default 3
         Number p of objects per tuple.
     tuple_affinity : {"line", "plane", "circle", "point"} or callable, default "line"
@@ -152,6 +155,7 @@ class HigherOrder(SimilarityClustering):
         for name, rule in SimilarityClustering._rules.items()
         if name not in ("metric", "n_neighbors")
     } | {
+        "max_clusters": OrNone(WholeNumber(1)),
         "order": WholeNumber(2),
         "tuple_affinity": TextOrFunction(),
         "bandwidth": OrNone(Number(0.0, strict=True)),
@@ -161,7 +165,7 @@ class HigherOrder(SimilarityClustering):
     _arrays = SimilarityClustering._arrays | {
         "n_features_in_": "size? p",
         "scale_": "finite? k",
-        "affinity_matrix_": "matrix? n n",
+        "affinity_matrix_": "affinities? n n",
         "tuples_": "int t * <n",
         "tuple_values_": "float t",
         "bandwidth_": "float?",
@@ -179,6 +183,7 @@ class HigherOrder(SimilarityClustering):
         self,
         n_clusters: int | None = 8,
         *,
+        max_clusters: int | None = None,
         order: int = 3,
         tuple_affinity: str | Callable[[FloatArray], FloatArray] = "line",
         bandwidth: float | None = None,
@@ -195,6 +200,7 @@ class HigherOrder(SimilarityClustering):
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
         self.order = order
         self.tuple_affinity = tuple_affinity
         self.bandwidth = bandwidth
@@ -269,7 +275,8 @@ class HigherOrder(SimilarityClustering):
             n_clusters=_USUAL_NUMBER if self.n_clusters is None else self.n_clusters,
         )
         solve = partial(_solve, n_init=self.n_init, max_iter=self.max_iter, tol=self.tol)
-        return Recipe(self.n_clusters, relate, _count, solve)
+        count = partial(_count, max_clusters=self.max_clusters)
+        return Recipe(self.n_clusters, relate, count, solve, effort=self.order**2)
 
     def _read(self, X: Any, constraints: Constraints, y: Any) -> Data:
         if isinstance(X, _Given):
@@ -416,12 +423,13 @@ def _relate(
     return Tuples(known, sample, measure)
 
 
-def _count(stage: Stage[Tuples]) -> Count:
+def _count(stage: Stage[Tuples], *, max_clusters: int | None) -> Count:
     if stage.n_clusters:
         return stage.count
     known = stage.relations.known
     n = stage.data.objects.n_objects
-    choice = choose_k_of_graph(flatten_tuples(known.tuples, known.weights * known.values, n))
+    A = flatten_tuples(known.tuples, known.weights * known.values, n)
+    choice = choose_k_of_graph(A, max_clusters=max_clusters)
     return Count(choice.n_clusters, {"k_choice_": choice})
 
 

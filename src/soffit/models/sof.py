@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal
 
-from soffit._validation import Number, OneOf, WholeNumber
+from soffit._validation import Number, OneOf, OrNone, WholeNumber
 from soffit.affinity import Settings
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.fitting.recipe import Recipe
@@ -29,6 +29,9 @@ class SoF(SimilarityClustering):
     n_clusters : int or None, default 8
         Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
+    max_clusters : int or None, default None
+        The largest number that is considered if `n_clusters` is None; by default the range grows
+        while the evidence does.
     affinity : str, callable or Affinity, default "relative"
         P. One of "relative", "nearest_neighbors", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
@@ -102,6 +105,7 @@ class SoF(SimilarityClustering):
     """
 
     _rules = SimilarityClustering._rules | {
+        "max_clusters": OrNone(WholeNumber(1)),
         "c": Number(0.0, strict=True),
         "relative_neighbor": WholeNumber(1),
         "scale": OneOf((None, "fit")),
@@ -113,6 +117,7 @@ class SoF(SimilarityClustering):
         self,
         n_clusters: int | None = 8,
         *,
+        max_clusters: int | None = None,
         affinity: Any = "relative",
         metric: Any = "euclidean",
         c: float = 1.0,
@@ -132,6 +137,7 @@ class SoF(SimilarityClustering):
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
         self.affinity = affinity
         self.metric = metric
         self.c = c
@@ -175,4 +181,4 @@ class SoF(SimilarityClustering):
             max_iter=self.max_iter,
             tol=100 * self.tol if penalty else self.tol,
         )
-        return similarity_recipe(self.n_clusters, factorize)
+        return similarity_recipe(self.n_clusters, factorize, max_clusters=self.max_clusters)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from soffit._deprecation import renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit._validation import NoneOrMany, Number, OneOf
+from soffit._validation import NoneOrMany, Number, OneOf, OrNone, WholeNumber
 from soffit.affinity import SideInformation
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.mixed_table import MixedPreparation
@@ -76,6 +76,9 @@ class SoftClustering(SimilarityClustering):
     n_clusters : int or None, default 8
         Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
+    max_clusters : int or None, default None
+        The largest number that is considered if `n_clusters` is None; by default the range grows
+        while the evidence does.
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
@@ -166,6 +169,7 @@ class SoftClustering(SimilarityClustering):
     """
 
     _rules = SimilarityClustering._rules | {
+        "max_clusters": OrNone(WholeNumber(1)),
         "scale": OneOf(("cluster", "single")),
         "n_resamples": NoneOrMany(),
         "constraint_weight": Number(0.0, strict=True, maximum=1.0),
@@ -173,7 +177,7 @@ class SoftClustering(SimilarityClustering):
     }
 
     _arrays = SimilarityClustering._arrays | {
-        "n_steps_": "int",
+        "n_steps_": "natural",
         "overlap_": "float? n",
         "instability_": "float? n",
         "cluster_stability_": "float? k",
@@ -191,6 +195,7 @@ class SoftClustering(SimilarityClustering):
         self,
         n_clusters: int | None = 8,
         *,
+        max_clusters: int | None = None,
         affinity: Any = "nearest_neighbors",
         metric: Any = "euclidean",
         n_neighbors: int = 15,
@@ -209,6 +214,7 @@ class SoftClustering(SimilarityClustering):
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
@@ -274,11 +280,14 @@ class SoftClustering(SimilarityClustering):
         )
         euclidean = isinstance(self.metric, str) and self.metric in ("euclidean", "l2")
         smooth = partial(_smooth, constraint_weight=self.constraint_weight, euclidean=euclidean)
-        single = similarity_recipe(self.n_clusters, factorize, smooth)
+        make = partial(
+            similarity_recipe, self.n_clusters, factorize, max_clusters=self.max_clusters
+        )
+        single = make(smooth)
         if not self.n_resamples:
             return single
         smooth = partial(_smooth_over_subsamples, recipe=single, smooth=smooth, n=self.n_resamples)
-        return similarity_recipe(self.n_clusters, factorize, smooth)
+        return make(smooth)
 
 
 # --- factorization --------------------------------------------------------------------------------
@@ -355,16 +364,19 @@ def _factorize(
         degrees=degrees,
         side=None if given.side is None else _side_weights(given.side, N, constraint_weight),
     )
+    stage.progress.keep_result()
     stage.progress.phase("row blocks")
-    found = solve_locally(
-        solve_rows,
-        problem,
-        rows,
-        locality,
-        max_iter=max_iter,
-        tol=tol,
-        callback=stage.progress.iteration,
-        scale=held,
+    found = stage.progress.insist(
+        lambda: solve_locally(
+            solve_rows,
+            problem,
+            rows,
+            locality,
+            max_iter=max_iter,
+            tol=tol,
+            callback=stage.progress.iteration,
+            scale=held,
+        )
     )
     return _GraphSolution(
         problem, normalized, found, {"n_steps_": n_steps}, part, graph=A, locality=locality
@@ -455,16 +467,19 @@ def _smooth(
     is_mixed = isinstance(given.preparation, MixedPreparation)
     features = not stage.data.objects.is_matrix and not is_mixed
     dense = features and euclidean and not is_sparse(given.table)
-    mixture = None
+    mixture, stopped = None, None
     if dense and 1 < rows.shape[1] <= _MOST_MIXED:
         seed = int(stage.random_state.randint(_SEEDS))
-        mixture = _fit_mixture(given, rows, seed, solution, constraint_weight)
+        mixture = stage.progress.attempt(
+            lambda: _fit_mixture(given, rows, seed, solution, constraint_weight)
+        )
+        stopped = stage.progress.stopped if mixture is None else None
     result = calibrated(walk.memberships, graph, mixture, given.table if dense else None)
     if given.side is not None:
         result = with_pairs(result, rows, given.side, weight=constraint_weight)
     # New objects need what the walk has reached, not the memberships of the fitted objects.
     seen = replace(walk, memberships=walk.memberships[:0].copy())
-    return Smoothed(result, WalkAndMixture(seen, mixture))
+    return Smoothed(result, WalkAndMixture(seen, mixture), stopped=stopped)
 
 
 def _fit_mixture(

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit._validation import OneOf, WholeNumber
+from soffit._validation import OneOf, OrNone, WholeNumber
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.factorize import Problem, labels_start, leading_eigenvectors, solve_rows
 from soffit.fitting.fitted import Part
@@ -58,6 +58,9 @@ class SpectralClustering(SimilarityClustering):
     n_clusters : int or None, default 8
         Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
+    max_clusters : int or None, default None
+        The largest number that is considered if `n_clusters` is None; by default the range grows
+        while the evidence does.
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
@@ -149,6 +152,7 @@ class SpectralClustering(SimilarityClustering):
     _rules = {
         name: rule for name, rule in SimilarityClustering._rules.items() if name != "warm_start"
     } | {
+        "max_clusters": OrNone(WholeNumber(1)),
         "variant": OneOf(("njw", "ncut")),
         "rounding": OneOf(("kmeans", "cluster_qr")),
         "n_init": WholeNumber(1),
@@ -165,6 +169,7 @@ class SpectralClustering(SimilarityClustering):
         self,
         n_clusters: int | None = 8,
         *,
+        max_clusters: int | None = None,
         affinity: Any = "nearest_neighbors",
         metric: Any = "euclidean",
         n_neighbors: int = 15,
@@ -181,6 +186,7 @@ class SpectralClustering(SimilarityClustering):
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
@@ -206,7 +212,9 @@ class SpectralClustering(SimilarityClustering):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        return similarity_recipe(self.n_clusters, factorize, _smooth)
+        return similarity_recipe(
+            self.n_clusters, factorize, _smooth, max_clusters=self.max_clusters
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,15 +250,18 @@ def _factorize(
     seed = int(stage.random_state.randint(_SEEDS))
     round_rows = partial(round_rows, seed=seed)
     rounded = _partition(A, normalized.matrix, degrees, k, embed=embed, round_rows=round_rows)
+    stage.progress.keep_result()
     cut = normalized_cut(A, rounded.labels)
     stage.progress.phase("row blocks")
     problem = Problem(normalized.matrix, k, scale="held", degrees=degrees)
-    found = solve_rows(
-        problem,
-        labels_start(rounded.labels, k),
-        max_iter=max_iter,
-        tol=tol,
-        callback=stage.progress.iteration,
+    found = stage.progress.insist(
+        lambda: solve_rows(
+            problem,
+            labels_start(rounded.labels, k),
+            max_iter=max_iter,
+            tol=tol,
+            callback=stage.progress.iteration,
+        )
     )
     attributes = {
         "embedding_": rounded.embedding,

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._threads import each, pieces
-from soffit._typing import FloatArray, IntArray
+from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph
 from soffit.normalize import normalize
 from soffit.partition.eigenvectors import leading_eigenvectors
@@ -22,13 +22,15 @@ _MOST_PIECES = 32
 _GROUPS = 2**12
 
 
-def coarser_graphs(A: sp.csr_array, n_nodes: int) -> tuple[list[sp.csr_array], list[IntArray]]:
+def coarser_graphs(
+    A: sp.csr_array, n_nodes: int, *, pairings: int = _PAIRINGS
+) -> tuple[list[sp.csr_array], list[IntArray]]:
     """The graph and coarser ones; and for each but the last, the coarse node of every node."""
     levels, groups = [A], []
     while levels[-1].shape[0] > n_nodes:
         coarse = levels[-1]
         group: IntArray = np.arange(coarse.shape[0])
-        for _ in range(_PAIRINGS):
+        for _ in range(pairings):
             pairs, coarse = _paired(coarse)
             group = pairs[group]
         if coarse.shape[0] > (1 - _LEAST_REMOVED) * levels[-1].shape[0]:
@@ -50,9 +52,12 @@ class CoarseGraph(NamedTuple):
         return np.bincount(self.node).astype(np.float64)
 
 
-def coarse_graph(A: sp.csr_array, n_nodes: int) -> CoarseGraph:
-    """A graph of at most about `n_nodes` nodes, made by pairing nodes along their edges."""
-    levels, groups = coarser_graphs(A, n_nodes)
+def coarse_graph(A: sp.csr_array, n_nodes: int, *, pairings: int = _PAIRINGS) -> CoarseGraph:
+    """A graph of at most about `n_nodes` nodes, made by pairing nodes along their edges.
+
+    With one pairing per level it has more than about half as many, with two about a quarter.
+    """
+    levels, groups = coarser_graphs(A, n_nodes, pairings=pairings)
     group: IntArray = np.arange(A.shape[0])
     for coarser in groups:
         group = coarser[group]
@@ -105,6 +110,9 @@ _MOST_AMPLIFIED = 1e3
 # Filters are repeated while they lower the sum of 1 - eigenvalue by this share.
 _GAIN = 0.1
 _MOST_FILTERS = 2
+# Residuals up to this share of 1 - eigenvalue are accurate enough for a partition.
+_ACCURATE = 0.3
+_SMALLEST_GAP = 1e-6
 # Tolerance for the products of the columns of an orthonormal basis.
 _ORTHONORMAL = 1e-9
 
@@ -125,6 +133,13 @@ def multilevel_eigenvectors(
         N = Graph.of(normalize(A_fine, "degree").matrix)
         values, V = _improved(N, np.asarray(root[:, None] * V[group], dtype=A.dtype))
     return values, V
+
+
+def are_accurate(N: Matrix, values: FloatArray, V: FloatArray) -> bool:
+    """Whether the residual of every vector is small against its eigenvalue's distance from 1."""
+    residuals = np.linalg.norm(Graph.of(N).product(V) - V * values.astype(V.dtype), axis=0)
+    # Eigenvalues of 1, one per component, have no distance.
+    return bool(np.all(residuals <= _ACCURATE * np.maximum(1.0 - values, _SMALLEST_GAP)))
 
 
 def _improved(N: Graph, V: FloatArray) -> tuple[FloatArray, FloatArray]:
