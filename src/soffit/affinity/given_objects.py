@@ -68,7 +68,7 @@ class Standardizer:
 
     center: FloatArray | None = None
     spread: FloatArray | None = None
-    _arrays: ClassVar[dict[str, str]] = {"center": "float? p", "spread": "float? p"}
+    _arrays: ClassVar[dict[str, str]] = {"center": "finite?spread p", "spread": "positive? p"}
 
     @classmethod
     def of(cls, table: Any, how: Standardize) -> Standardizer:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import errno
 import functools
 import io
 import os
@@ -155,6 +156,8 @@ def _similar_name(path: Path) -> str:
 
 
 def _about_file(error: OSError) -> str:
+    if error.filename is None and error.errno == errno.ENOSPC:
+        return "There is no space left for the output. Free some, or write to another disk."
     if error.filename is None or error.strerror is None:
         return str(error) or type(error).__name__
     return f"{error.filename}: {error.strerror}."

@@ -59,7 +59,7 @@ class PointWalk:
 
     A: Matrix
     degrees: FloatArray
-    _arrays: ClassVar[dict[str, str]] = {"A": "matrix n n", "degrees": "float n"}
+    _arrays: ClassVar[dict[str, str]] = {"A": "affinities n n", "degrees": "nonnegative n"}
 
     @classmethod
     def on(cls, A: Matrix) -> PointWalk:
@@ -93,10 +93,10 @@ class ClusterWalk:
     weights: FloatArray
     between: FloatArray
     _arrays: ClassVar[dict[str, str]] = {
-        "B": "float n m",
-        "degrees": "float n",
-        "weights": "float m",
-        "between": "float m m",
+        "B": "nonnegative n m",
+        "degrees": "nonnegative n",
+        "weights": "nonnegative m",
+        "between": "nonnegative m m",
     }
 
     @classmethod
@@ -252,12 +252,12 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
     }
 
     _arrays = SimilarityEstimator._arrays | {
-        "affinity_matrix_": "matrix n n",
+        "affinity_matrix_": "affinities n n",
         "neighbor_recall_": "float?",
-        "label_distributions_": "finite n c",
+        "label_distributions_": "probabilities n c",
         "transduction_": "any n",
         "classes_": "any c",
-        "class_prior_": "finite c",
+        "class_prior_": "probabilities c",
         "_fitted": "part place() n p? k=c",
     }
 
@@ -413,8 +413,8 @@ class ClassArrival:
     prior: FloatArray
     _arrays: ClassVar[dict[str, str]] = {
         "walk": "part walk() n",
-        "walked": "float n k",
-        "prior": "finite k",
+        "walked": "nonnegative n k",
+        "prior": "probabilities k",
     }
 
     def profiles(self) -> FloatArray:
