@@ -32,6 +32,7 @@ _OPTIONS = {
     "max_clusters": "--max-clusters",
     "n_neighbors": "--neighbors",
     "n_resamples": "--resamples",
+    "standardize": "--standardize",
     "random_state": "--seed",
     "n_jobs": "--jobs",
     "max_time": "--max-time",
@@ -120,6 +121,8 @@ def _as_option(parameter: Parameter) -> str:
 
 
 def _as_argument(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if not isinstance(value, (list, tuple)):
         return _NAMED.get(value, shlex.quote(str(value)))
     row = io.StringIO()

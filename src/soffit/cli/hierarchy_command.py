@@ -24,6 +24,8 @@ from soffit.cli.options import (
     NeighborsOption,
     Reading,
     Running,
+    Standardization,
+    StandardizeOption,
     Verbosity,
     whole_numbers,
     with_option_groups,
@@ -63,6 +65,7 @@ def hierarchy(
     levels: LevelsOption = None,
     clusters: ClustersOption = None,
     neighbors: NeighborsOption = None,
+    standardize: StandardizeOption = Standardization.auto,
     running: Running,
     reading: Reading,
     outputs: Outputs,
@@ -87,7 +90,13 @@ def hierarchy(
     if numbers is not None and numbers[0] > n:
         raise ValueError(f"--levels {levels} starts with more clusters than objects ({n}).")
     clusters = None if numbers else clusters
-    settings = Settings(clusters, neighbors, seed=running.seed, jobs=running.jobs)
+    settings = Settings(
+        clusters,
+        neighbors,
+        seed=running.seed,
+        jobs=running.jobs,
+        standardize=standardize.value,
+    )
     done = fit_model(talk, "hierarchy", settings, source, levels=numbers)
     model = done.model
     files = {}

@@ -52,6 +52,14 @@ class TextColumns(str, Enum):
     drop = "drop"
 
 
+class Standardization(str, Enum):
+    """Whether to standardize the columns of a table."""
+
+    auto = "auto"
+    yes = "yes"
+    no = "no"
+
+
 def at_least(
     minimum: int, maximum: int | None = None
 ) -> Callable[[typer.CallbackParam, int | None], int | None]:
@@ -267,6 +275,16 @@ NeighborsOption = Annotated[
         show_default=False,
         rich_help_panel=MODEL,
         help="The number of neighbours per object. A larger number gives smoother clusters.",
+    ),
+]
+StandardizeOption = Annotated[
+    Standardization,
+    typer.Option(
+        "--standardize",
+        metavar="HOW",
+        rich_help_panel=MODEL,
+        help="Scale the columns of a table to a common spread: yes, no or auto, which does so if "
+        "their units differ so much that one column would decide alone.",
     ),
 ]
 SeedOption = Annotated[
