@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -65,11 +66,18 @@ def make_app() -> typer.Typer:
 
 def main() -> None:
     """Run the command with the arguments of the process."""
+    # Standard output may be closed (>&-): what was asked for is done all the same.
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal cannot show is replaced, not an error.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     make_app()(prog_name="soffit")
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")
 
 
 def _common(
