@@ -208,7 +208,7 @@ def _duplicates(summary: Summary) -> Caution | None:
         f"{_objects(summary, copies)} {'has' if one else 'have'} the same values in all columns as "
         f"{'another object' if one else 'other objects'}.",
         f"Remove {'it' if one else 'them'} if {'it is' if one else 'they are'} there by mistake: "
-        "duplicates fill each other's neighbour lists and can look like a cluster.",
+        "each copy counts as an object, and many copies can look like a cluster.",
     )
 
 
