@@ -20,6 +20,7 @@ from soffit.affinity.neighbor_graph import NeighborGraph
 from soffit.affinity.precomputed import CallableAffinity, Precomputed
 from soffit.affinity.side_information import SideInformation
 from soffit.affinity.similarity import Cosine, Gaussian, Laplacian, RelativeDistance
+from soffit.graph import Graph
 from soffit.inputs import read_input
 from soffit.neighbors.search import Metric
 
@@ -155,15 +156,34 @@ class Objects:
         table = self.table[left]
         return table[:, kept] if self.is_matrix else table
 
-    def affinities(self, standardize: Literal["auto"] | bool) -> Affinities:
+    def affinities(
+        self,
+        standardize: Literal["auto"] | bool,
+        n_clusters: int | None = None,
+        weights: FloatArray | None = None,
+    ) -> Affinities:
         """The affinities of all pairs, of standardized columns if requested.
 
         Matrices are left unchanged. The builder is copied, because it may be used several times.
+
+        Parameters
+        ----------
+        standardize : {"auto", True, False}
+            Whether to scale the columns of a table to a common unit.
+        n_clusters : int, optional
+            The number of clusters, if it is known.
+        weights : array of shape (n,), optional
+            Weights of the objects, 1 on average.
         """
         assert self.builder is not None
         preparation = Standardizer.of(self.table, False if self.is_matrix else standardize)
         table = preparation.apply(self.table)
-        return Affinities(copy(self.builder).fit(table), preparation, table)
+        affinity = copy(self.builder).fit_for(table, n_clusters)
+        if weights is None:
+            return Affinities(affinity, preparation, table, affinity.matrix_)
+        masses = affinity.masses(weights)
+        A = Graph.of(affinity.matrix_).scaled(masses, masses).matrix
+        return Affinities(affinity, preparation, table, A, weights=weights, masses=masses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,22 +198,26 @@ class Affinities:
         Preprocessing of the table.
     table : ndarray or csr_array
         The table after preprocessing.
+    A : ndarray or csr_array of shape (n, n)
+        The affinities of the objects with their weights.
     side : SideInformation, optional
         Pairs known to belong together or apart.
     pair_weight : ndarray or csr_array, optional
         Pair weights.
+    weights : array of shape (n,), optional
+        Weights of the objects, 1 on average; None if all are equal.
+    masses : array of shape (n,), optional
+        What the weights multiply affinities by; see `Affinity.masses`.
     """
 
     affinity: Affinity
     preparation: Standardizer
     table: Any
+    A: Matrix
     side: SideInformation | None = None
     pair_weight: Matrix | None = None
-
-    @property
-    def A(self) -> Matrix:
-        """The affinity matrix."""
-        return self.affinity.matrix_
+    weights: FloatArray | None = None
+    masses: FloatArray | None = None
 
 
 def read_objects(

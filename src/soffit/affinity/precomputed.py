@@ -88,6 +88,7 @@ class CallableAffinity(Affinity):
     """
 
     function: Callable[[Any, Any], Any]
+    _of_rows: ClassVar[bool] = True
     _arrays: ClassVar[dict[str, str]] = {"matrix_": "matrix? n n"}
 
     def fit(self, X: Any) -> Self:

@@ -42,7 +42,7 @@ class Constraints:
         if contradiction is not None:
             # Pairs are evidence here: they are weighed against each other and the affinities.
             text = " At least one of these statements is wrong; the others are weighed against it."
-            warnings.warn(ContradictoryPairsWarning(Message(contradiction, text)), stacklevel=7)
+            warnings.warn(ContradictoryPairsWarning(Message(contradiction, text)), stacklevel=6)
         return side if side.n_pairs else None
 
     def checked_pair_weight(self, n: int, dtype: np.dtype[np.floating]) -> Matrix | None:

@@ -9,9 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit.affinity import SideInformation
 from soffit.affinity.given_objects import Affinities
-from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Smoothing
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Count, Data, Recipe, Smoothed, Stage
@@ -95,8 +93,13 @@ def _memberships(
     """Memberships of all objects from a fit to a subsample; None if it was interrupted."""
     objects = stage.data.objects
     left = np.setdiff1d(np.arange(objects.n_objects), kept)
-    pairs = _pairs_among(stage.relations.side, kept, stage.data.constraints.transitive)
-    data = Data(objects.inside(kept), pairs)
+    side, weights = stage.relations.side, stage.data.weights
+    among = None if side is None else side.among(kept)
+    data = Data(
+        objects.inside(kept),
+        sample_weight=None if weights is None else weights[kept],
+        side=None if among is None or among.n_pairs == 0 else among,
+    )
     with warnings.catch_warnings():
         # Warnings about the data were already issued by the fit to all objects.
         warnings.simplefilter("ignore")
@@ -109,10 +112,3 @@ def _memberships(
         if len(left):
             result[left] = fitted.place(objects.outside(left, kept))
     return result
-
-
-def _pairs_among(side: SideInformation | None, kept: IntArray, transitive: bool) -> Constraints:
-    if side is None:
-        return Constraints()
-    among = side.among(kept)
-    return Constraints(among.must, among.cannot, transitive=transitive)

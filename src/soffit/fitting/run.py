@@ -11,10 +11,10 @@ import numpy as np
 
 from soffit._typing import FloatArray
 from soffit._wording import Message, Parameter
-from soffit.affinity import Affinity
 from soffit.affinity.given_objects import Affinities
 from soffit.factorize import Factorization
 from soffit.factorize.solvers import fitted_rows
+from soffit.fitting.copies import distinct_data, for_all_objects
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import (
@@ -56,14 +56,20 @@ def run(
     warm : Fitted, optional
         An earlier fit to start from.
     """
-    check_n_clusters(recipe.n_clusters, data.objects.n_objects)
+    n = data.objects.n_objects
+    check_n_clusters(recipe.n_clusters, n)
+    if data.side is None:
+        data = replace(data, side=data.constraints.side_information(n, data.names))
+    whole = data
+    if recipe.weighted:
+        data = distinct_data(data, recipe.n_clusters)
     relations = recipe.relate(data, random_state, progress)
     stage = Stage(data, relations, Count(recipe.n_clusters or 0), random_state, progress, warm)
     fitted = recipe.solve(replace(stage, count=recipe.count(stage)))
     objective = fitted.attributes.get("objective_")
     reached = "" if objective is None else f", objective {objective:.6g}"
     progress.finish(f"{fitted.n_iter} iterations{reached}")
-    return fitted
+    return for_all_objects(fitted, data, whole)
 
 
 def check_n_clusters(n_clusters: int | None, n_objects: int) -> None:
@@ -89,6 +95,7 @@ def similarity_recipe(
     *,
     standardize: Literal["auto"] | bool = False,
     count: Callable[[Stage[Affinities]], Count] | None = None,
+    weighted: bool = False,
 ) -> Recipe[Affinities]:
     """A recipe that factorizes a matrix of affinities.
 
@@ -104,12 +111,15 @@ def similarity_recipe(
         Whether to scale the columns of a table to a common unit.
     count : callable, optional
         Another rule for the number of clusters.
+    weighted : bool
+        Whether objects may have weights.
     """
     return Recipe(
         n_clusters,
-        relate=partial(relate_pairs, standardize=standardize),
+        relate=partial(relate_pairs, standardize=standardize, n_clusters=n_clusters),
         count=count or given_or_chosen,
         solve=partial(_solve, factorize=factorize, smooth=smooth or leave_rows),
+        weighted=weighted,
     )
 
 
@@ -119,14 +129,13 @@ def relate_pairs(
     progress: Progress,
     *,
     standardize: Literal["auto"] | bool = False,
+    n_clusters: int | None = None,
 ) -> Affinities:
     """The affinities of all objects, with constraints on pairs."""
-    n = data.objects.n_objects
-    side = data.constraints.side_information(n, data.names)
     progress.phase("affinities")
-    found = data.objects.affinities(standardize)
-    weight = data.constraints.checked_pair_weight(n, found.A.dtype)
-    return replace(found, side=side, pair_weight=weight)
+    found = data.objects.affinities(standardize, n_clusters, data.weights)
+    weight = data.constraints.checked_pair_weight(data.objects.n_objects, found.A.dtype)
+    return replace(found, side=data.side, pair_weight=weight)
 
 
 def given_or_chosen(stage: Stage[Affinities]) -> Count:
@@ -158,7 +167,7 @@ def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) ->
         **stage.count.attributes,
         **search_attributes(found),
         "object_names_": stage.data.names,
-        **affinity_attributes(given.affinity),
+        **affinity_attributes(given),
         "scale_": found.scale,
         "side_information_": given.side,
         **solution.attributes,
@@ -171,6 +180,7 @@ def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) ->
         placed,
         smoothed.smoothing,
         solution.part,
+        masses=given.masses,
     )
     return Fitted(attributes, given.preparation, placer, found.stopped, found.n_iter)
 
@@ -178,10 +188,10 @@ def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) ->
 # --- attributes -----------------------------------------------------------------------------------
 
 
-def affinity_attributes(affinity: Affinity) -> dict[str, Any]:
+def affinity_attributes(given: Affinities) -> dict[str, Any]:
     """Public attributes that describe the affinities."""
-    attributes: dict[str, Any] = {"affinity_matrix_": affinity.matrix_}
-    recall = getattr(affinity, "recall_", None)
+    attributes: dict[str, Any] = {"affinity_matrix_": given.A}
+    recall = getattr(given.affinity, "recall_", None)
     if recall is not None:
         attributes["neighbor_recall_"] = float(recall)
     return attributes

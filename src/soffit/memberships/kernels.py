@@ -10,11 +10,12 @@ _NEGLIGIBLE = -40.0
 
 
 @njit(cache=True, nogil=True)
-def share_out(squares, constant, tails, d, shares, pull):
+def share_out(squares, constant, tails, d, weights, shares, pull):
     """Fill the responsibilities and weights of the objects; returns the log likelihood.
 
     `squares` are distances to the components, `constant` the logarithms of weights and scales. For
-    infinite `tails` the components are Gaussian, and the responsibilities are the weights.
+    infinite `tails` the components are Gaussian, and the responsibilities are the weights. The log
+    likelihood of object i counts `weights[i]` times.
     """
     n, g = squares.shape
     is_gaussian = np.isinf(tails)
@@ -39,7 +40,7 @@ def share_out(squares, constant, tails, d, shares, pull):
             shares[i, c] /= total
             if not is_gaussian:
                 pull[i, c] = shares[i, c] * (tails + d) / (tails + max(squares[i, c], 0.0))
-        total_likelihood += largest + np.log(total)
+        total_likelihood += weights[i] * (largest + np.log(total))
     return total_likelihood
 
 

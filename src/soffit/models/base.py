@@ -413,9 +413,10 @@ class SimilarityClustering(
         "labels_": "int n <k",
         "entropy_": "finite n",
         # Those of the fit itself; a model whose clusters were merged or split has none.
-        "factor_": "finite? n k",
+        "copies_": "index? n <m",
+        "factor_": "finite? m k",
         "scale_": "finite? k",
-        "affinity_matrix_": "matrix n n",
+        "affinity_matrix_": "matrix m m",
         "neighbor_recall_": "float?",
         "side_information_": "part? n",
         "objective_": "float",
@@ -426,7 +427,7 @@ class SimilarityClustering(
         "k_choice_": "part?",
         "cluster_names_": "any? k",
         "curation_": "any? *",
-        "_fitted": "part place() n p? k",
+        "_fitted": "part place() n=m p? k",
     }
     # Parameters, declared here for the type checker; every model's __init__ assigns them.
     n_clusters: Any

@@ -448,7 +448,7 @@ def _solve(
     attributes = {
         **stage.data.columns,
         "object_names_": stage.data.names,
-        **affinity_attributes(given.affinity),
+        **affinity_attributes(given),
         **found,
     }
     normalization = rule_only(unnormalized(given.A))

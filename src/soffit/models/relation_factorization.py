@@ -182,7 +182,7 @@ class RelationFactorization(RelationModel):
 
     _arrays = RelationModel._arrays | {
         "lambda_": "finite? k",
-        "bipartite_": "finite? n k",
+        "bipartite_": "finite? m k",
         "log_likelihood_": "float?",
         "threshold_path_": "float? * 2",
     }
@@ -232,7 +232,7 @@ class RelationFactorization(RelationModel):
             tol=self.tol,
         )
         count = partial(_count, pruning=self.pruning)
-        return similarity_recipe(self.n_clusters, factorize, count=count)
+        return similarity_recipe(self.n_clusters, factorize, count=count, weighted=True)
 
 
 def _factorize(

@@ -274,11 +274,17 @@ class SoftClustering(SimilarityClustering):
         )
         euclidean = isinstance(self.metric, str) and self.metric in ("euclidean", "l2")
         smooth = partial(_smooth, constraint_weight=self.constraint_weight, euclidean=euclidean)
-        single = similarity_recipe(self.n_clusters, factorize, smooth, standardize=self.standardize)
+        make = partial(
+            similarity_recipe,
+            *(self.n_clusters, factorize),
+            standardize=self.standardize,
+            weighted=True,
+        )
+        single = make(smooth)
         if not self.n_resamples:
             return single
         smooth = partial(_smooth_over_subsamples, recipe=single, smooth=smooth, n=self.n_resamples)
-        return similarity_recipe(self.n_clusters, factorize, smooth, standardize=self.standardize)
+        return make(smooth)
 
 
 # --- factorization --------------------------------------------------------------------------------
@@ -303,7 +309,9 @@ class Start:
     locality: Locality | None = None
 
 
-FindStart = Callable[[Matrix, Matrix, FloatArray, int, SideInformation | None], Start]
+FindStart = Callable[
+    [Matrix, Matrix, FloatArray, int, SideInformation | None, FloatArray | None], Start
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,10 +343,11 @@ def _factorize(
     def begin() -> Start:
         """A partition of the graph; must-links, if any, add edges first."""
         if given.side is None:
-            return find_start(A, N, degrees, k, None)
+            return find_start(A, N, degrees, k, None, given.weights)
         joined = given.side.joined(A, constraint_weight)
         sums = Graph.of(joined).degrees()
-        return find_start(joined, normalize(joined, "degree").matrix, sums, k, given.side)
+        N_joined = normalize(joined, "degree").matrix
+        return find_start(joined, N_joined, sums, k, given.side, given.weights)
 
     stage.progress.phase("start")
     if warm is None or stage.warm is None:
@@ -381,7 +390,12 @@ def _warm_steps(stage: Stage[Affinities], find: Callable[[], Start]) -> int:
 
 
 def find_start(
-    A: Matrix, N: Matrix, degrees: FloatArray, k: int, side: SideInformation | None
+    A: Matrix,
+    N: Matrix,
+    degrees: FloatArray,
+    k: int,
+    side: SideInformation | None,
+    weights: FloatArray | None = None,
 ) -> Start:
     """The best of several spectral partitions of the connected objects.
 
@@ -394,8 +408,9 @@ def find_start(
     if len(linked) < len(degrees):
         A, N = A[linked][:, linked], N[linked][:, linked]
         side = None if side is None else side.among(linked)
+        weights = None if weights is None else weights[linked]
     correct = None if side is None else Correction(A, side)
-    found = graph_partition(A, N, k, correct=correct)
+    found = graph_partition(A, N, k, correct=correct, weights=weights)
     labels[linked] = found.labels
     locality = None
     if found.locality is not None:
@@ -474,13 +489,20 @@ def _fit_mixture(
 ) -> SeededMixture:
     X = given.table
     if given.side is None:
-        return fit_seeded_mixture(X, rows.argmax(axis=1), rows.shape[1], random_state=seed)
+        return fit_seeded_mixture(
+            X, rows.argmax(axis=1), rows.shape[1], random_state=seed, weights=given.weights
+        )
     graph, steps, locality = solution.graph, solution.attributes["n_steps_"], solution.locality
 
     def walk(start: FloatArray) -> FloatArray:
         return sharpened(random_walk(graph, start, steps, locality=locality).memberships, graph)
 
-    return choose_mixture(X, rows, given.side, walk, weight=constraint_weight, random_state=seed)
+    return choose_mixture(
+        *(X, rows, given.side, walk),
+        weight=constraint_weight,
+        random_state=seed,
+        object_weights=given.weights,
+    )
 
 
 def _smooth_over_subsamples(

@@ -251,6 +251,7 @@ class SoftHierarchy(RelationModel):
             ),
             partial(_smooth, refine=self.refine),
             count=partial(_count, n_clusters=self.n_clusters, levels=self.levels),
+            weighted=True,
         )
 
     # --- results -------------------------------------------------------------------------------

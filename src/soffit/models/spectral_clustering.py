@@ -152,7 +152,7 @@ class SpectralClustering(SimilarityClustering):
     }
 
     _arrays = SimilarityClustering._arrays | {
-        "embedding_": "finite? n k",
+        "embedding_": "finite? m k",
         "eigenvalues_": "finite? k",
         "cut_": "float?",
         "relaxed_bound_": "float?",
@@ -201,7 +201,7 @@ class SpectralClustering(SimilarityClustering):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        return similarity_recipe(self.n_clusters, factorize, _smooth)
+        return similarity_recipe(self.n_clusters, factorize, _smooth, weighted=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +236,11 @@ def _factorize(
     stage.progress.phase("eigenvectors")
     seed = int(stage.random_state.randint(_SEEDS))
     round_rows = partial(round_rows, seed=seed)
-    rounded = _partition(A, normalized.matrix, degrees, k, embed=embed, round_rows=round_rows)
+    rounded = _partition(
+        *(A, normalized.matrix, degrees, k, stage.relations.weights),
+        embed=embed,
+        round_rows=round_rows,
+    )
     cut = normalized_cut(A, rounded.labels)
     stage.progress.phase("row blocks")
     problem = Problem(normalized.matrix, k, scale="held", degrees=degrees)
@@ -265,6 +269,7 @@ def _partition(
     N: Matrix,
     degrees: FloatArray,
     k: int,
+    weights: FloatArray | None,
     *,
     embed: Callable[..., FloatArray],
     round_rows: Callable[..., IntArray],
@@ -289,7 +294,8 @@ def _partition(
         if component.max() + 1 >= k:
             labels[linked] = distribute_components(component, degrees[linked], k)
         elif len(linked) > k:
-            labels[linked] = round_rows(V, Y, degrees[linked])
+            own = None if weights is None else weights[linked]
+            labels[linked] = round_rows(V, Y, degrees[linked], own)
     return _Rounded(
         labels,
         embedding,
@@ -309,6 +315,7 @@ def _round(
     V: FloatArray,
     Y: FloatArray,
     degrees: FloatArray,
+    weights: FloatArray | None,
     *,
     variant: str,
     rounding: str,
@@ -318,7 +325,7 @@ def _round(
     if rounding == "cluster_qr":
         labels = cluster_qr(V if variant == "njw" else Y)
     else:
-        weights = None if variant == "njw" else degrees
+        weights = weights if variant == "njw" else degrees
         labels = round_by_kmeans(Y, weights=weights, random_state=seed, n_init=n_init)
     return fill_empty_clusters(labels, Y)
 

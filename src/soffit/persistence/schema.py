@@ -13,6 +13,7 @@ A class says in `_arrays` what it expects of its attributes, one line each::
         "index": "part query() n p?",  # an object with the method `query` and the same n (and p)
         "extension": "part place() k=j",  # whose k is our j
         "levels": "parts n",  # a list of objects
+        "copies": "index? n <m",  # whole numbers below m; without them n and m are one length
         "": "same j k",  # two names of one length
     }
 
@@ -45,6 +46,7 @@ from soffit.affinity.isolation import Surroundings
 from soffit.affinity.tuples import DEVIATIONS, TupleMeasure
 from soffit.catalogue import MODELS as CATALOGUE
 from soffit.factorize.tuples.placement import TupleRows
+from soffit.fitting.copies import DistinctColumns
 from soffit.fitting.curation import Merged, Split
 from soffit.fitting.fitted import Fitted, Part, SimilarityPlacer, Unchanged
 from soffit.fitting.resampling import Corrected
@@ -89,6 +91,7 @@ PARTS: dict[str, type] = {
         NeighborIndex,
         SparseSearch,
         # preparation, pairs, tuples
+        DistinctColumns,
         SideInformation,
         Standardizer,
         TupleMeasure,
@@ -142,7 +145,7 @@ LEFT_OUT = frozenset(
 
 # --- the check ------------------------------------------------------------------------------------
 
-_KINDS = {"int": "i", "bool": "b"}
+_KINDS = {"int": "i", "index": "i", "bool": "b"}
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # Entries that are tested for being finite at a time.
 _BLOCK = 2**20
@@ -226,6 +229,8 @@ class _Check:
             if value is None:
                 if not line.optional:
                     raise ModelFileError(f"{self._owner} has no {path}.")
+                if line.kind == "index":
+                    self._join(tuple(word.lstrip("<") for word in line.words))
                 continue
             self._check(where, value, line)
             if line.bound is not None:
