@@ -135,9 +135,7 @@ class RelativeDistance(Affinity):
 
     def _scales(self, D: Matrix) -> FloatArray:
         distinct = vars(self).get("_distinct")
-        scales, smallest = neighbor_distances(
-            D if distinct is None else D[:, distinct], self._rank
-        )
+        scales, smallest = neighbor_distances(D if distinct is None else D[:, distinct], self._rank)
         floor = np.where(smallest > 0, smallest, 1)
         return np.where(scales > 0, scales, floor)
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, is_sparse
-from soffit._wording import Message, Parameter
 from soffit.affinity import SideInformation
 from soffit.affinity.distinct import copies_of_rows, first_rows
 from soffit.fitting.fitted import Fitted
@@ -47,10 +45,8 @@ def distinct_data(data: Data, n_clusters: int | None) -> Data:
     n_clusters : int or None
         The number of clusters, if it is given.
     """
-    objects, given = data.objects, data.sample_weight
-    n = objects.n_objects
-    side = data.side
-    weights = np.ones(n) if given is None else given
+    objects, side = data.objects, data.side
+    weights = data.constraints.checked_sample_weight(objects.n_objects)
     copies = copies_of_rows(objects.table) if _may_be_copies(data) else None
     if copies is not None:
         copies = _kept_apart(copies, side, n_clusters or 1)
@@ -63,7 +59,7 @@ def distinct_data(data: Data, n_clusters: int | None) -> Data:
         data,
         objects=objects.inside(first),
         side=side,
-        weights=_relative(np.bincount(copies, weights)),
+        weights=_relative(np.bincount(copies, weights).astype(np.float64)),
         copies=copies,
     )
 
@@ -104,43 +100,6 @@ def of_distinct_objects(attributes: Mapping[str, Any], values: Any) -> Any:
     return values if copies is None else values[first_rows(copies)]
 
 
-def checked_sample_weight(sample_weight: Any, n: int) -> FloatArray | None:
-    """The weights of n objects as passed by the user; None if there are none."""
-    if sample_weight is None:
-        return None
-    weights: NDArray[Any] = np.asarray(sample_weight)
-    if weights.dtype.kind not in "biuf":
-        try:
-            weights = weights.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                Message(Parameter("sample_weight"), " must hold numbers, one per object.")
-            ) from error
-    weights = weights.astype(np.float64)
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
-    if weights.shape != (n,):
-        raise ValueError(
-            Message(
-                Parameter("sample_weight"),
-                f" must have one weight per object: n_samples={n}, but its shape is "
-                f"{weights.shape}.",
-            )
-        )
-    # Written so that NaN fails too.
-    wrong = ~((weights > 0) & (weights < np.inf))
-    if wrong.any():
-        raise ValueError(
-            Message(
-                Parameter("sample_weight"),
-                f" must be positive and finite, got {weights[wrong][0]:g} for object "
-                f"{int(wrong.argmax())}. Leave out objects that should not count, and place them "
-                "with predict_proba.",
-            )
-        )
-    return weights
-
-
 def _may_be_copies(data: Data) -> bool:
     """Whether equal rows are equal objects."""
     builder, table = data.objects.builder, data.objects.table
@@ -159,9 +118,7 @@ def _relative(weights: FloatArray) -> FloatArray | None:
     return np.asarray(weights / weights.mean())
 
 
-def _kept_apart(
-    copies: IntArray, side: SideInformation | None, n_clusters: int
-) -> IntArray | None:
+def _kept_apart(copies: IntArray, side: SideInformation | None, n_clusters: int) -> IntArray | None:
     """The same without the copies that must stay objects of their own."""
     alone = np.zeros(len(copies), dtype=bool)
     if side is not None and len(side.cannot):

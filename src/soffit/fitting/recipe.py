@@ -36,8 +36,6 @@ class Data:
         Labels of some of the objects.
     columns : mapping
         `n_features_in_` and, if the columns have names, `feature_names_in_`.
-    sample_weight : array of shape (n,), optional
-        Weights of the objects, as passed.
     side : SideInformation, optional
         The checked pairs.
     weights : array of shape (n,), optional
@@ -50,7 +48,6 @@ class Data:
     constraints: Constraints = field(default_factory=Constraints)
     labels: PartialLabels | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)
-    sample_weight: FloatArray | None = None
     side: SideInformation | None = None
     weights: FloatArray | None = None
     copies: IntArray | None = None

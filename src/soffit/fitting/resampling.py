@@ -10,6 +10,7 @@ import numpy as np
 
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity.given_objects import Affinities
+from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Smoothing
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Count, Data, Recipe, Smoothed, Stage
@@ -97,7 +98,7 @@ def _memberships(
     among = None if side is None else side.among(kept)
     data = Data(
         objects.inside(kept),
-        sample_weight=None if weights is None else weights[kept],
+        Constraints(sample_weight=None if weights is None else weights[kept]),
         side=None if among is None or among.n_pairs == 0 else among,
     )
     with warnings.catch_warnings():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,9 +112,11 @@ def choose_mixture(
     left = np.setdiff1d(np.arange(len(X)), touched)
 
     def fit(objects: IntArray | slice, *, fixed: bool) -> SeededMixture:
-        options = {"n_steps": 0} if fixed else {}
+        options: dict[str, Any] = {"n_steps": 0} if fixed else {}
         found = fit_seeded_mixture(
-            *(X[objects], labels[objects], k),
+            X[objects],
+            labels[objects],
+            k,
             random_state=random_state,
             weights=None if object_weights is None else object_weights[objects],
             **options,

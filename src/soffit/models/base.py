@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from functools import cache, partial
@@ -38,8 +38,10 @@ from soffit._validation import (
     WholeNumber,
     check_parameters,
 )
+from soffit._wording import Message, Parameter
 from soffit.affinity import Settings
 from soffit.affinity.given_objects import Objects, as_table, is_matrix_affinity, read_objects
+from soffit.exceptions import EmptyClusterWarning
 from soffit.fitting.callbacks import Tasks, has_callbacks, with_tasks
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Fitted, with_surroundings
@@ -52,6 +54,10 @@ from soffit.models.curated import Curated
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+# Clusters that a message names.
+_LISTED = 5
 
 
 class PageWriter:
@@ -187,6 +193,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         has_tasks = bool(getattr(self, "_skl_callbacks", None))
         fitted = with_tasks(self, X, y, fit) if has_tasks else fit(None)
         warn_unless_converged(self, fitted.stopped, fitted.n_iter, depth=3)
+        warn_of_empty_clusters(self, fitted.attributes, depth=3)
         return self
 
     def _run(self, X: Any, constraints: Constraints, y: Any, tasks: Tasks | None) -> Fitted:
@@ -655,6 +662,64 @@ class SimilarityClustering(
         # scikit-learn's checks read these tags of every estimator with predict_proba.
         tags.classifier_tags = ClassifierTags(multi_class=True)
         return tags
+
+
+class WeightedClustering(SimilarityClustering):
+    """Base of clusterings whose objects may have weights."""
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Cluster the objects.
+
+        If `max_time`, the `callback` or Ctrl-C stops the fit, the best solution so far is kept and
+        a warning is issued; see `SoftClustering`. A fit that fails leaves the model unchanged.
+
+        Parameters
+        ----------
+        X : table, matrix or graph
+            Features (NumPy, pandas, polars, SciPy sparse), similarities with
+            ``affinity="precomputed"``, distances with ``metric="precomputed"``, a networkx or
+            igraph graph, or an AnnData object.
+        y : None
+            Not used.
+        sample_weight : array of shape (n,), optional
+            Positive weights of the objects: one of weight 3 counts like three equal ones. Only
+            their ratios matter.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        return self._fit(X, Constraints(sample_weight=sample_weight))
+
+
+def warn_of_empty_clusters(model: Any, attributes: Mapping[str, Any], depth: int) -> None:
+    """Say which clusters have no objects, if any."""
+    labels = attributes.get("labels_")
+    if labels is None:
+        return
+    k = int(attributes["n_clusters_"])
+    empty = np.flatnonzero(np.bincount(labels, minlength=k) == 0)
+    if len(empty) == 0:
+        return
+    listed = ", ".join(str(number) for number in empty[:_LISTED])
+    which = f"number {listed}" if len(empty) == 1 else f"numbers {listed}"
+    if len(empty) > _LISTED:
+        which += ", ..."
+    used = k - len(empty)
+    warnings.warn(
+        EmptyClusterWarning(
+            Message(
+                f"{type(model).__name__} found {used} of {k} clusters; no object belongs mainly to "
+                f"{which}. Pass ",
+                Parameter("n_clusters", used),
+                ", or another ",
+                Parameter("random_state"),
+                ".",
+            )
+        ),
+        stacklevel=depth + 1,
+    )
 
 
 def read_columns(checked: Any, columns: NDArray[Any] | None) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from soffit._validation import (
     check_parameters,
 )
 from soffit.affinity.given_objects import Affinities
+from soffit.exceptions import EmptyClusterWarning
 from soffit.factorize.problem import Stop
 from soffit.fitting.data import Constraints, PartialLabels
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
@@ -466,6 +467,7 @@ def _clustered(clusters: RelationFactorization, stage: Stage[Affinities]) -> Rel
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", EmptyClusterWarning)
         return clusters.fit(A)
 
 

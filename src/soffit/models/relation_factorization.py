@@ -21,12 +21,12 @@ from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Count, Recipe, Solution, Stage
 from soffit.fitting.run import similarity_recipe
 from soffit.graph import without_diagonal
-from soffit.models.base import SimilarityClustering
+from soffit.models.base import WeightedClustering
 from soffit.normalize import unnormalized
 from soffit.selection.pruning import count_clusters, starting_number
 
 
-class RelationModel(SimilarityClustering):
+class RelationModel(WeightedClustering):
     """A model that factorizes the weights of a graph as transition frequencies."""
 
     # Transitions need all listed neighbours: this loss does less well on mutual-neighbour graphs.

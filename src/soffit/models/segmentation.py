@@ -44,6 +44,7 @@ def find_pixel_start(
     degrees: FloatArray,
     k: int,
     side: SideInformation | None,
+    *,
     weights: FloatArray | None = None,
 ) -> Start:
     """A partition by multilevel eigenvectors, and a limited number of walk steps."""
@@ -53,7 +54,7 @@ def find_pixel_start(
         labels = best_partition(A, V, k, random_state=0, correct=correct, sizes=weights)
         start = Start(labels, walk_length(values[k]))
     else:
-        start = find_start(A, N, degrees, k, side, weights)
+        start = find_start(A, N, degrees, k, side, weights=weights)
     return replace(start, n_steps=min(start.n_steps, _MOST_STEPS))
 
 

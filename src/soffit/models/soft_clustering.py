@@ -226,7 +226,15 @@ class SoftClustering(SimilarityClustering):
         self.callback = callback
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Cluster the objects.
 
         Parameters
@@ -242,14 +250,21 @@ class SoftClustering(SimilarityClustering):
             numbers of objects; anything else is the name of a row or node, as are integer names
             written as text. A group of more than two, such as ``{"a", "b", "c"}``, means that all
             of them belong together, or that all of them differ. Chains of must-links that join
-            objects of a cannot-link raise a warning, or an error if `transitive`.
+            objects of a cannot-link raise a warning, or an error if `transitive`. A pair holds for
+            all objects that are equal to its own.
+        sample_weight : array of shape (n,), optional
+            Positive weights of the objects: one of weight 3 counts like three equal ones. Only
+            their ratios matter.
 
         Returns
         -------
         self
             The fitted model.
         """
-        self._fit(X, Constraints(must_link, cannot_link, transitive=self.transitive))
+        given = Constraints(
+            must_link, cannot_link, sample_weight=sample_weight, transitive=self.transitive
+        )
+        self._fit(X, given)
         agreement = self._fitted.attributes.get("agreement_")
         if agreement is not None and agreement < UNSTABLE_BELOW:
             warnings.warn(
@@ -309,9 +324,7 @@ class Start:
     locality: Locality | None = None
 
 
-FindStart = Callable[
-    [Matrix, Matrix, FloatArray, int, SideInformation | None, FloatArray | None], Start
-]
+FindStart = Callable[..., Start]
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,11 +356,11 @@ def _factorize(
     def begin() -> Start:
         """A partition of the graph; must-links, if any, add edges first."""
         if given.side is None:
-            return find_start(A, N, degrees, k, None, given.weights)
+            return find_start(A, N, degrees, k, None, weights=given.weights)
         joined = given.side.joined(A, constraint_weight)
         sums = Graph.of(joined).degrees()
         N_joined = normalize(joined, "degree").matrix
-        return find_start(joined, N_joined, sums, k, given.side, given.weights)
+        return find_start(joined, N_joined, sums, k, given.side, weights=given.weights)
 
     stage.progress.phase("start")
     if warm is None or stage.warm is None:
@@ -395,6 +408,7 @@ def find_start(
     degrees: FloatArray,
     k: int,
     side: SideInformation | None,
+    *,
     weights: FloatArray | None = None,
 ) -> Start:
     """The best of several spectral partitions of the connected objects.

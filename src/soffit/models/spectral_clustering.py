@@ -19,7 +19,7 @@ from soffit.fitting.fitted import Part
 from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
 from soffit.fitting.run import leave_rows, similarity_recipe
 from soffit.graph import Graph, without_diagonal
-from soffit.models.base import SimilarityClustering
+from soffit.models.base import WeightedClustering
 from soffit.normalize import normalize
 from soffit.partition.candidates import cluster_qr, unit_rows
 from soffit.partition.cut import bound_from, leading_values, normalized_cut
@@ -35,7 +35,7 @@ _SEEDS = np.iinfo(np.int32).max
 _AHEAD = 1e-5
 
 
-class SpectralClustering(SimilarityClustering):
+class SpectralClustering(WeightedClustering):
     r"""Clusters from eigenvectors: the relaxed normalized cut, rounded.
 
     The k leading eigenvectors V of the normalized affinities solve
@@ -144,14 +144,14 @@ class SpectralClustering(SimilarityClustering):
 
     # The factor of an earlier fit is of no use to an eigensolver.
     _rules = {
-        name: rule for name, rule in SimilarityClustering._rules.items() if name != "warm_start"
+        name: rule for name, rule in WeightedClustering._rules.items() if name != "warm_start"
     } | {
         "variant": OneOf(("njw", "ncut")),
         "rounding": OneOf(("kmeans", "cluster_qr")),
         "n_init": WholeNumber(1),
     }
 
-    _arrays = SimilarityClustering._arrays | {
+    _arrays = WeightedClustering._arrays | {
         "embedding_": "finite? m k",
         "eigenvalues_": "finite? k",
         "cut_": "float?",

@@ -76,7 +76,9 @@ def graph_partition(
         labels, eigenvalue = _partition(graph, N, n_clusters, correct, weights)
         return GraphPartition(labels, eigenvalue, None)
     coarse = _coarser(graph, n_clusters, _NODES_PER_CLUSTER)
-    sizes = coarse.sizes if weights is None else np.bincount(coarse.node, weights)
+    sizes: FloatArray = coarse.sizes
+    if weights is not None:
+        sizes = np.bincount(coarse.node, weights).astype(np.float64)
     labels, eigenvalue = _partition(
         Graph(coarse.matrix), degree(coarse.matrix).matrix, n_clusters, None, sizes
     )
