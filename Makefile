@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?= -n 2
-BENCH ?= quality solvers posterior extension trust files trace
+BENCH ?= quality everyday solvers posterior extension trust files trace
 ARGS ?= all --jobs 2
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,12 +20,14 @@ NOJIT_TESTS := tests/test_graph.py tests/affinity/test_connect.py tests/affinity
   tests/neighbors/test_trees.py tests/partition/test_label_sweeps.py tests/selection/test_valleys.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-nojit lint format bench reproduce clean
+.PHONY: help install demo test test-nojit fuzz lint format bench reproduce clean
 
 help:
 	@echo "make demo       cluster handwritten digits; table here, report in build/"
 	@echo "make test       run the tests (PYTEST_ARGS='-n 0 -k inputs' chooses some)"
 	@echo "make test-nojit run tests of kernels as plain Python, where a bad index is an error"
+	@echo "make fuzz       attack it for half an hour: random data, damaged and forged files, signals"
+	@echo "                (FUZZ='--seconds 60 --seed 3' chooses; FUZZ=--help lists the options)"
 	@echo "make lint       check style, types and import order"
 	@echo "make format     let ruff repair what it can"
 	@echo "make bench      run the benchmarks except scale, which takes long (BENCH=scale runs it)"
@@ -55,6 +57,9 @@ test-nojit: $(STAMP)
 	NUMBA_DISABLE_JIT=1 $(TEST_THREADS) $(BIN)/python -m pytest $(PYTEST_ARGS) \
 	  -W "ignore:overflow encountered:RuntimeWarning" \
 	  -k "not planted and not loss_never_rises" $(NOJIT_TESTS)
+
+fuzz: $(STAMP)
+	$(BIN)/python -m fuzz $(FUZZ)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

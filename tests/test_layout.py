@@ -18,6 +18,11 @@ LAZY_LIBRARIES = (
     *("numba", "faiss", "plotly", "polars", "dask", "networkx", "matplotlib"),
     *("typer", "rich", "PIL", "anndata"),
 )
+# Packages whose names users import from the package itself.
+PUBLIC_PACKAGES = (
+    *("affinity", "normalize", "factorize", "memberships", "selection", "metrics", "datasets"),
+    *("figures", "io", "report"),
+)
 # The one statement by which a package imports the names of its stub when they are first used.
 ATTACH_STUB = ast.parse(
     "__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)"
@@ -66,6 +71,25 @@ def test_private_modules_stay_in_their_package(path):
             # Modules like soffit._threads serve the whole library.
             if _is_private(part) and package != SOURCE:
                 assert package in path.parents, f"line {line} imports {target}"
+
+
+def test_tests_import_public_names_from_where_users_find_them():
+    public = {package: _public_names(package) for package in PUBLIC_PACKAGES}
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        for node in ast.walk(_tree(path)):
+            home = (getattr(node, "module", None) or "").split(".")
+            if not isinstance(node, ast.ImportFrom) or home[0] != "soffit" or len(home) < 3:
+                continue
+            known = public.get(home[1], set())
+            found = sorted(alias.name for alias in node.names if alias.name in known)
+            assert not found, f"{path.name}, line {node.lineno}: soffit.{home[1]} has {found}"
+
+
+def _public_names(package: str) -> set[str]:
+    for node in _tree(SOURCE / package / "__init__.py").body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            return {str(name) for name in ast.literal_eval(node.value)}
+    raise AssertionError(f"{package}/__init__.py has no __all__")
 
 
 @every_module

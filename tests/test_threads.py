@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
 import pytest
 
@@ -54,3 +55,21 @@ def test_none_obeys_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS")
     assert 1 <= n_threads() <= (os.cpu_count() or 1)
     assert n_threads(3) == 3
+
+
+def test_no_thread_works_on_after_an_error() -> None:
+    working, done = set(), set()
+
+    def work(x: int) -> None:
+        if x == 1:
+            raise ValueError("item 1")
+        working.add(x)
+        time.sleep(0.1)
+        done.add(x)
+
+    with pytest.raises(ValueError, match="item 1"):
+        each(work, range(50), 2)
+    assert working == done
+    assert len(done) < 10
+    time.sleep(0.2)
+    assert working == done

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -81,7 +81,9 @@ def each(
 
     The function should spend its time in code that releases the GIL, such as loops of NumPy and
     BLAS. A nested call of `each` uses no further threads: all of them are busy, and waiting for
-    them would be a deadlock.
+    them would be a deadlock. No thread works on after an error or Ctrl-C: items that have not begun
+    are dropped, the others are waited for, because they use memory that the caller is about to
+    release.
     """
     threads = n_threads(n_jobs)
     if threads == 1 or getattr(_this_thread, "works", False):
@@ -90,7 +92,14 @@ def each(
         _pools[threads] = ThreadPoolExecutor(
             threads, thread_name_prefix="soffit", initializer=_begin_work
         )
-    return list(_pools[threads].map(function, items))
+    work = [_pools[threads].submit(function, item) for item in items]
+    try:
+        return [item.result() for item in work]
+    except BaseException:
+        for item in work:
+            item.cancel()
+        wait(work)
+        raise
 
 
 def _begin_work() -> None:

@@ -79,6 +79,10 @@ class Message(str):
         """The parameters named in the message, in order."""
         return tuple(part for part in self.parts if isinstance(part, Parameter))
 
+    def replaced(self, old: str, new: str) -> Message:
+        """The message with other text in place of some of it; parameters stay as they are."""
+        return Message(*(p.replace(old, new) if isinstance(p, str) else p for p in self.parts))
+
     def reworded(self, words: Callable[[Parameter], str]) -> str:
         """The text with other words in place of the parameters."""
         return "".join(words(part) if isinstance(part, Parameter) else part for part in self.parts)

@@ -17,6 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from soffit._wording import Message, Parameter
+
 # A message lists at most this many columns.
 _MAX_NAMED = 5
 # Relative to the largest weight: smaller differences between the triangles are rounding.
@@ -106,6 +108,7 @@ def read_input(X: Any) -> Input:
         reader = _READERS.get((library, ancestor.__name__))
         if reader is not None:
             return reader(X)
+    _check_array(X)
     return Input(X, "table")
 
 
@@ -119,6 +122,22 @@ def _canonical_csr(X: Any) -> sp.csr_array:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return matrix
+
+
+def _check_array(X: Any) -> None:
+    """Name the columns of text of an array or a list of rows."""
+    if isinstance(X, list | tuple) and X and isinstance(X[0], list | tuple):
+        has_text = any(isinstance(value, str) for value in X[0])
+    else:
+        has_text = isinstance(X, np.ndarray) and X.dtype.kind in "OU"
+    if not has_text:
+        return
+    values = np.asarray(X, dtype=object)
+    if values.ndim != 2:
+        return
+    words = [any(isinstance(value, str) for value in column) for column in values.T]
+    if any(words):
+        _check_numeric(range(len(words)), ["text"] * len(words), [not word for word in words])
 
 
 def _from_pandas(frame: Any) -> Input:
@@ -164,8 +183,14 @@ def _check_numeric(columns: Iterable[Any], dtypes: Iterable[Any], numeric: Itera
     ]
     if wrong:
         raise ValueError(
-            f"X has columns that are not numeric: {_listed(wrong)}. Drop them, or encode them as "
-            "numbers (for example with sklearn.preprocessing.OneHotEncoder)."
+            Message(
+                f"X has columns that are not numeric: {_listed(wrong)}. Pass ",
+                *(
+                    Parameter("metric", "gower"),
+                    ", which compares numbers and text, drop them, or ",
+                ),
+                "encode them as numbers (for example with sklearn.preprocessing.OneHotEncoder).",
+            )
         )
 
 
@@ -177,8 +202,12 @@ def _check_complete(columns: Iterable[Any], gaps: Iterable[int]) -> None:
     ]
     if wrong:
         raise ValueError(
-            f"X has missing values (NaN) in columns {_listed(wrong)}. Drop these rows or columns, "
-            "or fill in the values (for example with sklearn.impute.SimpleImputer)."
+            Message(
+                f"X has missing values (NaN) in columns {_listed(wrong)}. Pass ",
+                *(Parameter("metric", "gower"), ", which compares what is there, drop these rows "),
+                "or columns, or fill in the values (for example with "
+                "sklearn.impute.SimpleImputer).",
+            )
         )
 
 

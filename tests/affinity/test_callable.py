@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from soffit.affinity.precomputed import CallableAffinity
+from soffit.affinity import CallableAffinity
 
 
 def products(X, Y):

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from soffit.affinity import image_affinity
 from soffit.affinity import pixels as _pixels
-from soffit.affinity.pixels import image_affinity, typical_difference
+from soffit.affinity.pixels import typical_difference
 
 
 def _plain(image: Any, radius: float, sigma_value: float, sigma_distance: float) -> Any:

@@ -12,7 +12,8 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris
 from sklearn.neighbors import KNeighborsTransformer
 
-from soffit.affinity.similarity import RelativeDistance, neighbor_distances
+from soffit.affinity import RelativeDistance
+from soffit.affinity.similarity import neighbor_distances
 
 
 def reference(X, neighbor, c=1.0, squared=False):

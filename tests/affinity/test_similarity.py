@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import KNeighborsTransformer
 
-from soffit.affinity.similarity import Cosine, Gaussian, Laplacian
+from soffit.affinity import Cosine, Gaussian, Laplacian
 
 KERNELS = [
     (Gaussian, lambda d, h: np.exp(-(d**2) / (2 * h**2))),

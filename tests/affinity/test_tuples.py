@@ -19,7 +19,7 @@ from soffit.affinity.tuples import (
     tuple_measure,
     with_another,
 )
-from soffit.datasets.lines import make_lines
+from soffit.datasets import make_lines
 
 
 def _flat_twin(points, dimension):

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from soffit.affinity import NeighborGraph
-from soffit.affinity.walks import FactoredAffinity, walk_affinity
+from soffit.affinity import FactoredAffinity, NeighborGraph, walk_affinity
 
 weights = (
     st.integers(1, 8)
@@ -260,10 +259,9 @@ def test_unsuitable_clusters_are_refused():
 
 def test_what_does_not_fit_is_refused_with_the_remedy(graph, monkeypatch):
     factored = walk_affinity(graph, 4, clusters=np.ones((480, 2)))
-    monkeypatch.setattr("soffit.affinity.walks.available_memory", lambda: 2**10)
-    with pytest.raises(MemoryError, match=r"entries of the walk.*clusters="):
-        walk_affinity(graph, 4)
     monkeypatch.setattr("soffit._memory.available_memory", lambda: 2**10)
+    with pytest.raises(MemoryError, match=r"walk_affinity, with .* entries, needs.*clusters="):
+        walk_affinity(graph, 4)
     with pytest.raises(MemoryError, match=r"walk_affinity needs a dense 480 x 480.*clusters="):
         walk_affinity(graph.toarray(), 4)
     with pytest.raises(MemoryError, match=r"480 x 480.*rows\(index\)"):

@@ -97,3 +97,35 @@ def test_a_grey_picture_with_sixteen_bits(soffit, tmp_path):
     labels = np.asarray(image_library.open(out))
     assert (labels[4:9, 5:12] == labels[6, 8]).all()
     assert (labels == labels[6, 8]).sum() == 5 * 7
+
+
+def test_only_the_promised_formats_are_opened(soffit, photo, tmp_path):
+    """Pillow runs Ghostscript for PostScript, whatever the file is called."""
+    script = tmp_path / "photo.png"
+    image_library.open(photo).convert("RGB").save(script, format="EPS")
+    assert script.read_bytes().startswith(b"%!PS")
+    said = soffit("segment", script, "-k", 2, code=1).stderr
+    assert "cannot be read as an image. Save it as PNG, JPEG, TIFF, WebP or BMP" in said
+
+
+def test_a_large_image_in_a_small_file_is_refused(soffit, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOFFIT_MEMORY", "100MB")
+    path = tmp_path / "black.png"
+    image_library.new("RGB", (4000, 3000)).save(path)
+    said = soffit("segment", path, "-k", 2, code=1).stderr
+    assert "4,000 x 3,000 pixels, needs about 192 MB, but only 100 MB" in said
+
+
+@pytest.mark.parametrize("ending", ["png", "npz", "html"])
+def test_a_failure_keeps_the_old_file(soffit, photo, tmp_path, monkeypatch, ending):
+    old = tmp_path / f"old.{ending}"
+    old.write_text("precious")
+
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    said = soffit("segment", photo, "-k", 2, "-o", old, code=1).stderr
+    assert f"old.{ending}: No space left on device" in said
+    assert old.read_text() == "precious"
+    assert {path.name for path in tmp_path.iterdir()} == {old.name, photo.name}

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from soffit.datasets.lines import make_lines
+from soffit.datasets import make_lines
 
 
 def test_sample_is_well_formed():

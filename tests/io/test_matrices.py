@@ -7,8 +7,8 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
+from soffit import _memory
 from soffit.io import DataError, UnknownColumnError, read
-from soffit.io import limits as _limits
 
 D = np.array([[0, 1, 2, 3], [1, 0, 4, 5], [2, 4, 0, 6], [3, 5, 6, 0]], dtype=float)
 NAMES = ["ann", "bob", "cyd", "dee"]
@@ -124,7 +124,7 @@ def test_edges_in_an_archive(data_home):
 
 def test_an_archive_that_does_not_fit_is_not_unpacked(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "big.npz", X=np.zeros((100_000, 40)))
-    monkeypatch.setattr(_limits, "available_memory", lambda: 2**24)
+    monkeypatch.setattr(_memory, "available_memory", lambda: 2**24)
     with pytest.raises(DataError, match=r"unpacking it needs 32 MB"):
         read(tmp_path / "big.npz")
 

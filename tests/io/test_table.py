@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from soffit import _memory
 from soffit.io import DataError, Source, read
-from soffit.io import limits as _limits
 
 PEOPLE = """name,age,city,member,joined,remark
 Ann,31,Rome,true,2020-01-05,likes tea
@@ -136,9 +136,11 @@ def test_constant_and_empty_columns_are_mentioned(tmp_path):
     assert "Left out 'none': no values." in said
 
 
-def test_thousands_are_not_guessed(tmp_path):
+def test_thousands_are_read_and_said(tmp_path):
     path = save(tmp_path, 'x,sum\n1,"1,234"\n2,"5,678"\n3,"9,012"\n4,"3,456.5"\n5,"7,890"\n')
-    assert "thousands separators" in " ".join(read(path).notes)
+    source = read(path)
+    np.testing.assert_array_equal(source.data[:, 1], [1234, 5678, 9012, 3456.5, 7890])
+    assert "Thousands are separated by commas in 'sum', as in '1,234'." in source.notes
 
 
 def test_square_but_not_symmetric_is_a_table(tmp_path):
@@ -148,11 +150,11 @@ def test_square_but_not_symmetric_is_a_table(tmp_path):
 def test_single_precision_where_double_does_not_fit(tmp_path, monkeypatch):
     path = save(tmp_path, "x,y\n" + "1.5,2.5\n" * 999 + "3,4\n")
     assert read(path).data.dtype == np.float64
-    monkeypatch.setattr(_limits, "available_memory", lambda: 15_000)
+    monkeypatch.setattr(_memory, "available_memory", lambda: 15_000)
     source = read(path)
     assert source.data.dtype == np.float32
     assert "single precision" in " ".join(source.notes)
-    monkeypatch.setattr(_limits, "available_memory", lambda: 8_000)
+    monkeypatch.setattr(_memory, "available_memory", lambda: 8_000)
     with pytest.raises(DataError, match=r"needs 8 kB of memory.*Choose fewer columns"):
         read(path)
     assert read(path, columns=["x"]).data.shape == (1000, 1)

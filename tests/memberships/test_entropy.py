@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soffit.memberships.measures import entropy
+from soffit.memberships import entropy
 
 
 def test_hand_calculation():

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soffit.memberships.measures import align, encode_labels, match_clusters
+from soffit.memberships import align, match_clusters
+from soffit.memberships.measures import encode_labels
 
 
 def random_memberships(seed: int, n_objects: int, n_clusters: int) -> np.ndarray:

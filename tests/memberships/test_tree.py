@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soffit.memberships.tree import ClusterTree, Level
+from soffit.memberships import ClusterTree, Level
 
 
 def _levels():

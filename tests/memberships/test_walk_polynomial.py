@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from soffit.graph import Graph, Locality
-from soffit.memberships import random_walk
+from soffit.memberships import Walk, random_walk
 from soffit.memberships.walk import polynomial_walk
 
 
@@ -25,3 +25,10 @@ def test_polynomial_walk_arrives_where_the_steps_do(steps, dtype):
         np.testing.assert_allclose(walk.seen, expected.seen, atol=2e-5)
         np.testing.assert_allclose(walk.memberships.sum(axis=1), 1.0, atol=1e-5)
         assert walk.memberships.min() >= 0.0
+        assert walk.seen.min() >= 0.0
+
+
+def test_new_objects_stay_nonnegative_even_where_rounding_left_a_negative_number():
+    seen = np.array([[0.5, -7e-22], [0.5, 0.0]])
+    placed = Walk(np.empty((0, 2)), seen, 9).arrive(np.array([[1.0, 0.0]]), np.array([[1.0, 0.0]]))
+    assert placed.min() >= 0.0

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as peers
 
-from soffit.memberships.measures import align
+from soffit.memberships import align
 from soffit.metrics import brier, log_loss, posterior_distance
 
 TRUE = ["a", "a", "b"]

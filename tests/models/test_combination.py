@@ -9,8 +9,7 @@ import pytest
 
 from benchmarks.datasets import load
 from soffit import BaumEagon
-from soffit.affinity import NeighborGraph
-from soffit.affinity.walks import walk_affinity
+from soffit.affinity import NeighborGraph, walk_affinity
 from soffit.metrics import accuracy
 from soffit.normalize import normalize
 

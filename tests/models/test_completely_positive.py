@@ -6,10 +6,10 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from tests.reference.factorization import problem_loss
 
+from soffit import CompletelyPositive
 from soffit.datasets import make_bridge, make_donut, make_gaussians
 from soffit.factorize import Problem
 from soffit.metrics import accuracy, adjusted_rand
-from soffit.models.completely_positive import CompletelyPositive
 from soffit.normalize import normalize
 
 SOLVERS = ["coordinate", "multiplicative", "parallel"]

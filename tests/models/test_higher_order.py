@@ -15,11 +15,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.models.test_estimator_checks import CONTRADICTED
 
-from soffit import BaumEagon, SoF, SoftClustering
-from soffit.datasets import make_gaussians
-from soffit.datasets.lines import make_lines
+from soffit import BaumEagon, HigherOrder, SoF, SoftClustering
+from soffit.datasets import make_gaussians, make_lines
 from soffit.metrics import accuracy, adjusted_rand
-from soffit.models.higher_order import HigherOrder
 
 
 @pytest.fixture(scope="module")

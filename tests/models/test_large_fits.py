@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 
 from soffit import RelationFactorization, SoftClustering
+from soffit.exceptions import UnstableResultWarning
 from soffit.metrics import adjusted_rand
 from soffit.partition import choose as _graph_partition
 
@@ -73,3 +76,28 @@ def test_a_graph_that_does_not_fit_into_memory_is_refused(monkeypatch):
     monkeypatch.setattr(_memory, "available_memory", lambda: 100_000)
     with pytest.raises(MemoryError, match=r"neighbour graph of 2,000 objects.*n_neighbors"):
         SoftClustering(4).fit(X)
+
+
+def overlapping(*sizes):
+    """Samples of eight clusters that overlap: memberships after the walk come close to zero."""
+    rng = np.random.default_rng(14)
+    centers = rng.normal(size=(8, 10)) * rng.uniform(0.3, 1.6)
+    return [centers[rng.integers(8, size=n)] + rng.normal(size=(n, 10)) for n in sizes]
+
+
+def check_simplex(rows):
+    assert rows.min() >= 0.0
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-6)
+
+
+def test_objects_between_overlapping_clusters_are_placed():
+    # Above 2000 objects the walk is a polynomial, whose values may round to -1e-17.
+    X, X_new = overlapping(2500, 500)
+    check_simplex(SoftClustering(8, random_state=0).fit(X).predict_proba(X_new))
+
+
+def test_subsamples_of_overlapping_clusters_are_combined():
+    (X,) = overlapping(4000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnstableResultWarning)
+        check_simplex(SoftClustering(8, n_resamples=2, random_state=0).fit(X).memberships_)

@@ -16,11 +16,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.reference.threads import printed_with_one_and_two_threads
 
 from benchmarks.datasets import load
-from soffit.affinity import NeighborGraph
-from soffit.affinity.walks import walk_affinity
+from soffit import RandomWalkClassifier
+from soffit.affinity import NeighborGraph, walk_affinity
 from soffit.datasets import Sample, make_gaussians, make_moons
 from soffit.fitting.data import PartialLabels
-from soffit.models.random_walk_classifier import ClusterWalk, PointWalk, RandomWalkClassifier
+from soffit.models.random_walk_classifier import ClusterWalk, PointWalk
 
 every_place = pytest.mark.parametrize("on", ["points", "clusters"])
 

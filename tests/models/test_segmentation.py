@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from sklearn.utils import check_random_state
 
+from soffit import segment
 from soffit.metrics import accuracy
-from soffit.models.segmentation import Segmentation, scribble_pairs, segment
+from soffit.models.segmentation import Segmentation, scribble_pairs
 
 Picture = tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.int64]]]
 

@@ -8,7 +8,7 @@ from tests.reference.relations import planted_graph
 
 from benchmarks.datasets import load
 from soffit.datasets import make_gaussians
-from soffit.memberships.tree import Level
+from soffit.memberships import Level
 from soffit.metrics import accuracy
 from soffit.models import SoftHierarchy
 

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
+from soffit import SpectralClustering
 from soffit.datasets import Sample, make_moons
 from soffit.metrics import accuracy, adjusted_rand
-from soffit.models.spectral_clustering import SpectralClustering, with_label_ahead
+from soffit.models.spectral_clustering import with_label_ahead
 from soffit.partition.cut import normalized_cut
 
 WAYS = [

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -325,3 +328,28 @@ def test_tight_groups_far_apart_are_ranked_in_double_precision(rng):
     centred = X - X.mean(axis=0)
     half_norms = 0.5 * np.einsum("ij,ij->i", centred, centred)
     assert _dtype_of_ranks(centred, half_norms, 7) == np.float64
+
+
+def test_ctrl_c_during_the_search_leaves_the_interpreter_alive():
+    # Threads that worked on after the interrupt would read and write released memory.
+    code = """
+import os, signal, threading, time
+import numpy as np
+from soffit.neighbors.search import nearest_neighbors
+
+X = np.random.default_rng(7).normal(size=(100_000, 7))
+nearest_neighbors(X[:1000], 30, n_jobs=2)
+threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    nearest_neighbors(X, 30, n_jobs=2)
+except KeyboardInterrupt:
+    begin = time.process_time()
+    del X
+    others = [np.ones(10**6) for _ in range(30)]
+    time.sleep(1.0)
+    print("alive", time.process_time() - begin < 0.5)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "alive True"), done.stderr

@@ -6,8 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soffit.normalize import additive
-from soffit.normalize.additive import additive_observed
+from soffit.normalize import additive, additive_observed
 
 
 def symmetric(n, seed, density=1.0, low=0.0):

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from soffit.normalize import sinkhorn
-from soffit.normalize.sinkhorn import sinkhorn_observed
+from soffit.normalize import sinkhorn, sinkhorn_observed
 
 
 def symmetric(n, seed, density=1.0):

@@ -23,6 +23,20 @@ def test_model_writes_its_own_page(fitted: Any, blobs: Any, tmp_path: Path) -> N
     assert "SoftClustering" in text
 
 
+def test_a_full_disk_keeps_the_old_page(fitted: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("precious", encoding="utf-8")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        fitted.report(page)
+    assert page.read_text(encoding="utf-8") == "precious"
+    assert list(tmp_path.iterdir()) == [page]
+
+
 def test_classifier_writes_a_page_too(blobs: Any, tmp_path: Path) -> None:
     y = np.where(np.arange(len(blobs[1])) % 8 == 0, blobs[1], -1)
     soffit.RandomWalkClassifier().fit(blobs[0], y).report(tmp_path / "page.html")

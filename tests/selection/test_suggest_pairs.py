@@ -24,7 +24,7 @@ from soffit import (
 from soffit.affinity import SideInformation
 from soffit.datasets import make_gaussians
 from soffit.metrics import accuracy
-from soffit.selection.suggest_pairs import suggest_pairs
+from soffit.selection import suggest_pairs
 
 MODELS = [SoftClustering, SoF, BaumEagon, CompletelyPositive, RelationFactorization]
 

@@ -16,17 +16,22 @@ from sklearn.utils import check_array
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.abstract import Affinity
+from soffit.affinity.mixed_table import MixedPreparation
 from soffit.affinity.neighbor_graph import NeighborGraph
 from soffit.affinity.precomputed import CallableAffinity, Precomputed
 from soffit.affinity.side_information import SideInformation
 from soffit.affinity.similarity import Cosine, Gaussian, Laplacian, RelativeDistance
 from soffit.graph import Graph
 from soffit.inputs import read_input
+from soffit.mixed_columns import Column, MixedTable
+from soffit.neighbors.mixed.mixed_distance import MixedDistance
 from soffit.neighbors.search import Metric
 
 # Largest over median standard deviation beyond which "auto" standardizes. The median and not the
 # smallest: nearly constant columns (the border of an image) must not trigger it.
 _UNEVEN = 20.0
+# The name of the metric of mixed tables.
+GOWER = "gower"
 # Rows summed per thread at a time.
 _ROWS = 2**15
 
@@ -65,6 +70,9 @@ def _moments(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     center = np.sum(sums, axis=0) / len(table)
     squares = each(lambda part: ((part - center) ** 2).sum(axis=0), parts)
     return center, np.sqrt(np.sum(squares, axis=0) / len(table))
+
+
+Preparation = Standardizer | MixedPreparation
 
 
 @dataclass(frozen=True)
@@ -114,7 +122,7 @@ def make_affinity(affinity: Any, settings: Settings) -> Affinity:
     return AFFINITIES[affinity](settings)
 
 
-Check = Callable[[Any], Any]
+Check = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +141,11 @@ class Objects:
         Names of the objects, if the input has any.
     columns : ndarray of shape (d,) or None
         Names of the columns, if the input has them apart from the table.
+    kinds : tuple of Column or None
+        What the columns hold, for ``metric="gower"``: the table then has codes and gaps.
+    whole : ndarray or csr_array, optional
+        The table of all objects, if these are the distinct ones: their columns are standardized by
+        its moments.
     """
 
     table: Any
@@ -140,6 +153,8 @@ class Objects:
     builder: Affinity | None
     names: NDArray[Any] | None = None
     columns: NDArray[Any] | None = None
+    kinds: tuple[Column, ...] | None = None
+    whole: Any = None
 
     @property
     def n_objects(self) -> int:
@@ -149,7 +164,8 @@ class Objects:
     def inside(self, kept: IntArray) -> Objects:
         """Some of the objects, as if there were no others."""
         table = self.table[kept]
-        return Objects(table[:, kept] if self.is_matrix else table, self.is_matrix, self.builder)
+        table = table[:, kept] if self.is_matrix else table
+        return Objects(table, self.is_matrix, self.builder, kinds=self.kinds)
 
     def outside(self, left: IntArray, kept: IntArray) -> Any:
         """The rows of the objects left out, as new objects for a fit to those kept."""
@@ -164,7 +180,8 @@ class Objects:
     ) -> Affinities:
         """The affinities of all pairs, of standardized columns if requested.
 
-        Matrices are left unchanged. The builder is copied, because it may be used several times.
+        Matrices are left unchanged; mixed tables are always scaled. The builder is copied, because
+        it may be used several times.
 
         Parameters
         ----------
@@ -176,9 +193,18 @@ class Objects:
             Weights of the objects, 1 on average.
         """
         assert self.builder is not None
-        preparation = Standardizer.of(self.table, False if self.is_matrix else standardize)
+        builder: Any = copy(self.builder)
+        whole = self.table if self.whole is None else self.whole
+        preparation: Preparation
+        if self.kinds is not None:
+            preparation = MixedPreparation.of(whole, self.kinds)
+            builder.metric = preparation.distance
+        else:
+            is_prepared = isinstance(getattr(builder, "metric", None), MixedDistance)
+            as_it_is = self.is_matrix or is_prepared
+            preparation = Standardizer.of(whole, False if as_it_is else standardize)
         table = preparation.apply(self.table)
-        affinity = copy(self.builder).fit_for(table, n_clusters)
+        affinity = builder.fit_for(table, n_clusters)
         if weights is None:
             return Affinities(affinity, preparation, table, affinity.matrix_)
         masses = affinity.masses(weights)
@@ -194,7 +220,7 @@ class Affinities:
     ----------
     affinity : Affinity
         Fitted.
-    preparation : Standardizer
+    preparation : Standardizer or MixedPreparation
         Preprocessing of the table.
     table : ndarray or csr_array
         The table after preprocessing.
@@ -211,7 +237,7 @@ class Affinities:
     """
 
     affinity: Affinity
-    preparation: Standardizer
+    preparation: Preparation
     table: Any
     A: Matrix
     side: SideInformation | None = None
@@ -235,12 +261,33 @@ def read_objects(
         Parameters of affinities selected by name.
     check : callable, optional
         Turns the data into a checked array or CSR matrix; by default scikit-learn's `check_array`.
+        With `gaps=True` it accepts missing values.
     """
+    builder = make_affinity(affinity, settings)
+    if is_gower(builder):
+        mixed = MixedTable.of(X)
+        table = (check or _checked)(mixed.values, gaps=True)
+        columns = column_names(mixed)
+        return Objects(table, False, builder, mixed.names, columns, mixed.columns)
     given = read_input(X)
-    builder = Precomputed() if given.kind == "graph" else make_affinity(affinity, settings)
+    if given.kind == "graph":
+        builder = Precomputed()
     table = as_table(given.data, check or _checked)
     is_matrix = takes_matrix(builder, settings.metric)
     return Objects(table, is_matrix, builder, given.names, given.columns)
+
+
+def is_gower(builder: Affinity) -> bool:
+    """Whether an affinity compares rows of numbers, categories and gaps."""
+    metric = getattr(builder, "metric", None)
+    return isinstance(metric, str) and metric == GOWER
+
+
+def column_names(mixed: MixedTable) -> NDArray[Any] | None:
+    """The names of the columns, if they have any."""
+    if not mixed.has_names:
+        return None
+    return np.array([column.name for column in mixed.columns], dtype=object)
 
 
 def takes_matrix(builder: Affinity, metric: Any) -> bool:
@@ -259,5 +306,10 @@ def as_table(data: Any, check: Check) -> Any:
     return sp.csr_array(table) if sp.issparse(table) else table
 
 
-def _checked(data: Any) -> Any:
-    return check_array(data, accept_sparse="csr", dtype=[np.float64, np.float32])
+def _checked(data: Any, *, gaps: bool = False) -> Any:
+    return check_array(
+        data,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite="allow-nan" if gaps else True,
+    )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from soffit._matrix_checks import checked_similarities, checked_similarity_block
-from soffit._typing import FloatArray, IntArray, Matrix
+from soffit._memory import DENSE_COPIES, check_allocation
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.abstract import Affinity
 from soffit.affinity.isolation import distances_of_similarities
 
@@ -45,6 +46,14 @@ class Precomputed(Affinity):
     def fit(self, X: Any) -> Self:
         """Check the (n, n) similarities and keep a copy."""
         self.matrix_ = checked_similarities(X, what="the precomputed similarity matrix")
+        if not is_sparse(self.matrix_):
+            check_allocation(
+                self.matrix_.shape,
+                self.matrix_.dtype,
+                what="a fit to precomputed similarities",
+                remedy="Pass a sparse matrix of the largest similarities, or single precision.",
+                copies=DENSE_COPIES - 1,
+            )
         return self
 
     def cross(self, X: Any) -> Matrix:

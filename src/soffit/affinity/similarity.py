@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from soffit._memory import check_allocation
+from soffit._memory import DENSE_COPIES, check_allocation
 from soffit._threads import each, row_blocks
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.abstract import USUAL_NUMBER, Affinity
@@ -84,7 +84,7 @@ class RelativeDistance(Affinity):
     n_jobs: int | None = None
     _of_rows: ClassVar[bool] = True
     _arrays: ClassVar[dict[str, str]] = {
-        "objects_": "matrix? n *",
+        "objects_": "table? n *",
         "scales_": "float? n",
         "matrix_": "matrix? n n",
         "_distinct": "int? * <n",
@@ -272,7 +272,7 @@ class _Kernel(Affinity):
 
     _of_rows: ClassVar[bool] = True
     _arrays: ClassVar[dict[str, str]] = {
-        "objects_": "matrix? n *",
+        "objects_": "table? n *",
         "bandwidth_": "float?",
         "matrix_": "matrix? n n",
     }
@@ -489,7 +489,8 @@ def _positive_products(U: Any, V: Any) -> Matrix:
 def _dense_products(U: Any, V: Any) -> FloatArray:
     shape = (U.shape[0], V.shape[0])
     remedy = "Use affinity='nearest_neighbors' with metric='cosine'."
-    check_allocation(shape, U.dtype, what="the cosine similarity", remedy=remedy)
+    copies = DENSE_COPIES if U is V else 1
+    check_allocation(shape, U.dtype, what="the cosine similarity", remedy=remedy, copies=copies)
     out: FloatArray = np.empty(shape, dtype=U.dtype)
     for rows in row_blocks(shape):
         out[rows] = as_array(U[rows] @ V.T)

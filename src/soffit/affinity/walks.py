@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from soffit._matrix_checks import as_float_matrix, checked_similarities, mirror_upper
-from soffit._memory import available_memory, check_allocation
+from soffit._memory import check_allocation, check_memory
 from soffit._threads import each, row_blocks
 from soffit._typing import FloatArray, Matrix
 from soffit.graph import Graph, reciprocal
@@ -341,13 +341,8 @@ def _filled(graph: Graph) -> Graph:
 
 
 def _check_room_for_entries(entries: int) -> None:
-    available = available_memory()
-    needed = entries * _BYTES_PER_ENTRY
-    if available is not None and needed > 0.8 * available:
-        raise MemoryError(
-            f"walk_affinity needs {needed / 2**30:.1f} GiB for {entries:,} entries of the walk, "
-            f"but only {available / 2**30:.1f} GiB are available. {_REMEDY}"
-        )
+    what = f"walk_affinity, with {entries:,} entries,"
+    check_memory(entries * _BYTES_PER_ENTRY, what=what, remedy=_REMEDY)
 
 
 def _canonical(A: Any) -> sp.csr_array:

@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from soffit._atomic import replaced
 from soffit.cli.command import LEARNING, Command
 from soffit.cli.error_messages import usage_error
 from soffit.cli.fit_command import present
@@ -78,7 +79,10 @@ def _write_data(example: Example, path: Path) -> tuple[str, int]:
     label = {"digits": "digit", "iris": "species", "wine": "cultivar"}[example.value]
     names = [str(name).removesuffix(" (cm)").replace(" ", "_") for name in loaded.feature_names]
     groups = [str(name) for name in np.asarray(loaded.target_names)[loaded.target]]
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with (
+        replaced(path) as temporary,
+        temporary.open("w", encoding="utf-8", newline="\n") as file,
+    ):
         file.write(",".join([*names, label]) + "\n")
         for row, group in zip(loaded.data, groups, strict=True):
             file.write(",".join([*(f"{value:g}" for value in row), group]) + "\n")

@@ -45,7 +45,18 @@ _OPTIONS = {
     "impute": "--impute",
     "text": "--text",
     "min_certainty": "--min-certainty",
+    "sep": "--sep",
+    "decimal": "--decimal",
+    "thousands": "--thousands",
+    "na": "--na",
+    "sheet": "--sheet",
+    "skip_rows": "--skip-rows",
+    "encoding": "--encoding",
 }
+
+
+# Values that are hard to type or to see.
+_NAMED = {"\t": "tab", " ": "blank"}
 
 
 def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,7 +119,7 @@ def _as_option(parameter: Parameter) -> str:
 
 def _as_argument(value: Any) -> str:
     if not isinstance(value, (list, tuple)):
-        return shlex.quote(str(value))
+        return _NAMED.get(value, shlex.quote(str(value)))
     row = io.StringIO()
     csv.writer(row, lineterminator="").writerow(value)
     return shlex.quote(row.getvalue())
@@ -120,7 +131,9 @@ def usage_error(text: str, option: str) -> typer.BadParameter:
 
 
 def existing(path: Path) -> Path:
-    """The path, if there is a file."""
+    """The path, if there is a file; - is standard input."""
+    if str(path) == "-":
+        return path
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder. Pass a file.")
     if not path.exists():

@@ -13,6 +13,7 @@ from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings, known_method
 from soffit.cli.options import (
     MODEL,
     ClustersOption,
+    FileFormat,
     Pairs,
     Running,
     Verbosity,
@@ -26,7 +27,8 @@ EdgesFile = Annotated[
         metavar="EDGES",
         show_default=False,
         help="The graph: an edge list (CSV, TSV or text with two columns of nodes and an optional "
-        "third column of weights), GraphML, GML, Matrix Market, or a square matrix of weights.",
+        "third column of weights), GraphML, GML, GEXF, Matrix Market, or a square matrix of "
+        "weights.",
     ),
 ]
 MethodOption = Annotated[
@@ -51,6 +53,7 @@ def graph(
     clusters: ClustersOption = None,
     method: MethodOption = DEFAULT_METHOD,
     running: Running,
+    layout: FileFormat,
     pairs: Pairs,
     outputs: Outputs,
     verbosity: Verbosity,
@@ -65,7 +68,7 @@ def graph(
     settings.check(method, pairs=bool(pairs.files))
     outputs.check(file, *pairs.files)
     talk = verbosity.talk()
-    source = read_source(talk, file, kind="graph")
+    source = read_source(talk, file, layout, kind="graph")
     outputs.check_source(source)
     done = fit_model(talk, method, settings, source, read_pairs(pairs, source))
     answer = {"command": "graph", "method": method, "model": METHODS[method].name}

@@ -11,8 +11,9 @@ import typer
 from soffit.cli.command import LEARNING, Command
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing, in_words_of_the_command
-from soffit.cli.options import Verbosity, with_option_groups
+from soffit.cli.options import FileFormat, Verbosity, with_option_groups
 from soffit.cli.show_summary import show_summary
+from soffit.cli.steps import describe_file
 
 AnyFile = Annotated[
     Path,
@@ -29,7 +30,7 @@ _NOT_TABLES = (".json", ".npz")
 
 
 @with_option_groups
-def info(file: AnyFile, *, verbosity: Verbosity) -> None:
+def info(file: AnyFile, *, layout: FileFormat, verbosity: Verbosity) -> None:
     """Describe a file without clustering it.
 
     For data: the format, and the columns with their types, missing and distinct values. For results
@@ -40,13 +41,12 @@ def info(file: AnyFile, *, verbosity: Verbosity) -> None:
     if file.suffix.lower() == ".soffit":
         _about_model(talk, file)
         return
-    from soffit import io
 
     if file.suffix.lower() in _NOT_TABLES and _is_result(file):
         _about_result(talk, file)
         return
     with talk.working(f"Reading {file}"):
-        description = io.describe(str(file))
+        description = describe_file(file, layout)
     notes = tuple(map(in_words_of_the_command, description.notes))
     description = replace(description, notes=notes)
     answer = description.as_dict()

@@ -18,6 +18,7 @@ from soffit.cli.error_messages import usage_error
 
 # Headings under which the help of a command lists its options.
 DATA = "Data"
+FORMAT = "File format"
 MODEL = "Model"
 CONSTRAINTS = "Constraints"
 RESULTS = "Output files"
@@ -78,8 +79,9 @@ InputFile = Annotated[
     typer.Argument(
         metavar="INPUT",
         show_default=False,
-        help="The file: a table (CSV, TSV, Parquet, Arrow, JSON lines, Excel, NumPy), a square "
-        "matrix, an edge list, a graph (GraphML, GML, Matrix Market) or AnnData (.h5ad).",
+        help="The file: a table (CSV, TSV, Parquet, Arrow, JSON, Excel, NumPy), a square matrix, "
+        "an edge list, a graph (GraphML, GML, GEXF, Matrix Market) or AnnData (.h5ad), also "
+        "compressed (.csv.gz); - for standard input.",
     ),
 ]
 
@@ -153,6 +155,79 @@ TextOption = Annotated[
         rich_help_panel=DATA,
         help="Encode text as one column per value (onehot), or leave it out (drop). By default "
         "columns with few distinct values are encoded and others left out, with a note (auto).",
+    ),
+]
+
+SepOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sep",
+        metavar="CHAR",
+        show_default=False,
+        rich_help_panel=FORMAT,
+        help="The character between the entries of a text file, such as ';', or tab or blank. "
+        "Detected by default.",
+    ),
+]
+DecimalOption = Annotated[
+    str | None,
+    typer.Option(
+        "--decimal",
+        metavar="CHAR",
+        show_default=False,
+        rich_help_panel=FORMAT,
+        help="The decimal sign: . or , (detected by default).",
+    ),
+]
+ThousandsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--thousands",
+        metavar="CHAR",
+        show_default=False,
+        rich_help_panel=FORMAT,
+        help="The separator of thousands: , or . or ' or blank (detected by default).",
+    ),
+]
+NaOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--na",
+        metavar="A,B",
+        show_default=False,
+        rich_help_panel=FORMAT,
+        help="Entries that stand for a missing value, such as 999 or unknown, besides NA and the "
+        "like.",
+    ),
+]
+SheetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet",
+        metavar="NAME",
+        show_default=False,
+        rich_help_panel=FORMAT,
+        help="The sheet of an Excel workbook, by name or by number counted from 1.",
+    ),
+]
+SkipRowsOption = Annotated[
+    int,
+    typer.Option(
+        "--skip-rows",
+        metavar="N",
+        callback=at_least(0),
+        rich_help_panel=FORMAT,
+        help="Skip this many lines before the header.",
+    ),
+]
+EncodingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        show_default=False,
+        rich_help_panel=FORMAT,
+        help="The encoding of a text file, such as latin-1. Detected by default.",
     ),
 ]
 
@@ -307,7 +382,33 @@ class OptionGroup:
 
 
 @dataclass(frozen=True)
-class Reading(OptionGroup):
+class FileFormat(OptionGroup):
+    """How a file is written, where that cannot be detected."""
+
+    sep: SepOption = None
+    decimal: DecimalOption = None
+    thousands: ThousandsOption = None
+    na: NaOption = None
+    sheet: SheetOption = None
+    skip_rows: SkipRowsOption = 0
+    encoding: EncodingOption = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The same as arguments of `soffit.io.read`, without those that are not given."""
+        given = {
+            "sep": self.sep,
+            "decimal": self.decimal,
+            "thousands": self.thousands,
+            "na": names_of(self.na),
+            "sheet": self.sheet,
+            "skip_rows": self.skip_rows or None,
+            "encoding": self.encoding,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Reading(FileFormat):
     """How to read a file."""
 
     kind: KindOption = Kind.auto
@@ -320,7 +421,7 @@ class Reading(OptionGroup):
 
     def arguments(self) -> dict[str, Any]:
         """The same as arguments of `soffit.io.read`."""
-        return {
+        return super().arguments() | {
             "kind": self.kind.value,
             "columns": names_of(self.columns),
             "drop": names_of(self.drop),

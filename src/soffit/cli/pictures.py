@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from soffit._memory import check_allocation, check_memory
+
 if TYPE_CHECKING:
     from soffit._typing import FloatArray, IntArray
 
@@ -19,6 +21,12 @@ _COLOURS = (
     *("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6"),
     *("#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd"),
 )
+# The formats that the help promises. Others are not tried: Pillow runs Ghostscript for PostScript.
+_FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP")
+# Colours, transparency, and the marks of scribbles.
+_BYTES_PER_PIXEL = 16
+# Of the memberships of all pixels: interpolated, normalized, and mixed to colours.
+_COPIES = 4
 # A colour with a smaller share of the marked pixels comes from the soft edge of a brush.
 _LEAST_SHARE = 0.02
 _GOLDEN = 0.618033988749895
@@ -39,19 +47,30 @@ def load_image(path: Path) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            with image_library.open(path) as opened:
+            with image_library.open(path, formats=_FORMATS) as opened:
+                _check_pixels(path, opened)
                 opened.load()
                 return tools.exif_transpose(opened)
         except MemoryError:
             raise
         except image_library.UnidentifiedImageError:
             raise ValueError(
-                f"{path} cannot be read as an image. Save it as PNG or JPEG."
+                f"{path} cannot be read as an image. Save it as PNG, JPEG, TIFF, WebP or BMP."
             ) from None
         except (image_library.DecompressionBombError, image_library.DecompressionBombWarning):
             raise ValueError(f"{path} has too many pixels. Resize it first.") from None
         except (OSError, ValueError, SyntaxError, EOFError, Warning) as error:
             raise ValueError(f"{path} is damaged or not an image: {error}.") from None
+
+
+def _check_pixels(path: Path, image: Any) -> None:
+    """An image of one colour is a small file, whatever its size."""
+    width, height = image.size
+    check_memory(
+        _BYTES_PER_PIXEL * width * height,
+        what=f"{path}, an image of {width:,} x {height:,} pixels,",
+        remedy="Resize it first.",
+    )
 
 
 def shrunk(image: Any, most_pixels: int) -> Any:
@@ -127,6 +146,13 @@ def enlarged(memberships: FloatArray, size: tuple[int, int]) -> FloatArray:
     if (width, height) == size:
         return memberships
     library, _ = _pillow()
+    check_allocation(
+        (size[1], size[0], k),
+        np.float32,
+        what="the segments of every pixel",
+        remedy="Resize the image first.",
+        copies=_COPIES,
+    )
     result = np.empty((size[1], size[0], k), dtype=np.float32)
     for number in range(k):
         layer = library.fromarray(memberships[..., number].astype(np.float32))

@@ -11,6 +11,7 @@ from soffit.cli.command import AFTERWARDS, Command
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing
 from soffit.cli.options import (
+    FileFormat,
     IdOption,
     ImputeOption,
     LabelOption,
@@ -24,6 +25,7 @@ from soffit.cli.steps import (
     RESULT_ENDINGS,
     check_output,
     check_refusal,
+    describe_file,
     read_source,
     say_refused,
     show_files,
@@ -35,15 +37,13 @@ _MAX_NAMED = 5
 _CHANCE = 0.05
 
 
-def columns_to_read(path: Path, names: list[str]) -> list[str] | None:
+def columns_to_read(path: Path, names: list[str], layout: FileFormat) -> list[str] | None:
     """The columns of a file from which the model's columns are made; None if they have no names.
 
     A column of the model is one of the file, or a value of a text column, such as `colour=red`.
     Other columns are not read.
     """
-    from soffit import io
-
-    present = [column["name"] for column in io.describe(str(path)).as_dict().get("columns", [])]
+    present = [column.name for column in describe_file(path, layout).columns]
     if not present:
         return None
     missing = [name for name in names if not any(_makes(column, name) for column in present)]
@@ -91,6 +91,7 @@ def predict(
     id_column: IdOption = None,
     label: LabelOption = None,
     impute: ImputeOption = None,
+    layout: FileFormat,
     verbosity: Verbosity,
 ) -> None:
     """Assign new objects to the clusters of a saved model.
@@ -110,7 +111,7 @@ def predict(
     with talk.working(f"Loading {model_file}"):
         model = load(str(existing(model_file)))
     how = None if impute is None else impute.value
-    source = _read(talk, model, existing(file), id=id_column, label=label, impute=how)
+    source = _read(talk, model, existing(file), layout, id=id_column, label=label, impute=how)
     with talk.working(f"Predicting {source.n_objects} objects"):
         result, remarks = with_remarks(lambda: predicted(model, source))
     for remark in remarks:
@@ -194,16 +195,16 @@ def objects_outside(novelty: Any) -> tuple[int | None, str]:
     )
 
 
-def _read(talk: Talk, model: Any, path: Path, **chosen: Any) -> Any:
+def _read(talk: Talk, model: Any, path: Path, layout: FileFormat, **chosen: Any) -> Any:
     """The new objects with the model's columns, in the model's order."""
     from soffit.results.summary import is_matrix_model
 
     takes_matrix = is_matrix_model(model)
     names = [] if takes_matrix else list(getattr(model, "feature_names_in_", []))
-    columns = columns_to_read(path, names) if names else None
+    columns = columns_to_read(path, names, layout) if names else None
     if columns is not None:
         chosen |= {"columns": columns, "text": "onehot"}
-    source = read_source(talk, path, kind="table", **chosen)
+    source = read_source(talk, path, layout, kind="table", **chosen)
     if columns is not None:
         ordered = source.with_columns(names)
         for note in ordered.notes[len(source.notes) :]:

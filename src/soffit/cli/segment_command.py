@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from soffit._atomic import replaced
 from soffit.cli.command import CLUSTERING, Command
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing
@@ -166,6 +167,11 @@ def _segmented(
 
 
 def _write(output: Path, image: Any, small: Any, found: Any, paint: Paint) -> None:
+    with replaced(output) as temporary:
+        _write_segments(temporary, image, small, found, paint)
+
+
+def _write_segments(output: Path, image: Any, small: Any, found: Any, paint: Paint) -> None:
     ending = output.suffix.lower()
     if ending == ".html":
         from soffit import figures

@@ -14,15 +14,16 @@ from typing import Any
 
 import typer
 
+from soffit._validation import ParameterError
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing, in_words_of_the_command, usage_error
 from soffit.cli.methods import Settings, make_model
 from soffit.cli.options import (
+    FileFormat,
     MinCertaintyOption,
     OptionGroup,
     OutputOption,
     Pairs,
-    Reading,
     ReportOption,
     SaveOption,
 )
@@ -43,7 +44,7 @@ RESULT_ENDINGS = (
 # --- reading --------------------------------------------------------------------------------------
 
 
-def read_source(talk: Talk, path: Path, reading: Reading | None = None, **fixed: Any) -> Any:
+def read_source(talk: Talk, path: Path, reading: FileFormat | None = None, **fixed: Any) -> Any:
     """The file as `soffit.io.Source`, whose notes are printed; `fixed` are arguments of `read`."""
     from soffit import io
 
@@ -52,13 +53,23 @@ def read_source(talk: Talk, path: Path, reading: Reading | None = None, **fixed:
     try:
         with talk.working(f"Reading {path}"):
             source, remarks = with_remarks(lambda: io.read(str(path), **arguments))
-    except io.UnknownColumnError as error:
+    except (io.UnknownColumnError, ParameterError) as error:
         # The mistake is in the arguments, not in the file.
         raise typer.BadParameter(in_words_of_the_command(error)) from None
     source = replace(source, notes=tuple(map(in_words_of_the_command, source.notes)))
     for note in (*source.notes, *remarks):
         talk.note(note)
     return source
+
+
+def describe_file(path: Path, layout: FileFormat) -> Any:
+    """What a file holds, as `soffit.io.Description`."""
+    from soffit import io
+
+    try:
+        return io.describe(str(existing(path)), **layout.arguments())
+    except ParameterError as error:
+        raise typer.BadParameter(in_words_of_the_command(error)) from None
 
 
 def read_pairs(pairs: Pairs, source: Any) -> dict[str, Any]:

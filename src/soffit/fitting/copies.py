@@ -57,7 +57,7 @@ def distinct_data(data: Data, n_clusters: int | None) -> Data:
         side = _of_distinct(side, copies, len(first))
     return replace(
         data,
-        objects=objects.inside(first),
+        objects=replace(objects.inside(first), whole=objects.table),
         side=side,
         weights=_relative(np.bincount(copies, weights).astype(np.float64)),
         copies=copies,

@@ -11,12 +11,13 @@ import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity, SideInformation
-from soffit.affinity.given_objects import Standardizer
+from soffit.affinity.given_objects import Preparation
 from soffit.affinity.isolation import Surroundings
 from soffit.affinity.side_information import with_side, without_negative
 from soffit.factorize.problem import Stop
 from soffit.graph import Graph
 from soffit.memberships import Extension
+from soffit.memberships.measures import on_simplex
 from soffit.normalize import Normalized
 
 # Entries of one dense block of affinities between new and fitted objects.
@@ -226,7 +227,7 @@ class Fitted:
     ----------
     attributes : mapping
         The public attributes of the model, `memberships_` and the like.
-    preparation : Standardizer
+    preparation : Standardizer or MixedPreparation
         Preprocessing of a table.
     placer : Placer or None
         Places new objects; None for a model that cannot.
@@ -237,7 +238,7 @@ class Fitted:
     """
 
     attributes: Mapping[str, Any]
-    preparation: Standardizer
+    preparation: Preparation
     placer: Placer | None
     stopped: Stop = "converged"
     n_iter: int = 0
@@ -252,7 +253,7 @@ class Fitted:
     def place(self, table: Any) -> FloatArray:
         """Memberships of new objects: the stages of the fit, in the same order."""
         assert self.placer is not None
-        return self.placer.place(self.preparation.apply(table))
+        return on_simplex(self.placer.place(self.preparation.apply(table)))
 
     def explained(self, table: Any) -> float:
         """Share of the squared affinities of new objects that the factor explains."""

@@ -26,6 +26,7 @@ from soffit.fitting.recipe import (
     Stage,
 )
 from soffit.memberships import entropy, extension
+from soffit.memberships.measures import on_simplex
 from soffit.selection import choose_k_of_graph
 
 Relations = TypeVar("Relations")
@@ -212,6 +213,7 @@ def search_attributes(found: Factorization) -> dict[str, Any]:
 
 def membership_attributes(memberships: FloatArray) -> Mapping[str, Any]:
     """Public attributes that follow from the memberships."""
+    memberships = on_simplex(memberships)
     return {
         "memberships_": memberships,
         "labels_": memberships.argmax(axis=1),

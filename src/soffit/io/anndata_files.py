@@ -11,16 +11,22 @@ import scipy.sparse as sp
 
 from soffit._wording import Message, Parameter
 from soffit.inputs import read_input
-from soffit.io.data_error import DataError, check_names, need
+from soffit.io.data_error import DataError, check_names, need, shown
 from soffit.io.limits import check_bytes
 from soffit.io.source import Source, text_array
 from soffit.io.tables.table import check_unique
+
+# The array that was read, and the one that is clustered.
+_COPIES = 2.0
+# No file of anndata nests deeper or holds more.
+_DEEPEST = 32
+_MOST_LINKS = 100_000
 
 
 def read_annotated(path: Path, kind: str = "auto", label: str | None = None) -> Source:
     """An .h5ad file; `kind` "table" ignores its neighbour graph."""
     anndata = need("anndata", "anndata", "Reading .h5ad files")
-    _check_size(path)
+    _check_content(path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -98,23 +104,54 @@ def _truth(path: Path, annotated: Any, label: str | None) -> Any:
     return text_array([value if fine else None for value, fine in zip(column, known, strict=True)])
 
 
-def _check_size(path: Path) -> None:
-    """Add up the sizes that compressed arrays declare: they may exceed that of the file."""
+def _check_content(path: Path) -> None:
+    """Refuse links to other files, and arrays that take more memory than there is.
+
+    Every link counts, because each is read: a small file may hold one array under many names.
+    """
     h5py = need("h5py", "anndata", "Reading .h5ad files")
-    sizes = [0.0]
-
-    def add(_: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset):
-            sizes.append(float(item.nbytes))
-
     try:
         with h5py.File(path, "r") as file:
-            file.visititems(add)
+            size = _declared_size(h5py, path, file)
     except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(
             f"{path}: it is damaged or truncated ({error}).", "Copy or save the file again."
         ) from error
-    check_bytes(path, sum(sizes), "reading it", "Keep only the parts that are needed.")
+    check_bytes(path, _COPIES * size, "reading it", "Keep only the parts that are needed.")
+
+
+def _declared_size(h5py: Any, path: Path, file: Any) -> float:
+    """Bytes that the arrays of a file declare; compressed, they may exceed its size."""
+    size, n_links = 0.0, 0
+    waiting = [(file, "/", 0)]
+    while waiting:
+        group, where, depth = waiting.pop()
+        for name in group:
+            n_links += 1
+            if depth >= _DEEPEST or n_links > _MOST_LINKS:
+                raise DataError(
+                    f"{path}: it has too many groups, or groups that contain themselves.",
+                    "Save it again with anndata.",
+                )
+            if isinstance(group.get(name, getlink=True), h5py.ExternalLink):
+                raise _leads_outside(path, f"{where}{name}")
+            item = group[name]
+            if isinstance(item, h5py.Group):
+                waiting.append((item, f"{where}{name}/", depth + 1))
+            elif isinstance(item, h5py.Dataset):
+                if item.external or item.is_virtual:
+                    raise _leads_outside(path, f"{where}{name}")
+                size += float(item.nbytes)
+    return size
+
+
+def _leads_outside(path: Path, where: str) -> DataError:
+    return DataError(
+        f"{path}: {shown(where)} is stored in another file, which soffit does not open.",
+        "Save everything in one file, if you trust its origin.",
+    )
 
 
 def _concerns_data(warning: warnings.WarningMessage) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,12 @@ import numpy as np
 from soffit._typing import is_sparse
 from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError, counted
+from soffit.io.file_options import FileOptions
 from soffit.io.formats import recognise
 from soffit.io.graphs.edges import could_be_edges, has_edge_header
+from soffit.io.local_files import LocalFile
 from soffit.io.matrices.arrays import read_npy, read_npz, shapes
-from soffit.io.read import open_rows, read
+from soffit.io.read import check_options, open_rows, read
 from soffit.io.source import Source
 from soffit.io.tables.table import SAY_WHICH, looks_like_identifier
 from soffit.io.tables.tabular import NO_VALUE, Rows
@@ -189,13 +191,16 @@ class Description:
         }
 
 
-def describe(path: str | os.PathLike[str]) -> Description:
+def describe(path: str | os.PathLike[str], **options: Any) -> Description:
     """Describe a file: format, rows, columns, missing values, and whether it may be a matrix.
 
     Parameters
     ----------
     path : str or path
         Any file that `read` takes.
+    **options : object
+        How the file is written: `sep`, `decimal`, `thousands`, `na`, `sheet`, `skip_rows` and
+        `encoding`, as for `read`.
 
     Returns
     -------
@@ -207,9 +212,16 @@ def describe(path: str | os.PathLike[str]) -> Description:
     DataError
         If the file cannot be read at all.
     """
-    where = Path(path)
+    local = LocalFile.of(Path(path))
+    with local.named():
+        found = _describe(local.path, FileOptions.checked(**options))
+    return replace(found, path=str(path))
+
+
+def _describe(where: Path, options: FileOptions) -> Description:
     format_name = recognise(where)
-    rows = open_rows(where, format_name)
+    check_options(where, format_name, options)
+    rows = open_rows(where, format_name, options)
     if rows is not None:
         return _describe_rows(where, format_name, rows)
     if format_name == "NumPy archive":
@@ -239,14 +251,15 @@ def _size(source: Source) -> str:
 
 
 def _describe_rows(path: Path, format_name: str, rows: Rows) -> Description:
-    summaries = [ColumnSummary(name, rows.kinds[name]) for name in rows.names]
+    kinds = {n: "text" if n in rows.problems else rows.kinds[n] for n in rows.names}
+    summaries = [ColumnSummary(name, kinds[name]) for name in rows.names]
     n_rows = 0
-    for block in rows.blocks(rows.names, ()):
+    for block in rows.blocks(rows.names, list(rows.problems)):
         summarize(summaries, block)
         n_rows += block.height
     if n_rows == 0:
         raise DataError(f"{path}: it has no rows.", "Add one row per object.")
-    notes = list(rows.notes)
+    notes = [*rows.notes, *(problem.message for problem in rows.problems.values())]
     looks_like = _guess(rows, n_rows)
     if looks_like != "table":
         notes.append(_QUESTIONS[looks_like])

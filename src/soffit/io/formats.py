@@ -21,6 +21,7 @@ ENDINGS = {
     ".arrow": "Arrow",
     ".ipc": "Arrow",
     ".feather": "Arrow",
+    ".json": "JSON",
     ".jsonl": "JSON lines",
     ".ndjson": "JSON lines",
     ".xlsx": "Excel",
@@ -29,9 +30,13 @@ ENDINGS = {
     ".mtx": "Matrix Market",
     ".graphml": "GraphML",
     ".gml": "GML",
+    ".gexf": "GEXF",
     ".h5ad": "AnnData",
 }
-_TEXT_FORMATS = ("delimited text", "edge list", "JSON lines", "Matrix Market", "GraphML", "GML")
+_TEXT_FORMATS = (
+    *("delimited text", "edge list", "JSON", "JSON lines"),
+    *("Matrix Market", "GraphML", "GML", "GEXF"),
+)
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ _SIGNATURES = [
 
 def recognise(path: Path) -> str:
     """The format of a file; one that is missing, empty or not what its ending says is refused."""
-    head = _first_bytes(path)
+    head = first_bytes(path)
     format_name = ENDINGS.get(path.suffix.lower())
     found = next((known for known in _SIGNATURES if head.startswith(known.start)), None)
     if format_name is None:
@@ -103,12 +108,14 @@ def _unknown_ending(path: Path, found: _Signature | None) -> DataError:
     ending = f"unknown ending {path.suffix!r}" if path.suffix else "it has no ending"
     if found is not None:
         return DataError(f"{path}: {ending}, and its content is {found.name}.", found.remedy)
-    return DataError(f"{path}: {ending}.", f"Known endings: {' '.join(ENDINGS)}.")
+    return DataError(
+        f"{path}: {ending}.", f"Known endings: {' '.join(ENDINGS)}, and these followed by .gz."
+    )
 
 
 def size_of(path: Path) -> int:
     """The size in bytes of a file that is not empty."""
-    _first_bytes(path)
+    first_bytes(path)
     return path.stat().st_size
 
 
@@ -116,7 +123,8 @@ def _article(name: str) -> str:
     return f"an {name}" if name[0] in "AEIOU" else f"a {name}"
 
 
-def _first_bytes(path: Path) -> bytes:
+def first_bytes(path: Path) -> bytes:
+    """The start of a file; one that is missing, empty or cannot be opened is refused."""
     try:
         if path.is_dir():
             raise DataError(f"{path}: it is a folder.", "Name a file in it.")

@@ -7,35 +7,24 @@ from pathlib import Path
 
 import numpy as np
 
-from soffit._memory import available_memory
+from soffit._memory import limit_words, memory_budget, size_words
 from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError
-
-# What reading may use; the rest is for the blocks in flight and for everything else that runs.
-_USABLE_SHARE = 0.8
-
-
-def usable_bytes() -> float:
-    """Bytes that an array may take; infinite if the system does not report its memory."""
-    available = available_memory()
-    return np.inf if available is None else _USABLE_SHARE * available
 
 
 def check_bytes(path: Path, needed: float, what: str, remedy: str) -> None:
     """Raise DataError if so many bytes do not fit."""
-    usable = usable_bytes()
-    if needed > usable:
+    budget = memory_budget()
+    if needed > budget:
         raise DataError(
-            f"{path}: {what} needs {_size(needed)} of memory, but only {_size(usable)} can be "
-            "used.",
-            remedy,
+            f"{path}: {what} needs {size_words(needed)} of memory, {limit_words(budget)}", remedy
         )
 
 
 def table_dtype(path: Path, n_rows: int, n_columns: int) -> tuple[type[np.floating], list[str]]:
     """The precision in which a table fits, and a note if that is not float64."""
     entries = float(n_rows) * float(n_columns)
-    if 8 * entries <= usable_bytes():
+    if 8 * entries <= memory_budget():
         return np.float64, []
     check_bytes(
         path,
@@ -62,14 +51,6 @@ def check_archive(path: Path) -> None:
         path,
         unpacked,
         "unpacking it",
-        f"The file itself has only {_size(path.stat().st_size)}: make sure that you trust its "
+        f"The file itself has only {size_words(path.stat().st_size)}: make sure that you trust its "
         "origin, or save a part of it.",
     )
-
-
-def _size(n_bytes: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.0f} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:,.1f} GB"

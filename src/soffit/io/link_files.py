@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit.io.data_error import DataError, shown
+from soffit.io.file_options import FileOptions
 from soffit.io.formats import recognise
 from soffit.io.tables.typed import OPENERS
 from soffit.io.text.delimited import DelimitedRows
@@ -88,7 +89,7 @@ def _entries(path: Path) -> tuple[list[tuple[str, ...]], int]:
     """The entries of all lines as text, empty ones left out, and the number of the first line."""
     format_name = recognise(path)
     if format_name in OPENERS:
-        rows: Any = OPENERS[format_name](path)
+        rows: Any = OPENERS[format_name](path, FileOptions())
         found: list[tuple[str, ...]] = []
         for block in rows.blocks(rows.names, rows.names):
             found += [_stripped(row) for row in block.rows()]

@@ -12,19 +12,23 @@ from soffit._validation import OneOf, Rule, check_parameters
 from soffit._wording import Message, Parameter
 from soffit.io.anndata_files import read_annotated
 from soffit.io.data_error import DataError
+from soffit.io.file_options import FileOptions
 from soffit.io.formats import recognise
 from soffit.io.graphs.edges import could_be_edges, has_edge_header, read_edges
-from soffit.io.graphs.graph_files import read_gml, read_graphml
+from soffit.io.graphs.graph_files import read_gexf, read_gml, read_graphml, read_node_link
+from soffit.io.local_files import LocalFile
 from soffit.io.matrices.arrays import source_from_npy, source_from_npz
 from soffit.io.matrices.matrix_market import read_matrix_market
 from soffit.io.matrices.square_matrix import read_matrix
 from soffit.io.source import KINDS, Source
 from soffit.io.tables.columns import Impute, TextRule
+from soffit.io.tables.json_files import is_node_link, json_rows, load_json
 from soffit.io.tables.table import Choice, read_table
 from soffit.io.tables.tabular import Rows
 from soffit.io.tables.typed import OPENERS
 from soffit.io.text.delimited import DelimitedRows
 
+Reader = Callable[[Path, str, Choice, FileOptions], Source]
 _RULES: dict[str, Rule] = {
     "kind": OneOf(("auto", *KINDS)),
     "impute": OneOf((None, "median", "mean", "drop")),
@@ -32,7 +36,7 @@ _RULES: dict[str, Rule] = {
 }
 
 
-def read(
+def read(  # noqa: PLR0913
     path: str | os.PathLike[str],
     *,
     kind: Literal["auto", "table", "distances", "similarities", "graph"] = "auto",
@@ -42,20 +46,28 @@ def read(
     label: str | None = None,
     impute: Impute | None = None,
     text: TextRule = "auto",
+    sep: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    na: str | Sequence[Any] | None = None,
+    sheet: str | int | None = None,
+    skip_rows: int = 0,
+    encoding: str | None = None,
 ) -> Source:
     r"""Read a table, a matrix of distances or similarities, or a graph from a file.
 
     The ending names the format of a file, and the content is checked against it: CSV and TSV
-    (separator, header, decimal comma, quotes and encoding are detected), Parquet, Arrow and
-    Feather, JSON lines, Excel, NumPy ``.npy`` and ``.npz``, Matrix Market ``.mtx``, edge lists
-    (``.edges``, ``.edgelist``, and ``.txt`` with two columns of nodes), GraphML, GML and
-    ``.h5ad``. Text files are read block by block, so that only the numbers need to fit into
+    (separator, header, notation of numbers, quotes and encoding are detected), Parquet, Arrow and
+    Feather, JSON and JSON lines, Excel, NumPy ``.npy`` and ``.npz``, Matrix Market ``.mtx``, edge
+    lists (``.edges``, ``.edgelist``, and ``.txt`` with two columns of nodes), GraphML, GML, GEXF
+    and ``.h5ad``. Text files are read block by block, so that only the numbers need to fit into
     memory; if they do not in double precision, single precision is used.
 
     Parameters
     ----------
     path : str or path
-        The file.
+        The file, or "-" for standard input. Files compressed by gzip, bzip2 or xz, such as
+        ``table.csv.gz``, are unpacked.
     kind : {"auto", "table", "distances", "similarities", "graph"}, default="auto"
         What the file holds. A square symmetric table could be any of them: "auto" refuses it and
         asks for this parameter.
@@ -72,6 +84,22 @@ def read(
     text : {"auto", "onehot", "drop"}, default="auto"
         Columns of text become a column of 0 and 1 for each value. With "auto" those with many
         distinct values and dates are left out; "onehot" encodes all, "drop" leaves out all.
+    sep : str, optional
+        The character between the entries of a text file; "tab" and "blank" are names for the
+        tab and for any run of blanks. Detected by default; tabs come first in a ``.tsv`` file.
+    decimal, thousands : str, optional
+        The decimal sign ("." or ",") and the separator of thousands (",", ".", " " or "'") in
+        text. By default both are detected from all columns, and numbers that could be read in
+        two ways are refused.
+    na : str or sequence, optional
+        Entries that stand for a missing value, besides the empty one, NA, NaN, null, ? and the
+        like.
+    sheet : str or int, optional
+        Sheet of an Excel workbook: its name, or its number counted from 1. The first by default.
+    skip_rows : int, default=0
+        Lines (of a sheet: rows) to skip before the header.
+    encoding : str, optional
+        Encoding of a text file, such as "latin-1". By default UTF-8, UTF-16 or Windows-1252.
 
     Returns
     -------
@@ -83,7 +111,7 @@ def read(
     DataError
         If the file cannot be read or used. The message names the file, the place and a remedy.
     ValueError
-        If `kind`, `impute` or `text` is not one of the values above.
+        If a parameter does not have one of the values above.
 
     Examples
     --------
@@ -104,8 +132,43 @@ def read(
     check_parameters("read", {"kind": kind, "impute": impute, "text": text}, _RULES)
     where = Path(path)
     choice = Choice(_names(columns, "columns"), _names(drop, "drop"), id, label, impute, text)
-    source = READERS[recognise(where)](where, kind, choice)
-    return replace(source, options=_changed(kind, choice))
+    options = FileOptions.checked(
+        sep=sep,
+        decimal=decimal,
+        thousands=thousands,
+        na=na,
+        sheet=sheet,
+        skip_rows=skip_rows,
+        encoding=encoding,
+    )
+    local = LocalFile.of(where)
+    with local.named():
+        format_name = recognise(local.path)
+        check_options(local.path, format_name, options)
+        source = READERS[format_name](local.path, kind, choice, options)
+    changed = _changed(kind, choice) | options.changed()
+    return replace(source, path=str(where), options=changed, file=local)
+
+
+_TEXT_ONLY = ("sep", "encoding")
+_NUMBERS = ("decimal", "thousands", "na")
+
+
+def check_options(path: Path, format_name: str, options: FileOptions) -> None:
+    """Refuse options that a format does not have, so that none is without effect."""
+    is_text = format_name in ("delimited text", "edge list")
+    possible = {
+        *(_TEXT_ONLY if is_text else ()),
+        *(_NUMBERS if is_text or format_name in (*OPENERS, "JSON") else ()),
+        *(("skip_rows",) if is_text or format_name == "Excel" else ()),
+        *(("sheet",) if format_name == "Excel" else ()),
+    }
+    wrong = next((name for name in options.changed() if name not in possible), None)
+    if wrong is not None:
+        raise DataError(
+            Message(f"{path}: ", Parameter(wrong), f" does not apply to {format_name} files."),
+            Message("Leave out ", Parameter(wrong), "."),
+        )
 
 
 def _changed(kind: str, choice: Choice) -> dict[str, Any]:
@@ -121,18 +184,21 @@ def _names(given: Sequence[str] | None, parameter: str) -> list[str] | None:
     return None if given is None else list(given)
 
 
-def open_rows(path: Path, format_name: str) -> Rows | None:
+def open_rows(path: Path, format_name: str, options: FileOptions) -> Rows | None:
     """Rows of a tabular file; None for other formats."""
+    if format_name == "JSON":
+        content = load_json(path)
+        return None if is_node_link(content) else json_rows(path, content, options)
     if format_name in OPENERS:
-        return OPENERS[format_name](path)
+        return OPENERS[format_name](path, options)
     if format_name == "delimited text":
-        return DelimitedRows.open(path)
-    return DelimitedRows.open(path, "edges") if format_name == "edge list" else None
+        return DelimitedRows.open(path, "auto", options)
+    return DelimitedRows.open(path, "edges", options) if format_name == "edge list" else None
 
 
-def _read_delimited(path: Path, kind: str, choice: Choice) -> Source:
+def _read_delimited(path: Path, kind: str, choice: Choice, options: FileOptions) -> Source:
     if kind == "graph" or (kind == "auto" and path.suffix.lower() == ".txt"):
-        edges = DelimitedRows.open(path, "edges")
+        edges = DelimitedRows.open(path, "edges", options)
         if kind == "graph" and _is_edge_list(edges):
             return _read_edge_list(edges, choice)
         if kind == "auto" and could_be_edges(edges):
@@ -143,11 +209,11 @@ def _read_delimited(path: Path, kind: str, choice: Choice) -> Source:
                 )
             )
             return _read_edge_list(edges, choice)
-    return _from_rows(DelimitedRows.open(path), kind, choice)
+    return _from_rows(DelimitedRows.open(path, "auto", options), kind, choice)
 
 
-def _read_typed(path: Path, kind: str, choice: Choice) -> Source:
-    return _from_rows(OPENERS[recognise(path)](path), kind, choice)
+def _read_typed(path: Path, kind: str, choice: Choice, options: FileOptions) -> Source:
+    return _from_rows(OPENERS[recognise(path)](path, options), kind, choice)
 
 
 def _from_rows(rows: Rows, kind: str, choice: Choice) -> Source:
@@ -177,24 +243,29 @@ def _read_edge_list(rows: Rows, choice: Choice) -> Source:
     return read_edges(rows)
 
 
-def _read_edges_file(path: Path, kind: str, choice: Choice) -> Source:
+def _read_edges_file(path: Path, kind: str, choice: Choice, options: FileOptions) -> Source:
     _check_kind(path, kind, ("graph",))
-    return _read_edge_list(DelimitedRows.open(path, "edges"), choice)
+    return _read_edge_list(DelimitedRows.open(path, "edges", options), choice)
 
 
-def _read_graphml(path: Path, kind: str, choice: Choice) -> Source:
-    _check_kind(path, kind, ("graph",))
-    _refuse_choice(path, choice, "a graph", ("columns", "drop", "id"))
-    return read_graphml(path, choice.label)
+def _graph_reader(read_graph: Callable[[Path, str | None], Source]) -> Reader:
+    def read_file(path: Path, kind: str, choice: Choice, options: FileOptions) -> Source:
+        _check_kind(path, kind, ("graph",))
+        _refuse_choice(path, choice, "a graph", ("columns", "drop", "id"))
+        return read_graph(path, choice.label)
+
+    return read_file
 
 
-def _read_gml(path: Path, kind: str, choice: Choice) -> Source:
-    _check_kind(path, kind, ("graph",))
-    _refuse_choice(path, choice, "a graph", ("columns", "drop", "id"))
-    return read_gml(path, choice.label)
+def _read_json(path: Path, kind: str, choice: Choice, options: FileOptions) -> Source:
+    content = load_json(path)
+    if kind in ("auto", "graph") and is_node_link(content):
+        _refuse_choice(path, choice, "a graph", ("columns", "drop", "id"))
+        return read_node_link(path, content, choice.label)
+    return _from_rows(json_rows(path, content, options), kind, choice)
 
 
-def _read_h5ad(path: Path, kind: str, choice: Choice) -> Source:
+def _read_h5ad(path: Path, kind: str, choice: Choice, options: FileOptions) -> Source:
     _check_kind(path, kind, ("graph", "table"))
     _refuse_choice(path, choice, "an .h5ad file", ("columns", "drop", "id"))
     return read_annotated(path, kind, choice.label)
@@ -218,17 +289,19 @@ def _refuse_choice(path: Path, choice: Choice, what: str, options: Sequence[str]
         )
 
 
-READERS: dict[str, Callable[[Path, str, Choice], Source]] = {
+READERS: dict[str, Reader] = {
     "delimited text": _read_delimited,
     "edge list": _read_edges_file,
     "Parquet": _read_typed,
     "Arrow": _read_typed,
     "JSON lines": _read_typed,
     "Excel": _read_typed,
-    "NumPy array": source_from_npy,
-    "NumPy archive": source_from_npz,
-    "Matrix Market": read_matrix_market,
-    "GraphML": _read_graphml,
-    "GML": _read_gml,
+    "NumPy array": lambda path, kind, choice, _: source_from_npy(path, kind, choice),
+    "NumPy archive": lambda path, kind, choice, _: source_from_npz(path, kind, choice),
+    "Matrix Market": lambda path, kind, choice, _: read_matrix_market(path, kind, choice),
+    "JSON": _read_json,
+    "GraphML": _graph_reader(read_graphml),
+    "GML": _graph_reader(read_gml),
+    "GEXF": _graph_reader(read_gexf),
     "AnnData": _read_h5ad,
 }

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from soffit._atomic import replaced
 from soffit.io.data_error import DataError, listed, need, shown
+from soffit.io.file_options import FileOptions
 from soffit.io.formats import recognise, size_of
 from soffit.io.limits import check_bytes
+from soffit.io.local_files import LocalFile
 from soffit.io.matrices.arrays import read_npz
 from soffit.io.source import Source
 from soffit.io.tables.typed import OPENERS
@@ -225,6 +227,8 @@ _MOST_EXCEL_ROWS = 2**20
 _MOST_EXCEL_COLUMNS = 2**14
 _LONGEST_EXCEL_TEXT = 32_767
 _JSON_NAME = "soffit result"
+# Parsed JSON takes up to this many times its text, and the columns made from it as much again.
+_JSON_GROWTH = 40.0
 _NPZ_NAMES = {"cluster": "labels"}
 _NUMERIC = ("cluster", "certainty", "entropy", "novelty", "overlap", "instability")
 
@@ -285,10 +289,15 @@ def write_result(
     try:
         with replaced(where) as temporary:
             writer(result, temporary, source)
-    except OSError as error:
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:
+        # The libraries raise exceptions of many kinds when a disk is full.
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise DataError(
-            f"{where}: it cannot be written ({error.strerror or error}).",
-            "Check that the folder exists and that you may write to it.",
+            f"{where}: it cannot be written ({reason.splitlines()[0]}).",
+            "Check that the folder exists, that you may write to it, and that the disk is not "
+            "full.",
         ) from error
 
 
@@ -311,7 +320,12 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     DataError
         If the file cannot be read or does not hold a result.
     """
-    where = Path(path)
+    local = LocalFile.of(Path(path))
+    with local.named():
+        return _read_result(local.path)
+
+
+def _read_result(where: Path) -> Result:
     if where.suffix.lower() == ".json":
         return _read_json(where)
     format_name = recognise(where)
@@ -427,7 +441,7 @@ def _read_rows(path: Path, format_name: str) -> Result:
     import polars as pl
 
     delimited = format_name == "delimited text"
-    rows: Any = DelimitedRows.open(path) if delimited else OPENERS[format_name](path)
+    rows: Any = DelimitedRows.open(path) if delimited else OPENERS[format_name](path, FileOptions())
     # Identifiers and labels stay as they are written: 007 is not 7.
     numbers = {*_NUMERIC, *_memberships(rows.names)}
     words = [n for n in rows.names if rows.kinds[n] != "number" or n not in numbers]
@@ -453,7 +467,7 @@ def _read_npz(path: Path) -> Result:
 
 
 def _read_json(path: Path) -> Result:
-    check_bytes(path, 10.0 * size_of(path), "reading it", "Write the result as .parquet.")
+    check_bytes(path, _JSON_GROWTH * size_of(path), "reading it", "Write it as .parquet.")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

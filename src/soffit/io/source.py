@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -47,6 +47,8 @@ class Source:
     options : mapping or None
         The arguments of `read` that were not at their defaults, so that it can be repeated. None
         if the source was not read from a file.
+    file : object
+        Keeps the temporary copy of a compressed file or of standard input, else None.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class Source:
     origin: Any = None
     path: str = ""
     options: Mapping[str, Any] | None = None
+    file: Any = field(default=None, repr=False)
 
     @property
     def n_objects(self) -> int:

@@ -50,6 +50,36 @@ def check_memberships(memberships: Any, name: str = "memberships") -> FloatArray
     return values
 
 
+def on_simplex(rows: FloatArray) -> FloatArray:
+    """Rows that are nonnegative and sum to one: every membership that a model returns.
+
+    Rows that are so, up to rounding, are returned as they are. In others, entries below zero and
+    entries that are no number become zero before the row is divided by its sum; a row without any
+    positive entry becomes uniform.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.memberships.measures import on_simplex
+    >>> on_simplex(np.array([[0.5, 0.5], [-1e-9, 2.0], [0.0, np.nan]]))
+    array([[0.5, 0.5],
+           [0. , 1. ],
+           [0.5, 0.5]])
+    """
+    tolerance = 1e-6 if rows.dtype == np.float64 else 1e-5
+    # Written so that NaN fails, too.
+    fine = (rows >= 0).all(axis=1) & (abs(rows.sum(axis=1, dtype=np.float64) - 1) <= tolerance)
+    if fine.all():
+        return rows
+    repaired = np.where(rows[~fine] > 0, rows[~fine], 0)
+    repaired = np.minimum(repaired, np.finfo(rows.dtype).max)
+    largest = repaired.max(axis=1, keepdims=True)
+    repaired = np.where(largest > 0, repaired / np.where(largest > 0, largest, 1), 1)
+    result = rows.copy()
+    result[~fine] = repaired / repaired.sum(axis=1, keepdims=True)
+    return result
+
+
 def encode_labels(labels: Any, name: str = "labels") -> tuple[IntArray, int]:
     """Return codes 0..k-1 in the sorted order of the distinct labels, and k."""
     values = _label_array(labels)

@@ -57,6 +57,8 @@ class Walk:
         graph = Graph.of(block)
         degrees = graph.degrees()
         moved = 0.5**self.steps * W_new + reciprocal(degrees)[:, None] * graph.product(self.seen)
+        # A polynomial of a walk may fall below zero by rounding.
+        moved = np.maximum(moved, 0.0)
         return np.asarray(np.where(degrees[:, None] > 0, moved, W_new), dtype=W_new.dtype)
 
 
@@ -110,6 +112,7 @@ def polynomial_walk(
             before *= W.dtype.type(0.5)
         before, now = now, before
     np.maximum(walked, 0.0, out=walked)
+    np.maximum(seen, 0.0, out=seen)
     walked /= walked.sum(axis=1, keepdims=True)
     # Reuse arrays that are no longer needed for the results.
     return Walk(locality.back(walked, out=before), locality.back(seen, out=now), steps)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -40,7 +41,15 @@ from soffit._validation import (
 )
 from soffit._wording import Message, Parameter
 from soffit.affinity import Settings
-from soffit.affinity.given_objects import Objects, as_table, is_matrix_affinity, read_objects
+from soffit.affinity.given_objects import (
+    GOWER,
+    Objects,
+    as_table,
+    column_names,
+    is_matrix_affinity,
+    read_objects,
+)
+from soffit.affinity.mixed_table import MixedPreparation
 from soffit.exceptions import EmptyClusterWarning
 from soffit.fitting.callbacks import Tasks, has_callbacks, with_tasks
 from soffit.fitting.data import Constraints
@@ -50,6 +59,7 @@ from soffit.fitting.recipe import Data, Recipe
 from soffit.fitting.run import run
 from soffit.inputs import read_input, read_new_objects
 from soffit.memberships.assignment import UNASSIGNED, assigned, check_share
+from soffit.mixed_columns import MixedTable
 from soffit.models.curated import Curated
 
 if TYPE_CHECKING:
@@ -354,6 +364,9 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             return self._fitted.place(table)
 
     def _new_table(self, X: Any) -> Any:
+        preparation = self._fitted.preparation
+        if isinstance(preparation, MixedPreparation):
+            return self._new_mixed_table(X, preparation)
         affinity = getattr(self._fitted.placer, "affinity", None)
         takes_matrix = affinity is not None and is_matrix_affinity(affinity)
         given = read_new_objects(X, self.n_features_in_, takes_matrix=takes_matrix)
@@ -364,10 +377,22 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
             return as_table(given.data, partial(_validated, self, reset=False))
 
+    def _new_mixed_table(self, X: Any, preparation: MixedPreparation) -> Any:
+        """Numbers and codes of new objects; categories that were not fitted are new ones."""
+        mixed = MixedTable.of(X)
+        names = column_names(mixed)
+        check_columns(self, names)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            values = _validated(self, mixed.values, reset=False, gaps=True)
+        return replace(mixed, values=values).coded_as(preparation.columns)
+
     def _further_table(self, X: Any) -> tuple[Any, NDArray[Any] | None]:
         """Objects to add, checked, and their names: of a matrix, rows that include their own."""
-        names = read_input(X).names
         placer: Any = self._fitted.placer
+        if isinstance(self._fitted.preparation, MixedPreparation):
+            return self._new_table(X), MixedTable.of(X).names
+        names = read_input(X).names
         if not is_matrix_affinity(placer.affinity):
             return self._new_table(X), names
         scratch = copy(self)
@@ -390,7 +415,10 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        is_mixed = self._names("metric", GOWER)
+        tags.input_tags.sparse = not is_mixed
+        tags.input_tags.allow_nan = is_mixed
+        tags.input_tags.string = tags.input_tags.categorical = is_mixed
         tags.input_tags.pairwise = self._names("affinity", "precomputed") or self._names(
             "metric", "precomputed"
         )
@@ -623,7 +651,8 @@ class SimilarityClustering(
         wanted = of_this.get("transform", get_config()["transform_output"])
         if wanted != "pandas" or hasattr(X, "iloc"):
             return rows
-        names = read_input(X).names
+        is_mixed = isinstance(self._fitted.preparation, MixedPreparation)
+        names = MixedTable.of(X).names if is_mixed else read_input(X).names
         if names is None:
             return rows
         import pandas as pd
@@ -755,9 +784,14 @@ def blas_on_one_thread() -> Any:
     return _blas().limit(limits=1)
 
 
-def _validated(estimator: Any, data: Any, *, reset: bool) -> Any:
+def _validated(estimator: Any, data: Any, *, reset: bool, gaps: bool = False) -> Any:
     return validate_data(
-        estimator, data, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+        estimator,
+        data,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite="allow-nan" if gaps else True,
     )
 
 

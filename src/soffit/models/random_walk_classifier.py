@@ -33,6 +33,7 @@ from soffit.fitting.data import Constraints, PartialLabels
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
 from soffit.fitting.recipe import Data, Recipe, Stage
 from soffit.fitting.run import affinity_attributes, relate_pairs
+from soffit.memberships.measures import on_simplex
 from soffit.models.base import SimilarityEstimator, blas_on_one_thread
 from soffit.models.relation_factorization import RelationFactorization
 from soffit.normalize import unnormalized
@@ -416,7 +417,7 @@ def _classified(
     reached = distributions.any(axis=1)
     prior = distributions[reached].mean(axis=0)
     distributions[~reached] = prior
-    distributions = distributions.astype(dtype)
+    distributions = on_simplex(distributions.astype(dtype))
     return ClassArrival(walk, walked, prior), {
         "classes_": labels.classes,
         "class_prior_": prior.astype(dtype),

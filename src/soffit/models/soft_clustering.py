@@ -16,6 +16,7 @@ from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import NoneOrMany, Number, OneOf
 from soffit.affinity import SideInformation
 from soffit.affinity.given_objects import Affinities
+from soffit.affinity.mixed_table import MixedPreparation
 from soffit.exceptions import UnstableResultWarning
 from soffit.factorize import (
     Correction,
@@ -481,7 +482,9 @@ def _smooth(
     given, graph, n_steps = stage.relations, solution.graph, solution.attributes["n_steps_"]
     walk = random_walk(graph, rows, n_steps, locality=solution.locality)
     # Densities need Euclidean features; for other inputs the walk alone is used.
-    dense = not stage.data.objects.is_matrix and euclidean and not is_sparse(given.table)
+    is_mixed = isinstance(given.preparation, MixedPreparation)
+    features = not stage.data.objects.is_matrix and not is_mixed
+    dense = features and euclidean and not is_sparse(given.table)
     mixture = None
     if dense and 1 < rows.shape[1] <= _MOST_MIXED:
         seed = int(stage.random_state.randint(_SEEDS))

@@ -13,12 +13,13 @@ from soffit._matrix_checks import (
     checked_distances,
     mirror_upper,
 )
-from soffit._memory import check_allocation
+from soffit._memory import DENSE_COPIES, check_allocation
 from soffit._threads import each, row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.graph import as_array
+from soffit.neighbors.mixed.mixed_distance import MixedDistance
 
-Metric: TypeAlias = str | Callable[..., float]
+Metric: TypeAlias = str | Callable[..., float] | MixedDistance
 Block: TypeAlias = Callable[[slice, slice], FloatArray]
 
 # Metrics that scikit-learn passes to SciPy; its own ones come from `distance_metrics`.
@@ -73,17 +74,18 @@ def distances(
     if isinstance(metric, str) and metric == "precomputed":
         return checked_distances(X) if Y is None else checked_distance_block(X, Y.shape[0])
     reference = X if Y is None else Y
-    _check_metric(metric, sparse=is_sparse(X) or is_sparse(reference))
+    check_metric(metric, sparse=is_sparse(X) or is_sparse(reference))
     if X.shape[1] != reference.shape[1]:
         raise ValueError(
             f"X has {X.shape[1]} features, but the model was fitted with {reference.shape[1]}."
         )
     shape = (X.shape[0], reference.shape[0])
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-    check_allocation(shape, dtype, what="the distance matrix", remedy=_REMEDY)
+    # Without Y this is the beginning of a dense fit.
+    copies = DENSE_COPIES if Y is None else 1
+    check_allocation(shape, dtype, what="the distance matrix", remedy=_REMEDY, copies=copies)
     out: FloatArray = np.empty(shape, dtype=dtype)
-    make_block = _OWN_METRICS.get(metric) if isinstance(metric, str) else None
-    block = make_block(X, reference) if make_block else _scikit_learn(X, reference, metric)
+    block = _block(X, reference, metric)
     _fill(out, block, symmetric=Y is None, n_jobs=n_jobs)
     _check_result(out, metric)
     return out
@@ -106,15 +108,31 @@ def unit_rows(X: Any) -> tuple[Any, np.ndarray[Any, np.dtype[np.bool_]]]:
     return _scale_rows(values, 1 / np.where(zero, 1, norms)), zero
 
 
-def _check_metric(metric: Metric, *, sparse: bool) -> None:
-    if callable(metric):
+def _block(X: Any, Y: Any, metric: Metric) -> Block:
+    """The function that computes blocks of the distances."""
+    if isinstance(metric, MixedDistance):
+        mixed = metric
+        return lambda rows, columns: np.sqrt(mixed.squares(X[rows], Y[columns]))
+    own = _OWN_METRICS.get(metric) if isinstance(metric, str) else None
+    return own(X, Y) if own else _scikit_learn(X, Y, metric)
+
+
+def check_metric(metric: Metric, *, sparse: bool) -> None:
+    """Refuse unknown metrics, and those that do not take sparse features."""
+    if callable(metric) or isinstance(metric, MixedDistance):
         return
     if not isinstance(metric, str):
         raise TypeError(f"metric must be a name or a callable, not {metric!r}.")
+    if metric == "gower":
+        raise ValueError(
+            "metric='gower' prepares a whole table, so it is a parameter of models and of their "
+            "affinities: pass SoftClustering(metric='gower'), or an affinity with this metric to "
+            "a model."
+        )
     if metric not in _OWN_METRICS and metric not in (known := _known_metrics()):
         raise ValueError(
             f"metric={metric!r} is unknown. Use for example 'euclidean', 'manhattan', 'cosine', "
-            "'correlation', 'precomputed' or a callable; "
+            "'correlation', 'gower' for mixed tables, 'precomputed' or a callable; "
             f"all names: {', '.join(sorted(known))}."
         )
     if sparse and metric not in _SPARSE_METRICS:

@@ -13,13 +13,16 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from soffit._threads import each, n_threads
+from soffit._threads import each, n_threads, pieces
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.neighbors.approximate import NeighborIndex
+from soffit.neighbors.mixed.mixed_distance import MixedDistance, MixedSearch, n_candidates
 from soffit.neighbors.sparse import sparse_neighbors
 
 # Below this many columns a k-d tree beats comparing all pairs.
 _TREE_COLUMNS = 8
+# Rows for which a thread searches the tree at a time.
+_TREE_ROWS = 2**8
 # Rows compared at once by brute force: large enough for BLAS, small enough for the cache.
 _CHUNK = 64
 # Rank in single precision if rounding is at most this share of the distance to the last neighbour,
@@ -32,7 +35,7 @@ _SINGLE = (1e-10, 1e10)
 _MOST_COMPARED = 20_000
 _EXACT_TREE_COLUMNS = 3
 
-Metric = str | Callable[..., float]
+Metric = str | Callable[..., float] | MixedDistance
 
 
 class Search(Protocol):
@@ -56,6 +59,10 @@ class Search(Protocol):
 def make_search(X: Any, n_neighbors: int, *, metric: Metric, n_jobs: int | None = None) -> Search:
     """The search that suits the number of objects, their dimension and the metric."""
     columns = X.shape[1]
+    if isinstance(metric, MixedDistance) and X.shape[0] > _MOST_COMPARED:
+        points = metric.embedded(X)
+        index = ApproximateSearch(points, "euclidean", n_jobs, n_candidates(n_neighbors))
+        return MixedSearch(X, metric, index, n_jobs)
     quick = isinstance(metric, str) and metric in ("euclidean", "l2", "cosine")
     few = X.shape[0] <= _MOST_COMPARED or columns <= _EXACT_TREE_COLUMNS
     if few or not quick:
@@ -73,7 +80,7 @@ class ExactSearch:
     metric: Metric
     n_jobs: int | None
     recall: float = 1.0
-    _arrays: ClassVar[dict[str, str]] = {"X": "matrix? n p", "recall": "float"}
+    _arrays: ClassVar[dict[str, str]] = {"X": "table? n p", "recall": "float"}
 
     def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
         """Indices and distances for the fitted objects."""
@@ -191,6 +198,8 @@ def neighbors_of(
     X_new: Any, X: Any, n_neighbors: int, *, metric: Metric, n_jobs: int | None = None
 ) -> tuple[IntArray, FloatArray]:
     """Nearest objects of X for every row of X_new (which may be X itself)."""
+    if isinstance(metric, MixedDistance):
+        return metric.nearest(X_new, X, n_neighbors, n_jobs)
     if metric == "precomputed":
         return _from_distances(X_new, n_neighbors)
     if metric in ("euclidean", "l2") and not sp.issparse(X):
@@ -208,10 +217,17 @@ def _by_tree(
 ) -> tuple[IntArray, FloatArray]:
     from scipy.spatial import cKDTree
 
-    distances, indices = cKDTree(X).query(
-        X_new, k=np.arange(1, n_neighbors + 1), workers=n_threads(n_jobs)
-    )
-    return np.asarray(indices), np.asarray(distances, dtype=X.dtype)
+    tree, wanted = cKDTree(X), np.arange(1, n_neighbors + 1)
+    indices = np.empty((len(X_new), n_neighbors), dtype=np.intp)
+    distances = np.empty((len(X_new), n_neighbors), dtype=X.dtype)
+
+    # In our own threads: those of SciPy go on after Ctrl-C, in memory that has been released.
+    def search(part: range) -> None:
+        rows = slice(part.start, part.stop)
+        distances[rows], indices[rows] = tree.query(X_new[rows], k=wanted)
+
+    each(search, pieces(len(X_new), _TREE_ROWS), n_jobs)
+    return indices, distances
 
 
 def _by_products(
@@ -271,8 +287,9 @@ def _by_scikit_learn(
 ) -> tuple[IntArray, FloatArray]:
     from sklearn.neighbors import NearestNeighbors
 
-    from soffit.neighbors.distances import metric_parameters
+    from soffit.neighbors.distances import check_metric, metric_parameters
 
+    check_metric(metric, sparse=sp.issparse(X))
     search = NearestNeighbors(
         n_neighbors=n_neighbors,
         metric=metric,

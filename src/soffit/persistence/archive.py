@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from soffit._memory import available_memory
+from soffit._memory import limit_words, memory_budget, size_words
 from soffit.persistence.encode import ARRAY_KINDS
 from soffit.persistence.state import ModelFileError
 
@@ -20,9 +20,8 @@ MANIFEST = "manifest.json"
 _MEMBER = re.compile(r"model\.json|manifest\.json|arrays/(0|[1-9][0-9]{0,8})\.npy")
 # The same model gives the same bytes whenever it is saved.
 _DATE = (1980, 1, 1, 0, 0, 0)
-# Parsed JSON takes up to this many times its text.
-_JSON_GROWTH = 20
-_USABLE_SHARE = 0.8
+# Parsed JSON takes up to this many times its text: an empty list of two characters takes 64 bytes.
+_JSON_GROWTH = 60
 _SAMPLE = 8192
 # Deflated only if that saves a fifth: floats hardly shrink, and packing them takes long.
 _WORTHWHILE = 0.8
@@ -123,16 +122,15 @@ class ModelArchive:
         self._check_room()
 
     def _check_room(self) -> None:
-        available = available_memory()
+        budget = memory_budget()
         needed = sum(
             info.file_size * (_JSON_GROWTH if name.endswith(".json") else 1)
             for name, info in self._infos.items()
         )
-        if available is not None and needed > _USABLE_SHARE * available:
+        if needed > budget:
             raise ModelFileError(
-                f"it needs {needed / 2**30:,.1f} GiB of memory, but only "
-                f"{available / 2**30:,.1f} GiB are available. Load it on a larger machine, if it "
-                "comes from someone you know."
+                f"it needs {size_words(needed)} of memory, {limit_words(budget)} Load it on a "
+                "larger machine, if it comes from someone you know."
             )
 
     def document(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ A class says in `_arrays` what it expects of its attributes, one line each::
         "labels": "int n <k",  # whole numbers from 0 to k - 1
         "members": "int n m -1<n",  # from -1 to n - 1
         "matrix": "matrix? n n",  # array or CSR, finite; may be missing
+        "objects": "table n p",  # the same; NaN only if a mixed distance compares the rows
         "n_clusters": "size k",  # a whole number, which is k
         "trust": "float",  # a single number
         "tree.0": "float N+1",  # the first item of a tuple
@@ -43,6 +44,7 @@ from soffit.affinity import (
 )
 from soffit.affinity.given_objects import Standardizer
 from soffit.affinity.isolation import Surroundings
+from soffit.affinity.mixed_table import MixedPreparation
 from soffit.affinity.tuples import DEVIATIONS, TupleMeasure
 from soffit.catalogue import MODELS as CATALOGUE
 from soffit.factorize.tuples.placement import TupleRows
@@ -61,7 +63,9 @@ from soffit.memberships import (
     Walk,
 )
 from soffit.memberships.mixture import Projection
+from soffit.mixed_columns import Column
 from soffit.neighbors.approximate import NeighborIndex
+from soffit.neighbors.mixed.mixed_distance import MixedDistance, MixedSearch
 from soffit.neighbors.search import ApproximateSearch, ExactSearch, SparseSearch
 from soffit.normalize import Normalized
 from soffit.normalize.additive import AdditiveNormalized
@@ -88,10 +92,14 @@ PARTS: dict[str, type] = {
         # neighbour search
         ApproximateSearch,
         ExactSearch,
+        MixedDistance,
+        MixedSearch,
         NeighborIndex,
         SparseSearch,
         # preparation, pairs, tuples
+        Column,
         DistinctColumns,
+        MixedPreparation,
         SideInformation,
         Standardizer,
         TupleMeasure,
@@ -217,8 +225,10 @@ class _Check:
         self._owner = owner
         self._known = known
         self._occurring: set[str] = set()
+        self._gaps = False
 
     def run(self, thing: Any) -> dict[str, int | None]:
+        self._gaps = isinstance(vars(thing).get("metric"), MixedDistance)
         bounded: list[tuple[str, Any, tuple[int, str]]] = []
         for path, text in getattr(type(thing), "_arrays", {}).items():
             line = _Line.of(text)
@@ -254,7 +264,7 @@ class _Check:
         elif not line.lengths:
             _check_scalar(where, value, line.kind)
         else:
-            _check_kind(where, value, line.kind)
+            _check_kind(where, value, line.kind, gaps=self._gaps and line.kind == "table")
             self._check_lengths(where, value.shape, line.lengths)
 
     def _check_part(self, where: str, part: Any, line: _Line) -> None:
@@ -343,8 +353,8 @@ def _check_scalar(where: str, value: Any, kind: str) -> None:
         raise ModelFileError(f"{where} must be a single {kind}, but it is {_type(value)}.")
 
 
-def _check_kind(where: str, value: Any, kind: str) -> None:
-    if kind == "matrix":
+def _check_kind(where: str, value: Any, kind: str, *, gaps: bool) -> None:
+    if kind in ("matrix", "table"):
         fits = (isinstance(value, np.ndarray) or is_sparse(value)) and value.dtype in _FLOATS
     elif not isinstance(value, np.ndarray):
         fits = False
@@ -356,15 +366,14 @@ def _check_kind(where: str, value: Any, kind: str) -> None:
         wanted = {"any": "an array", "finite": "a float array"}.get(kind, f"a {kind} array")
         found = getattr(value, "dtype", _type(value))
         raise ModelFileError(f"{where} must be {wanted}, but it is {found}.")
-    if kind in ("finite", "matrix") and not _is_finite(value):
+    if kind in ("finite", "matrix", "table") and not _is_finite(value, gaps=gaps):
         raise ModelFileError(f"{where} must hold finite numbers only.")
 
 
-def _is_finite(value: Matrix) -> bool:
+def _is_finite(value: Matrix, *, gaps: bool) -> bool:
     flat = value.data if is_sparse(value) else value.reshape(-1, order="A")
-    return all(
-        np.isfinite(flat[first : first + _BLOCK]).all() for first in range(0, len(flat), _BLOCK)
-    )
+    blocks = (flat[first : first + _BLOCK] for first in range(0, len(flat), _BLOCK))
+    return all(not np.isinf(b).any() if gaps else np.isfinite(b).all() for b in blocks)
 
 
 def _type(value: Any) -> str:

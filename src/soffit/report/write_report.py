@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+from soffit._atomic import replaced
 from soffit.report.page import page
 from soffit.report.page_figures import pictures
 from soffit.results.summary import Summary
@@ -61,8 +61,7 @@ def write_report(  # noqa: PLR0913
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
+    >>>     >>> from tempfile import TemporaryDirectory
     >>> from soffit import SoftClustering
     >>> from soffit.datasets import make_moons
     >>> from soffit.report import write_report
@@ -75,5 +74,5 @@ def write_report(  # noqa: PLR0913
     """
     summary = Summary.of(model, X, source=source, columns=columns, ids=ids, truth=truth)
     content = page(summary, pictures(summary, model, points), title=title, command=command)
-    # The page is complete before anything is written, so that a failure leaves no partial file.
-    Path(path).write_text(content, encoding="utf-8", newline="\n")
+    with replaced(path) as temporary:
+        temporary.write_text(content, encoding="utf-8", newline="\n")

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from tests.reference.problems import random_rows
 from tests.reference.relations import planted_graph, relation_problem
 
-from soffit.factorize.divergence.em import solve_em
+from soffit.factorize import solve_em
 from soffit.factorize.divergence.placement import ColumnRows
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.reference.problems import planted_memberships, random_matrix, random_rows, stored
 from tests.reference.relations import divergence, em_step, planted_graph, relation_problem
 
-from soffit.factorize.divergence.em import bipartite_rows, log_likelihood, solve_em
+from soffit.factorize import solve_em
+from soffit.factorize.divergence.em import bipartite_rows, log_likelihood
 
 
 @given(

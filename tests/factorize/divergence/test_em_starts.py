@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from tests.reference.relations import planted_graph, relation_problem
 from tests.reference.threads import printed_with_one_and_two_threads
 
-from soffit.factorize.divergence.em import bipartite_rows, solve_em
+from soffit.factorize import solve_em
+from soffit.factorize.divergence.em import bipartite_rows
 from soffit.factorize.divergence.em_starts import (
     solve_em_from_starts,
     spectral_starts,

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from tests.reference.problems import random_matrix, random_rows, stored
 from tests.reference.relations import divergence, planted_graph, relation_problem
 
-from soffit.factorize.divergence.em import bipartite_rows, solve_em
+from soffit.factorize import solve_em
+from soffit.factorize.divergence.em import bipartite_rows
 from soffit.metrics import accuracy
 
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from tests.reference.problems import random_matrix, random_rows
 from tests.reference.relations import divergence, em_step, planted_graph, relation_problem
 
+from soffit.factorize import solve_em
 from soffit.factorize.divergence import sparse_rows as _em_support
-from soffit.factorize.divergence.em import bipartite_rows, log_likelihood, solve_em
+from soffit.factorize.divergence.em import bipartite_rows, log_likelihood
 from soffit.factorize.divergence.kernels import missing_entries, move_rows, move_support
 from soffit.factorize.divergence.relations import Edges
 from soffit.factorize.divergence.sparse_rows import (

@@ -5,12 +5,8 @@ import pytest
 from tests.reference.nonnegative import naive_sweep, nonnegative_problem, positive_start
 from tests.reference.problems import planted_matrix, random_matrix
 
-from soffit.factorize.nonnegative.sweeps import (
-    descend,
-    largest_entry,
-    solve_coordinate,
-    solve_multiplicative,
-)
+from soffit.factorize import solve_coordinate, solve_multiplicative
+from soffit.factorize.nonnegative.sweeps import descend, largest_entry
 
 
 @pytest.mark.parametrize("weighted", [False, True])

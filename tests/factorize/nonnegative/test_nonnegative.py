@@ -17,14 +17,8 @@ from tests.reference.nonnegative import (
 )
 from tests.reference.problems import planted_matrix, planted_memberships, random_matrix
 
-from soffit.factorize import Problem
-from soffit.factorize.nonnegative.parallel import solve_parallel
-from soffit.factorize.nonnegative.sweeps import (
-    fit_size,
-    pair_range,
-    solve_coordinate,
-    solve_multiplicative,
-)
+from soffit.factorize import Problem, solve_coordinate, solve_multiplicative, solve_parallel
+from soffit.factorize.nonnegative.sweeps import fit_size, pair_range
 
 SOLVERS = {
     "multiplicative": solve_multiplicative,

@@ -7,9 +7,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import nnls
 
-from soffit.factorize import Factorization, Problem
+from soffit.factorize import Factorization, Problem, solve_coordinate
 from soffit.factorize.nonnegative.placement import NonnegativeRows
-from soffit.factorize.nonnegative.sweeps import solve_coordinate
 
 storages = pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 

@@ -6,8 +6,8 @@ from tests.reference.factorization import problem_loss
 from tests.reference.nonnegative import nonnegative_problem, positive_start, ratios
 from tests.reference.problems import planted_matrix, random_matrix
 
+from soffit.factorize import solve_parallel
 from soffit.factorize.nonnegative import parallel as _parallel
-from soffit.factorize.nonnegative.parallel import solve_parallel
 
 
 @pytest.mark.parametrize("weighted", [False, True])

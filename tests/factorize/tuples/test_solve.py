@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soffit.factorize.tuples.solve import flatten_tuples, known_tuples, solve_tuples, tuple_start
+from soffit.factorize import solve_tuples
+from soffit.factorize.tuples.solve import flatten_tuples, known_tuples, tuple_start
 from soffit.metrics import accuracy
 
 

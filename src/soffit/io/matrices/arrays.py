@@ -104,7 +104,8 @@ def sparse_table(path: Path, arrays: Mapping[str, NDArray[Any]]) -> sp.csr_array
     try:
         shape = tuple(int(side) for side in arrays["shape"])
         # A damaged shape must not allocate row pointers beyond the memory.
-        check_bytes(path, 8.0 * max(shape, default=0), "its sparse matrix", "Check its shape.")
+        sides = float(sum(shape[:2]))
+        check_bytes(path, _BYTES_PER_ROW * sides, "its sparse matrix", "Check its shape.")
         name = arrays["format"].item() if "format" in arrays else "csr"
         kind = name.decode() if isinstance(name, bytes) else str(name)
         if kind == "coo":
@@ -191,6 +192,10 @@ def text_vector(
     return [v.decode() if isinstance(v, bytes) else str(v) for v in arrays[name].tolist()]
 
 
+# A name, and its places in the lists and dictionaries of names.
+_BYTES_PER_NAME = 400.0
+# Row pointers of a sparse matrix, its transpose, and what checks of symmetry make of them.
+_BYTES_PER_ROW = 64.0
 _TABLE_NAMES = ("X", "data", "table", "arr_0")
 _ID_NAMES = ("ids", "id", "names")
 _COLUMN_NAMES = ("columns", "feature_names", "features")
@@ -207,7 +212,7 @@ def source_from_npy(path: Path, kind: str, choice: Choice) -> Source:
             "Save an .npz file with the arrays X, ids and labels.",
         )
     array, notes = read_npy(path)
-    names = [f"column {number}" for number in range(1, array.shape[1] + 1)]
+    names = numbered_columns(path, array.shape[1], kind)
     return matrix_source(path, array, kind, choice, names, notes=notes)
 
 
@@ -225,7 +230,7 @@ def source_from_npz(path: Path, kind: str, choice: Choice) -> Source:
         data, notes = as_table(path, arrays[name], name)
     n, width = data.shape
     given = text_vector(path, arrays, _COLUMN_NAMES, width)
-    names = given or [f"column {number}" for number in range(1, width + 1)]
+    names = given or numbered_columns(path, width, kind)
     ids = text_vector(path, arrays, _ID_NAMES if choice.id is None else (choice.id,), n)
     if choice.id is not None:
         check_names(path, [choice.id], list(arrays), "id")
@@ -234,6 +239,15 @@ def source_from_npz(path: Path, kind: str, choice: Choice) -> Source:
         check_names(path, [choice.label], list(arrays), "label")
         truth = text_vector(path, arrays, (choice.label,), n)
     return matrix_source(path, data, kind, choice, names, ids=ids, truth=truth, notes=notes)
+
+
+def numbered_columns(path: Path, width: int, kind: str) -> list[str]:
+    """Names of the columns of a table; pairs of objects need none."""
+    if kind in ("distances", "similarities", "graph"):
+        return []
+    remedy = "Rows must be objects and columns features: transpose it if it is the other way round."
+    check_bytes(path, _BYTES_PER_NAME * width, f"a table of {width:,} columns", remedy)
+    return [f"column {number}" for number in range(1, width + 1)]
 
 
 def matrix_source(
@@ -330,7 +344,8 @@ def _edge_source(path: Path, arrays: Mapping[str, NDArray[Any]], choice: Choice)
     ids = text_vector(path, arrays, names, n)
     truth = None if choice.label is None else text_vector(path, arrays, (choice.label,), n)
     # A few nodes may have large numbers, and there is one row pointer per number.
-    check_bytes(path, 16.0 * n, f"a graph of {n:,} nodes", "Number the nodes from 0 without gaps.")
+    remedy = "Number the nodes from 0 without gaps."
+    check_bytes(path, _BYTES_PER_ROW * n, f"a graph of {n:,} nodes", remedy)
     one_way = sp.csr_array((weights, (edges[:, 0], edges[:, 1])), shape=(n, n))
     loops = sp.diags_array(one_way.diagonal(), format="csr")
     both = sp.csr_array(one_way + one_way.T - loops)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from soffit._typing import Matrix
 from soffit.io.data_error import DataError
 from soffit.io.limits import check_bytes
-from soffit.io.matrices.arrays import matrix_source
+from soffit.io.matrices.arrays import matrix_source, numbered_columns
 from soffit.io.source import Source
 from soffit.io.tables.table import SAY_WHICH, Choice
 
@@ -34,7 +34,7 @@ def read_matrix_market(path: Path, kind: str, choice: Choice) -> Source:
     n, width = data.shape
     if kind == "auto" and n == width:
         raise DataError(f"{path}: it is a square matrix, {n} x {n}.", SAY_WHICH)
-    names = [f"column {number}" for number in range(1, width + 1)]
+    names = numbered_columns(path, width, kind)
     return matrix_source(path, data, kind, choice, names)
 
 
@@ -93,5 +93,5 @@ def _check_declared(path: Path, file: IO[bytes]) -> None:
             "them: it is damaged or truncated.",
             "Save it again.",
         )
-    needed = 8.0 * n + 40.0 * n_entries if sparse else 16.0 * n * width
+    needed = 64.0 * (n + width) + 80.0 * n_entries if sparse else 24.0 * n * width
     check_bytes(path, needed + 2.0 * size, "its matrix", "Save a part of it.")

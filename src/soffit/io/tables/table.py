@@ -227,7 +227,9 @@ def _as_feature(rows: Rows, roles: _Roles, found: Collected, name: str) -> tuple
     numbers, words = roles.numbers, roles.words
     values, categories = found.numbers, dict(found.categories)
     if rows.kinds[name] == "number":
-        first = column.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+        if name in rows.problems:
+            raise rows.problems[name]
+        first = rows.as_numbers(name, column)
         values = np.column_stack([first.to_numpy().astype(values.dtype), values])
         numbers = [name, *numbers]
     else:

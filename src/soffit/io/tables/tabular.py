@@ -14,7 +14,7 @@ from soffit._typing import FloatArray
 from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError, shown
 from soffit.io.limits import table_dtype
-from soffit.io.text.dialect import MISSING, TRUTH_VALUES, ColumnKind
+from soffit.io.text.numbers import MISSING, TRUTH_VALUES, ColumnKind
 
 
 class Rows(Protocol):
@@ -34,15 +34,26 @@ class Rows(Protocol):
         Whether all numbers are stored in single precision.
     notes : list of str
         How the file was interpreted, as sentences.
+    problems : mapping of str to DataError
+        Columns that look like numbers but cannot be read: the error if one of them is used.
     """
 
     path: Path
     names: Sequence[str]
-    kinds: Mapping[str, ColumnKind]
     n_rows: int
     has_header: bool
     single: bool
     notes: list[str]
+
+    @property
+    def kinds(self) -> Mapping[str, ColumnKind]:
+        """What each column holds."""
+        ...
+
+    @property
+    def problems(self) -> Mapping[str, DataError]:
+        """Errors about columns, for those who use them."""
+        ...
 
     def blocks(self, names: Sequence[str], as_text: Collection[str]) -> Iterator[Any]:
         """Polars frames of consecutive rows with the columns `names`, some of them as text."""
@@ -50,6 +61,10 @@ class Rows(Protocol):
 
     def place(self, row: int) -> str:
         """Where to find a row, counted from 0, in the file."""
+        ...
+
+    def as_numbers(self, name: str, texts: Any) -> Any:
+        """The numbers of a column that was read as text, all of it; a polars series."""
         ...
 
 
@@ -141,6 +156,9 @@ def collect(
     rows: Rows, numbers: Sequence[str], texts: Sequence[str], categories: Sequence[str], limit: int
 ) -> Collected:
     """Read the named columns of all rows."""
+    for name in (*numbers, *categories):
+        if name in rows.problems:
+            raise rows.problems[name]
     dtype, notes = table_dtype(rows.path, rows.n_rows, len(numbers))
     if rows.single:
         dtype = np.float32

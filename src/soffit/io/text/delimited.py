@@ -5,30 +5,43 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from soffit._wording import Message
+from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError, counted, shown
-from soffit.io.tables.tabular import correct_or_drop, unique_names
+from soffit.io.file_options import FileOptions
+from soffit.io.limits import check_bytes
+from soffit.io.tables.tabular import unique_names
 from soffit.io.text.dialect import (
-    MISSING,
-    ColumnKind,
+    NO_SEPARATOR,
     Dialect,
+    DialectHints,
     HeaderRule,
-    column_kind,
+    counts_rows,
     find_dialect,
-    split_rows,
+    is_header,
 )
 from soffit.io.text.encoding import TextFile
+from soffit.io.text.number_columns import (
+    NumberColumns,
+    not_a_number,
+    parse_numbers,
+    without_markers,
+)
+from soffit.io.text.numbers import MISSING, ColumnKind, Notation, is_number
 
 _MOST_COLUMNS = 200_000
+_MANY_COLUMNS = 1000
+# Names, kinds and the parser's own notes of a column.
+_BYTES_PER_COLUMN = 4000.0
+_TRANSPOSE = (
+    "Rows must be objects and columns features: transpose the table if it is the other way round."
+)
 _SAMPLED_ROWS = 1000
 # A quoted entry longer than this is a quote that was never closed.
 _LONGEST_ENTRY = 2**26
-# Text may be full of points; checking all of them would take longer than reading the file.
-_POINTS_LOOKED_AT = 1000
+_SEPARATOR_NAMES = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blanks"}
 
 
 @dataclass
@@ -38,47 +51,65 @@ class DelimitedRows:
     path: Path
     text: TextFile
     dialect: Dialect
+    options: FileOptions
     names: Sequence[str]
-    kinds: Mapping[str, ColumnKind]
     n_rows: int
     has_header: bool
     notes: list[str] = field(default_factory=list)
     single: bool = False
+    found: NumberColumns = field(default_factory=lambda: NumberColumns({}))
     # Set while reading: an empty line or a line break in quotes shifts rows against lines.
     shifted: bool = False
 
     @classmethod
-    def open(cls, path: Path, header: HeaderRule = "auto") -> DelimitedRows:
+    def open(
+        cls, path: Path, header: HeaderRule = "auto", options: FileOptions | None = None
+    ) -> DelimitedRows:
         """Detect the dialect of the file and the kinds of its columns."""
-        text = TextFile.open(path)
-        dialect = find_dialect(text.first_lines, header)
+        options = options or FileOptions()
+        text = TextFile.open(path, options.encoding)
+        hints = DialectHints(
+            options.sep,
+            {".tsv", ".tab"} & {ending.lower() for ending in path.suffixes[-2:]} != set(),
+            options.skip_rows,
+            options.conventions,
+        )
+        dialect = find_dialect(text.first_lines, header, hints)
+        _check_dialect(path, dialect, options)
         width = dialect.n_columns
         if width > _MOST_COLUMNS:
-            raise DataError(
-                f"{path}: the first lines have {width:,} entries.",
-                "Rows must be objects and columns features: transpose the table if it is the other "
-                "way round.",
-            )
-        given = _names(path, dialect, width)
+            raise DataError(f"{path}: the first lines have {width:,} entries.", _TRANSPOSE)
+        if width > _MANY_COLUMNS:
+            needed = _BYTES_PER_COLUMN * width
+            check_bytes(path, needed, f"a table of {width:,} columns", _TRANSPOSE)
+        given, said = _names(path, dialect, width)
         names, notes = unique_names(given)
+        notes = [*said, *notes]
         if dialect.names is None:
             notes.append("The file has no header; its columns are named 'column 1' and so on.")
-        if dialect.decimal_comma:
-            notes.append("Numbers are written with a decimal comma.")
         rows = cls(
             path,
             text,
             dialect,
+            options,
             names,
-            {},
             max(text.n_lines - dialect.n_skipped, 0),
             dialect.names is not None,
             notes,
         )
-        if not dialect.rows:
-            raise DataError(f"{path}: it has a header but no rows.", "Add one row per object.")
-        rows.kinds = rows._find_kinds()
+        rows.found = rows._find_numbers()
+        notes += rows.found.notes
         return rows
+
+    @property
+    def kinds(self) -> Mapping[str, ColumnKind]:
+        """What each column holds."""
+        return self.found.kinds
+
+    @property
+    def problems(self) -> Mapping[str, DataError]:
+        """Columns that look like numbers but cannot be read."""
+        return self.found.problems
 
     def place(self, row: int) -> str:
         """A line of the file, or a row if lines and rows differ."""
@@ -89,9 +120,12 @@ class DelimitedRows:
         import polars as pl
 
         place = {name: position for position, name in enumerate(self.names)}
-        positions = [place[name] for name in names]
-        as_numbers = (n for n in names if self.kinds[n] == "number" and n not in as_text)
-        parser = _Parser(self, positions, [place[name] for name in as_numbers])
+        numbers = [n for n in names if n not in as_text and self.kinds[n] == "number"]
+        for name in numbers:
+            if name in self.problems:
+                raise self.problems[name]
+        notations = {f"c{place[name]}": self.found.notations[name] for name in numbers}
+        parser = _Parser(self, [place[name] for name in names], notations)
         chosen = [pl.col(f"c{place[name]}").alias(name) for name in names]
         row = 0
         for block in self.row_blocks():
@@ -100,6 +134,20 @@ class DelimitedRows:
             if self.dialect.quote is not None and self.dialect.quote.encode() in block:
                 self.shifted = self.shifted or frame.height != block.count(b"\n")
             yield frame.select(chosen)
+
+    def as_numbers(self, name: str, texts: Any) -> Any:
+        """The numbers of a column that was read as text."""
+        return self.parsed(name, texts, self.found.notations[name], 0)
+
+    def parsed(self, name: str, texts: Any, notation: Notation, row: int) -> Any:
+        """Numbers of consecutive entries of a column; `row` is the first of them."""
+        missing = tuple(self.options.na or ())
+        values, wrong, count = parse_numbers(texts, notation, missing)
+        if wrong is not None:
+            entry = str(texts[wrong]).strip()
+            place = self.place(row + wrong)
+            raise not_a_number(self.path, name, entry, place=place, count=count, notation=notation)
+        return values
 
     def row_blocks(self) -> Iterator[bytes]:
         """Blocks of whole rows, without the header and comments."""
@@ -113,37 +161,43 @@ class DelimitedRows:
             if rest:
                 yield _single_blanks(rest) if self.dialect.separator == " " else rest
 
-    def _find_kinds(self) -> dict[str, ColumnKind]:
+    def _find_numbers(self) -> NumberColumns:
+        """The kinds of the columns, from the first rows that have a value."""
         rows = self.dialect.rows[:_SAMPLED_ROWS]
-        kinds: dict[str, ColumnKind] = {}
-        unknown = []
-        for position, name in enumerate(self.names):
-            entries = [row[position] for row in rows if position < len(row)]
-            kind = column_kind(entries, self.dialect.decimal_comma)
-            kinds[name] = kind or "text"
-            if kind is None:
-                unknown.append(name)
+        entries = {
+            name: [row[position] for row in rows if position < len(row)]
+            for position, name in enumerate(self.names)
+        }
+        conventions = self.options.conventions
+        unknown = [
+            name
+            for name, found in entries.items()
+            if all(conventions.is_missing(entry) for entry in found)
+        ]
         if unknown and self.text.n_lines > len(self.dialect.rows):
-            self._look_further(unknown, kinds)
-        for name in unknown:
-            if kinds[name] == "text":
-                kinds[name] = "number"
-        return kinds
+            entries |= self._look_further(unknown)
+        separator = None if len(self.names) == 1 else self.dialect.separator
+        if self.dialect.separator == NO_SEPARATOR:
+            separator = NO_SEPARATOR
+        return NumberColumns.find(self.path, entries, conventions, separator)
 
-    def _look_further(self, unknown: list[str], kinds: dict[str, ColumnKind]) -> None:
-        """Find the kind of columns without values in the first rows from later rows."""
-        self.kinds = kinds
+    def _look_further(self, unknown: Sequence[str]) -> dict[str, list[str]]:
+        """Entries of columns without values in the first rows, from later rows."""
+        import polars as pl
+
+        found: dict[str, list[str]] = {name: [] for name in unknown}
         waiting = list(unknown)
         for frame in self.blocks(unknown, unknown):
             for name in list(waiting):
-                present = frame[name].drop_nulls().head(_SAMPLED_ROWS).to_list()
-                kind = column_kind(present, self.dialect.decimal_comma)
-                if kind is not None:
-                    kinds[name] = kind
+                texts = frame[name].str.strip_chars()
+                missing = texts.is_in(["", *MISSING, *(self.options.na or ())])
+                present = texts.filter(~missing.fill_null(True)).head(_SAMPLED_ROWS)
+                found[name] = present.cast(pl.String).to_list()
+                if found[name]:
                     waiting.remove(name)
-                    unknown.remove(name)
             if not waiting:
                 break
+        return found
 
 
 def _single_blanks(block: bytes) -> bytes:
@@ -151,34 +205,87 @@ def _single_blanks(block: bytes) -> bytes:
     return re.sub(rb"(?m)^ | $", b"", re.sub(rb"[ \t]+", b" ", block.replace(b"\r", b"")))
 
 
-def _names(path: Path, dialect: Dialect, width: int) -> list[str]:
-    if dialect.names is None:
-        return [f"column {position}" for position in range(1, width + 1)]
-    given = list(dialect.names)
-    if len(given) == width - 1:
-        # R leaves out the name of the column of row names; others end each row with a separator.
-        at_end = all(row[-1] == "" for row in dialect.rows)
-        given = [*given, ""] if at_end else ["", *given]
-    if len(given) != width and dialect.rows:
+# --- header ---------------------------------------------------------------------------------------
+
+
+def _check_dialect(path: Path, dialect: Dialect, options: FileOptions) -> None:
+    if not dialect.rows:
+        raise DataError(f"{path}: it has a header but no rows.", "Add one row per object.")
+    if dialect.doubtful:
+        example = dialect.rows[0]
         raise DataError(
-            f"{path}: the header has {len(given)} names, but most rows have {width} entries.",
-            "Give every column a name, and quote names that contain a separator.",
+            f"{path}: below one name, its lines such as {shown(' '.join(example))} may hold one "
+            "number or a row name and a number.",
+            Message(
+                *("Pass ", Parameter("decimal", ","), " for one number with a decimal comma, or "),
+                *(Parameter("sep", dialect.separator), " for two entries."),
+            ),
         )
-    return given
+    names, given = dialect.names, options.sep
+    widest = max(map(len, dialect.rows), default=0)
+    if given is not None and widest == 1 and (names is None or len(names) == 1):
+        others = [sign for sign in _SEPARATOR_NAMES if sign in (names or ("",))[0]]
+        if others:
+            raise DataError(
+                Message(f"{path}: nothing is separated by ", Parameter("sep", given), "."),
+                Message("Try ", Parameter("sep", others[0]), "."),
+            )
+
+
+def _names(path: Path, dialect: Dialect, width: int) -> tuple[list[str], list[str]]:
+    """One name per column, and notes on those that the header lacks."""
+    if dialect.names is None:
+        return [f"column {position}" for position in range(1, width + 1)], []
+    given = list(dialect.names)
+    if len(given) == width:
+        return given, []
+    first = [row[0] for row in dialect.rows]
+    if len(given) == width - 1 and all(row[-1] == "" for row in dialect.rows):
+        # Others end each row with a separator, but not the header.
+        return [*given, ""], []
+    if len(given) == width - 1 and not is_header(dialect.rows) and _are_row_names(first, dialect):
+        note = (
+            "The header has one name fewer than the rows have entries: the first column holds row "
+            "names, as R writes them."
+        )
+        return ["", *given], [note]
+    remedy: tuple[str | Parameter, ...] = (
+        "Give every column a name, quote entries that contain a separator, or pass ",
+        *(Parameter("sep"), "."),
+    )
+    if len(dialect.rows) > 1 and len(dialect.rows[0]) == width and is_header(dialect.rows):
+        lines = dialect.n_skipped
+        remedy = ("If the table starts later, pass ", Parameter("skip_rows", lines), ".")
+    raise DataError(
+        f"{path}: the header has {counted(len(given), 'name')}, but most rows have {width} "
+        "entries.",
+        Message(*remedy),
+    )
+
+
+def _are_row_names(first: Sequence[str], dialect: Dialect) -> bool:
+    """Unique; numbers between commas may as well be the first half of a decimal number."""
+    if len(set(first)) < len(first):
+        return False
+    numbers = dialect.separator == "," and all(map(is_number, first))
+    return not numbers or counts_rows(first)
+
+
+# --- parsing --------------------------------------------------------------------------------------
 
 
 class _Parser:
     """Typed frames from blocks of bytes; slower ways are used only if the fast one fails."""
 
-    def __init__(self, rows: DelimitedRows, positions: Sequence[int], numbers: Collection[int]):
-        import polars as pl
-
+    def __init__(
+        self, rows: DelimitedRows, positions: Sequence[int], notations: Mapping[str, Notation]
+    ):
         self.rows = rows
         self.positions = positions
-        self.numbers = [f"c{position}" for position in sorted(numbers)]
-        names = [f"c{position}" for position in range(len(rows.names))]
-        self.schema = {**dict.fromkeys(names, pl.String), **dict.fromkeys(self.numbers, pl.Float64)}
-        self.ways = [self._plain, self._with_missing, self._by_hand]
+        self.notations = notations
+        self.columns = [f"c{position}" for position in range(len(rows.names))]
+        self.missing = tuple(rows.options.na or ())
+        self.ways = [self._plain, self._with_missing, self._as_text]
         self.options: dict[str, Any] = {
             "has_header": False,
             "separator": rows.dialect.separator,
@@ -187,23 +294,21 @@ class _Parser:
 
     def parse(self, block: bytes, row: int) -> Any:
         """One block; `row` is the number of its first row."""
-        if self.rows.dialect.decimal_comma and self.numbers:
-            _check_decimals(self.rows, block, row, self.numbers)
         # polars fills rows that are too short, and passes by longer ones if columns are chosen.
-        last = f"c{len(self.schema) - 1}"
-        frame = self._try(block, row)
+        last = self.columns[-1]
+        frame = self._try(block)
         if frame is None or last not in frame.columns or frame[last].null_count():
             kept = self._without_empty_lines(block)
             _check_widths(self.rows, kept, row)
             if frame is None or len(kept) < len(block):
                 frame = self._try_again(kept, row)
-        return frame
+        return without_markers(self._with_numbers(frame, row), self.missing)
 
-    def _try(self, block: bytes, row: int) -> Any:
+    def _try(self, block: bytes) -> Any:
         import polars as pl
 
         try:
-            return self.ways[0](block, row)
+            return self.ways[0](block)
         except pl.exceptions.PolarsError:
             return None
 
@@ -212,7 +317,7 @@ class _Parser:
 
         while True:
             try:
-                return self.ways[0](block, row)
+                return self.ways[0](block)
             except pl.exceptions.PolarsError as error:
                 if len(self.ways) == 1:
                     reason = str(error).splitlines()[0]
@@ -226,61 +331,54 @@ class _Parser:
 
     def _without_empty_lines(self, block: bytes) -> bytes:
         """Empty lines are not rows, except in a table of one column, where values are missing."""
-        if len(self.schema) == 1:
+        if len(self.columns) == 1:
             return block
         kept, n_empty = re.subn(rb"(?m)^[ \t\r]*\n", b"", block)
         self.rows.shifted = self.rows.shifted or n_empty > 0
         return kept
 
-    def _plain(self, block: bytes, row: int) -> Any:
-        return self._read(block, self.schema)
+    def _plain(self, block: bytes) -> Any:
+        return self._read(block, self._plain_columns(block))
 
-    def _with_missing(self, block: bytes, row: int) -> Any:
-        return self._read(block, self.schema, null_values=list(MISSING))
+    def _with_missing(self, block: bytes) -> Any:
+        markers = [*MISSING, *self.missing]
+        return self._read(block, self._plain_columns(block), null_values=markers)
 
-    def _by_hand(self, block: bytes, row: int) -> Any:
-        """Parse stripped text; an entry that is not a number is an error that names it."""
+    def _as_text(self, block: bytes) -> Any:
+        return self._read(block, ())
+
+    def _plain_columns(self, block: bytes) -> list[str]:
+        has_points = b"." in block
+        return [n for n, notation in self.notations.items() if notation.is_plain(has_points)]
+
+    def _read(self, block: bytes, numbers: Collection[str], **options: Any) -> Any:
         import polars as pl
 
-        texts = self._read(block, dict.fromkeys(self.schema, pl.String))
-        chosen = [name for name in self.numbers if name in texts.columns]
-        entries = pl.col(chosen).str.strip_chars()
-        if self.rows.dialect.decimal_comma:
-            entries = entries.str.replace_all(",", ".", literal=True)
-        typed = texts.with_columns(entries.cast(pl.Float64, strict=False)) if chosen else texts
-        for name in chosen:
-            left = texts[name].filter(typed[name].is_null() & texts[name].is_not_null())
-            left = left.str.strip_chars()
-            wrong = left.filter(~left.is_in(["", *MISSING]))
-            if len(wrong):
-                self._refuse(name, texts[name], wrong[0], len(wrong), row)
-        return typed
-
-    def _read(self, block: bytes, schema: dict[str, Any], **options: Any) -> Any:
-        import polars as pl
-
+        schema = {
+            **dict.fromkeys(self.columns, pl.String),
+            **dict.fromkeys(numbers, pl.Float64),
+        }
         everything = len(self.positions) == len(schema)
         return pl.read_csv(
             block,
             schema=schema,
             columns=None if everything else sorted(self.positions),
-            decimal_comma=self.rows.dialect.decimal_comma and self.rows.dialect.separator != ",",
             **self.options,
             **options,
         )
 
-    def _refuse(self, name: str, column: Any, entry: str, count: int, row: int) -> None:
-        where = (column.str.strip_chars() == entry).arg_max() or 0
-        title = self.rows.names[int(name[1:])]
-        hint = ""
-        if re.fullmatch(r"[-+]?\d{1,3}([., ']\d{3})+([.,]\d+)?", entry):
-            hint = "Thousands separators are not supported: remove them. "
-        raise DataError(
-            f"{self.rows.path}: column {shown(title)} holds numbers, but "
-            f"{self.rows.place(row + where)} has {shown(entry)} "
-            f"({counted(count, 'such entry', 'such entries')} nearby).",
-            Message(hint, correct_or_drop(title)),
-        )
+    def _with_numbers(self, frame: Any, row: int) -> Any:
+        """The same frame with the numbers that are still text."""
+        import polars as pl
+
+        columns = []
+        types = dict(frame.schema)
+        for name, notation in self.notations.items():
+            if types.get(name) != pl.String:
+                continue
+            title = self.rows.names[int(name[1:])]
+            columns.append(self.rows.parsed(title, frame[name], notation, row).alias(name))
+        return frame.with_columns(columns) if columns else frame
 
 
 # --- whole rows, and the lines of errors ---------------------------------------------------------
@@ -352,7 +450,10 @@ def _check_widths(rows: DelimitedRows, block: bytes, row: int) -> None:
             raise DataError(
                 f"{rows.path}: {rows.place(row + offset)} has {found}, but the table has "
                 f"{len(rows.names)} columns separated by {_separator_name(rows)}.",
-                "Add or remove entries there, and quote text that contains a separator.",
+                Message(
+                    "Add or remove entries there, quote text that contains a separator, or pass ",
+                    *(Parameter("sep"), " if entries are separated by something else."),
+                ),
             )
 
 
@@ -360,28 +461,6 @@ def _all_equal(bare: bytes, separator: bytes, expected: int) -> bool:
     return all(line.count(separator) == expected for line in bare.split(b"\n")[:-1])
 
 
-def _check_decimals(rows: DelimitedRows, block: bytes, row: int, numbers: Collection[str]) -> None:
-    """In a file with decimal commas, refuse a decimal point in a column of numbers."""
-    if b"." not in block:
-        return
-    points = re.finditer(rb"(?<![\w.,])[-+]?\d+\.\d+(?![\w.,])", block)
-    for found in islice(points, _POINTS_LOOKED_AT):
-        start = block.rfind(b"\n", 0, found.start()) + 1
-        end = block.find(b"\n", found.start())
-        line = block[start : end if end >= 0 else None].decode("utf-8", errors="replace")
-        entries = split_rows([line], rows.dialect.separator, rows.dialect.quote)
-        value = found.group().decode()
-        at = [c for c, e in enumerate(entries[0] if entries else ()) if e == value]
-        for position in at:
-            if f"c{position}" in numbers:
-                raise DataError(
-                    f"{rows.path}: {rows.place(row + block.count(bytes([10]), 0, start))} writes "
-                    f"{shown(value)} with a point, but other numbers of the file have a decimal "
-                    "comma.",
-                    "Use one of the two throughout, and remove thousands separators.",
-                )
-
-
 def _separator_name(rows: DelimitedRows) -> str:
-    names = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blanks"}
-    return names[rows.dialect.separator]
+    separator = rows.dialect.separator
+    return _SEPARATOR_NAMES.get(separator, repr(separator))

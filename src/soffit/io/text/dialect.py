@@ -1,4 +1,4 @@
-"""The dialect of a text file: separator, quotes, decimal comma, header and column types."""
+"""The dialect of a text file: separator, quotes and header."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 from typing import Literal
+
+from soffit.io.text.numbers import Conventions, is_number, is_quantity, same_unit
 
 # In order of preference among equals. A blank stands for any run of blanks.
 _SEPARATORS = "\t;,| "
@@ -17,17 +19,11 @@ _SAMPLE_LINES = 1000
 _SAMPLE_ENTRIES = 50_000
 # Enough to detect the header and the separator.
 _HEADER_LINES = 100
-# Entries that mean "no value", besides the empty one.
-MISSING = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "None", "?", "-", ".")
-_MISSING = frozenset(("", *MISSING))
-TRUTH_VALUES = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity)", re.IGNORECASE)
-_DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
-_DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
-# Share of numbers in a numeric column; other entries of it are errors.
+# Share of numbers below a name that make it one of a numeric column.
 _MOSTLY = 0.8
+# Of a file with one column, whose entries may contain any other separator.
+NO_SEPARATOR = "\x1f"
 
-ColumnKind = Literal["number", "boolean", "text", "date", "other"]
 HeaderRule = Literal["auto", "edges", "never"]
 # Names of the two ends of an edge; the first six pairs are unambiguous.
 EDGE_ENDS = (
@@ -48,15 +44,17 @@ EDGE_ENDS = (
 class Dialect:
     """The conventions of one file.
 
-    `names` are None if there is no header; `n_skipped` counts the lines before the first row.
+    `names` are None if there is no header. `n_skipped` counts the lines before the first row,
+    `n_before` those before the header. `doubtful` tells that the file may also have one column.
     """
 
     separator: str
     quote: str | None
-    decimal_comma: bool
     names: tuple[str, ...] | None
     n_skipped: int
     rows: tuple[tuple[str, ...], ...]
+    n_before: int = 0
+    doubtful: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -67,46 +65,64 @@ class Dialect:
         return counts.most_common(1)[0][0]
 
 
-def find_dialect(sample: bytes, header: HeaderRule = "auto") -> Dialect:
+@dataclass(frozen=True)
+class DialectHints:
+    """What is known about a file besides its content."""
+
+    separator: str | None = None
+    tabs_first: bool = False
+    skip_rows: int = 0
+    conventions: Conventions = field(default_factory=Conventions)
+
+
+def find_dialect(
+    sample: bytes, header: HeaderRule = "auto", hints: DialectHints | None = None
+) -> Dialect:
     """Detect the dialect from the first lines of a file."""
+    hints = hints or DialectHints()
     # Not splitlines, which splits at more characters than line ends.
-    lines = sample.decode("utf-8", errors="replace").replace("\r", "").split("\n")[:_SAMPLE_LINES]
+    lines = sample.decode("utf-8", errors="replace").replace("\r", "").split("\n")
+    lines = lines[hints.skip_rows : hints.skip_rows + _SAMPLE_LINES]
     n_comments = _leading_comments(lines)
+    n_blank = _blank_before(lines[n_comments:])
     lines = [line for line in lines[n_comments:] if line.strip()]
     quote = _find_quote(lines)
-    separator = _find_separator(lines, quote)
+    separator, doubtful = hints.separator, False
+    if separator is None:
+        whole = _whole_lines(lines)
+        doubtful = whole is None and hints.conventions.decimal is None
+        one_column = bool(whole) or (whole is None and not doubtful)
+        separator = NO_SEPARATOR if one_column else _find_separator(lines, quote, hints.tabs_first)
     rows = split_rows(lines, separator, quote)
-    n_blank = _blank_before(sample, n_comments)
     names = None
     if rows and _RULES[header](rows[:_HEADER_LINES]):
         names, rows = rows[0], rows[1:]
         if names and names[0].startswith("#"):
             names = (names[0].lstrip("# "), *names[1:])
-    decimal_comma = _has_decimal_comma(rows)
-    skipped = n_comments + n_blank + (names is not None)
-    return Dialect(separator, quote, decimal_comma, names, skipped, tuple(rows))
+    before = hints.skip_rows + n_comments + n_blank
+    skipped = before + (names is not None)
+    return Dialect(separator, quote, names, skipped, tuple(rows), before, doubtful)
 
 
-def column_kind(entries: Sequence[str], decimal_comma: bool) -> ColumnKind | None:
-    """The kind of a column's entries; None if all are missing."""
-    present = [entry for entry in (entry.strip() for entry in entries) if entry not in _MISSING]
-    if not present:
-        return None
-    n_numbers = sum(is_number(entry, decimal_comma) for entry in present)
-    if n_numbers == len(present) or (n_numbers >= 5 and n_numbers >= _MOSTLY * len(present)):
-        return "number"
-    return "boolean" if all(entry.lower() in TRUTH_VALUES for entry in present) else "text"
+def _whole_lines(lines: Sequence[str]) -> bool | None:
+    """Whether each line below a name is one number, such as 0,5 or 98.3 kg.
+
+    None if the lines could also be the row names of R and one column.
+    """
+    name, numbers = lines[:1], [line.strip() for line in lines[1:_HEADER_LINES]]
+    if not name or len(name[0].split()) != 1 or re.search(r"[;,|]", name[0]):
+        return False
+    if is_number(name[0].strip()) or not all(is_quantity(line) for line in numbers):
+        return False
+    parts = [re.split(r"[,\s]", line, maxsplit=1) for line in numbers]
+    if not numbers or max(map(len, parts)) < 2:
+        return False
+    return None if counts_rows([part[0] for part in parts]) else True
 
 
-def is_number(entry: str, decimal_comma: bool) -> bool:
-    """Whether an entry reads as one number."""
-    text = entry.replace(",", ".") if decimal_comma else entry
-    return _NUMBER.fullmatch(text.strip()) is not None
-
-
-def is_missing(entry: str) -> bool:
-    """Whether an entry stands for no value."""
-    return entry.strip() in _MISSING
+def counts_rows(entries: Sequence[str]) -> bool:
+    """Whether the entries are 1, 2, 3 and so on, the row names that R makes up."""
+    return list(entries) == [str(number) for number in range(1, len(entries) + 1)]
 
 
 def split_rows(lines: Sequence[str], separator: str, quote: str | None) -> list[tuple[str, ...]]:
@@ -141,14 +157,9 @@ def _leading_comments(lines: Sequence[str]) -> int:
     return count
 
 
-def _blank_before(sample: bytes, n_comments: int) -> int:
-    """Empty lines between the comments and the first line with content."""
-    count = 0
-    for line in sample.split(b"\n")[n_comments:]:
-        if line.strip():
-            break
-        count += 1
-    return count
+def _blank_before(lines: Sequence[str]) -> int:
+    """Empty lines before the first line with content."""
+    return next((count for count, line in enumerate(lines) if line.strip()), 0)
 
 
 def _find_quote(lines: Sequence[str]) -> str | None:
@@ -160,31 +171,31 @@ def _find_quote(lines: Sequence[str]) -> str | None:
     return None
 
 
-def _find_separator(lines: Sequence[str], quote: str | None) -> str:
-    """The separator that cuts most lines alike, and leaves most entries as numbers."""
-    best, best_score = ",", (-1.0, -1.0)
-    for separator in _SEPARATORS:
-        rows = split_rows(lines[:_HEADER_LINES], separator, quote)
+def _find_separator(lines: Sequence[str], quote: str | None, tabs_first: bool) -> str:
+    """The separator that cuts lines and header alike, and leaves most entries as numbers."""
+    first = lines[:_HEADER_LINES]
+    if tabs_first and any("\t" in line for line in first):
+        return "\t"
+    best, best_score = ",", (-1.0, -1.0, -1.0)
+    tabs = {line.count("\t") for line in first}
+    # Blanks are part of the entries if tabs cut all lines alike.
+    candidates = _SEPARATORS if len(tabs) != 1 or tabs == {0} else _SEPARATORS.rstrip(" ")
+    for separator in candidates:
+        rows = split_rows(first, separator, quote)
         width, n_alike = Counter(len(row) for row in rows).most_common(1)[0] if rows else (1, 0)
         if width < 2:
             continue
         alike = n_alike / len(rows)
         entries = _some_entries(rows)
-        n_clean = sum(
-            is_number(entry, False) or is_number(entry, True) or is_missing(entry)
-            for entry in entries
+        n_clean = sum(not entry or is_quantity(entry) for entry in entries)
+        score = (
+            float(alike > 0.9) + (alike if alike <= 0.9 else 0.0),
+            float(len(rows[0]) == width),
+            n_clean / len(entries),
         )
-        score = (float(alike > 0.9) + (alike if alike <= 0.9 else 0.0), n_clean / len(entries))
         if score > best_score:
             best, best_score = separator, score
     return best
-
-
-def _has_decimal_comma(rows: Sequence[tuple[str, ...]]) -> bool:
-    entries = _some_entries(rows)
-    commas = any(_DECIMAL_COMMA.fullmatch(entry) for entry in entries)
-    points = any(_DECIMAL_POINT.fullmatch(entry) for entry in entries)
-    return commas and not points
 
 
 def _some_entries(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -194,7 +205,7 @@ def _some_entries(rows: Sequence[tuple[str, ...]]) -> list[str]:
 # --- header ---------------------------------------------------------------------------------------
 
 
-def _is_header(rows: Sequence[tuple[str, ...]]) -> bool:
+def is_header(rows: Sequence[tuple[str, ...]]) -> bool:
     """Whether the first row names the columns."""
     first, others = rows[0], rows[1:]
     if all(_is_value(entry) for entry in first):
@@ -205,10 +216,11 @@ def _is_header(rows: Sequence[tuple[str, ...]]) -> bool:
         # R leaves out the name of the column of row names.
         return True
     pairs = list(zip(first, zip(*others, strict=False), strict=False))
-    above_numbers = [name for name, column in pairs if name and _mostly_numbers(column)]
+    above_numbers = [(n, column) for n, column in pairs if n and _mostly_numbers(column)]
     if above_numbers:
-        n_words = sum(not _is_value(name) for name in above_numbers)
-        return n_words > 0.5 * len(above_numbers) or _counts_up(above_numbers)
+        n_words = sum(not (_is_value(n) or same_unit(n, column)) for n, column in above_numbers)
+        names = [name for name, _ in above_numbers]
+        return n_words > 0.5 * len(names) or _counts_up(names)
     # All text: a header's words do not come up again below it.
     named = [name for name in first if name]
     return len(set(named)) == len(named) and not any(name in column for name, column in pairs)
@@ -240,13 +252,13 @@ def _is_edge_header(rows: Sequence[tuple[str, ...]]) -> bool:
 
 
 def _is_value(entry: str) -> bool:
-    return is_missing(entry) or is_number(entry, False) or is_number(entry, True)
+    return _NOTHING.is_missing(entry) or is_number(entry)
 
 
 def _mostly_numbers(entries: Sequence[str]) -> bool:
-    present = [entry for entry in entries if not is_missing(entry)]
-    numbers = sum(is_number(entry, False) or is_number(entry, True) for entry in present)
-    return bool(present) and numbers >= _MOSTLY * len(present)
+    present = [entry for entry in entries if not _NOTHING.is_missing(entry)]
+    return bool(present) and sum(map(is_quantity, present)) >= _MOSTLY * len(present)
 
 
-_RULES = {"auto": _is_header, "edges": _is_edge_header, "never": lambda rows: False}
+_NOTHING = Conventions()
+_RULES = {"auto": is_header, "edges": _is_edge_header, "never": lambda rows: False}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError
 
 _BLOCK_BYTES = 2**23
@@ -38,13 +39,25 @@ class TextFile:
     first_lines: bytes
 
     @classmethod
-    def open(cls, path: Path) -> TextFile:
-        """Read the file once; one that is not text is refused."""
+    def open(cls, path: Path, given: str | None = None) -> TextFile:
+        """Read the file once; one that is not text is refused.
+
+        `given` is the encoding, if the user knows it.
+        """
         head = _first_bytes(path)
         mark = next((known for known in _MARKS if head.startswith(known)), b"")
-        encoding = _MARKS[mark] if mark else _guess_encoding(head)
-        if encoding == "utf-8":
+        if given is not None and not _fits(mark, given):
+            mark = b""
+        encoding = _MARKS[mark] if mark else given or _guess_encoding(head)
+        if given is not None and not mark and encoding != "utf-8":
+            n_lines = _n_lines(path, encoding)
+        elif encoding == "utf-8":
             n_lines, sound = _survey_bytes(path)
+            if not sound and given is not None:
+                raise DataError(
+                    f"{path}: parts of it are not valid UTF-8 text.",
+                    Message("Pass another ", Parameter("encoding"), ", such as latin-1."),
+                )
             if not sound:
                 encoding = "cp1252"
         else:
@@ -66,9 +79,9 @@ class TextFile:
             yield from self._blocks(size)
         except UnicodeDecodeError as error:
             raise DataError(
-                f"{self.path}: it starts as {self.encoding.upper()} text, but parts of it are not "
-                f"valid ({error.reason}).",
-                "Save it again as UTF-8.",
+                f"{self.path}: parts of it are not valid {self.encoding.upper()} text "
+                f"({error.reason}).",
+                Message("Pass its ", Parameter("encoding"), ", or save it again as UTF-8."),
             ) from error
 
     def _blocks(self, size: int) -> Iterator[bytes]:
@@ -128,6 +141,19 @@ def _survey_bytes(path: Path, wide: bool = False) -> tuple[int, bool]:
             n_lines += block.count(b"\n")
             last = block
     return n_lines + (not last.rstrip(b"\0").endswith(b"\n")), sound
+
+
+def _fits(mark: bytes, given: str) -> bool:
+    """Whether the mark at the start of a file agrees with the encoding that the user names."""
+    return bool(mark) and given.removesuffix("-sig") in (_MARKS[mark], _MARKS[mark][:6])
+
+
+def _n_lines(path: Path, encoding: str) -> int:
+    """The number of lines, or an upper bound if their ends are not single bytes."""
+    if "\na".encode(encoding)[:1] != b"\n" or len("\n".encode(encoding)) > 1:
+        return path.stat().st_size
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b"")) + 1
 
 
 def _is_utf8(decoder: codecs.IncrementalDecoder, block: bytes) -> bool:

@@ -1,0 +1,216 @@
+"""Damaged files: a result or a message, in the library and in the command."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import polars as pl
+import scipy.io
+import scipy.sparse as sp
+
+from fuzz.outcome import ViolationError, refused, require
+from fuzz.tables import Generator
+from soffit.io import Result, describe, read, read_result, write_result
+
+_SEED = 4711
+
+
+def _frame() -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "id": [f"o{i}" for i in range(40)],
+            "x": np.linspace(-3, 8, 40),
+            "n": np.arange(40) % 7,
+            "c": ["red", "blue"] * 20,
+        }
+    )
+
+
+def _sparse() -> Any:
+    return sp.random_array((30, 9), density=0.3, rng=np.random.default_rng(_SEED))
+
+
+def _graph(ending: str, path: Path) -> None:
+    import networkx
+
+    getattr(networkx, f"write_{ending}")(networkx.karate_club_graph(), path)
+
+
+def _cells(path: Path) -> None:
+    import anndata
+
+    X = np.random.default_rng(_SEED).random((20, 4))
+    cells = anndata.AnnData(X=X, obsm={"X_pca": X[:, :2].copy()})
+    cells.obsp["connectivities"] = sp.csr_matrix((X @ X.T > 1.2).astype(float))
+    cells.write_h5ad(path)
+
+
+def _sparse_cells(path: Path) -> None:
+    import anndata
+
+    anndata.AnnData(X=sp.csr_matrix(_sparse())).write_h5ad(path)
+
+
+def _result(path: Path) -> None:
+    rows = np.random.default_rng(_SEED).dirichlet(np.ones(3), 30)
+    write_result(Result.from_memberships(rows), path)
+
+
+def _mtx(path: Path) -> None:
+    buffer = io.BytesIO()
+    scipy.io.mmwrite(buffer, _sparse())
+    path.write_bytes(buffer.getvalue())
+
+
+def _picture(path: Path) -> None:
+    from PIL import Image
+
+    Image.fromarray((np.indices((12, 16)).sum(axis=0) * 9).astype(np.uint8)).save(path)
+
+
+FILES: dict[str, Callable[[Path], Any]] = {
+    "t.csv": lambda path: _frame().write_csv(path),
+    "t.tsv": lambda path: _frame().write_csv(path, separator="\t"),
+    "t.parquet": lambda path: _frame().write_parquet(path),
+    "t.arrow": lambda path: _frame().write_ipc(path),
+    "t.jsonl": lambda path: _frame().write_ndjson(path),
+    "t.xlsx": lambda path: _frame().write_excel(path),
+    "t.npy": lambda path: np.save(path, np.arange(90.0).reshape(30, 3)),
+    "t.npz": lambda path: np.savez_compressed(path, X=np.arange(90.0).reshape(30, 3)),
+    "s.npz": lambda path: sp.save_npz(path, _sparse()),
+    "e.npz": lambda path: np.savez(path, edges=np.array([[0, 1], [1, 2], [2, 0], [3, 0]])),
+    "m.mtx": _mtx,
+    "g.graphml": lambda path: _graph("graphml", path),
+    "g.gml": lambda path: _graph("gml", path),
+    "g.edges": lambda path: path.write_text("".join(f"{i} {i * 7 % 20}\n" for i in range(30))),
+    "c.h5ad": _cells,
+    "d.h5ad": _sparse_cells,
+    "r.csv": _result,
+    "r.json": _result,
+    "r.npz": _result,
+    "p.png": _picture,
+    "p.tif": _picture,
+    "p.bmp": _picture,
+}
+
+
+@cache
+def sound(name: str) -> bytes:
+    """The content of a sound file."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        FILES[name](path)
+        return path.read_bytes()
+
+
+def damaged(data: bytes, rng: Generator) -> bytes:
+    """The same with bytes changed, removed, repeated, or cut off."""
+    changed = bytearray(data)
+    how = rng.random()
+    if how < 0.2:
+        return bytes(changed[: int(rng.integers(1, len(changed)))])
+    if how < 0.3:
+        first, last = sorted(rng.integers(len(changed), size=2).tolist())
+        return bytes(changed[:first] + changed[last:])
+    if how < 0.4:
+        first, last = sorted(rng.integers(len(changed), size=2).tolist())
+        return bytes(changed[:last] + changed[first:])
+    # Where formats keep their structure: at the start and at the end.
+    near = min(len(changed), 400)
+    for _ in range(int(rng.integers(1, 5))):
+        place = int(rng.integers(near))
+        at = {0: place, 1: len(changed) - 1 - place}.get(int(rng.integers(3)))
+        changed[int(rng.integers(len(changed))) if at is None else at] = int(
+            rng.choice([0, 255, 127, 48, 57, 44, 10, int(rng.integers(256))])
+        )
+    return bytes(changed)
+
+
+def damaged_file(rng: Generator, folder: Path) -> str:
+    """Read a damaged file by the library."""
+    name = list(FILES)[int(rng.integers(len(FILES)))]
+    path = folder / name
+    path.write_bytes(damaged(sound(name), rng))
+    try:
+        if name[0] == "r":
+            rows = read_result(path).memberships
+            require(np.isfinite(rows).all(), "a result with NaN was read")
+        elif name[0] == "p":
+            from soffit.cli.pictures import load_image
+
+            require(load_image(path).size[0] > 0, "an empty image was read")
+        else:
+            check_source(read(path, impute="median"))
+    except Exception as error:
+        return refused(error)
+    try:
+        if name[0] not in "rp":
+            describe(path).lines()
+    except Exception as error:
+        refused(error)
+    return "read"
+
+
+def check_source(source: Any) -> None:
+    """Values are finite, and the indices of a sparse matrix are in range."""
+    data = source.data
+    if sp.issparse(data):
+        data.check_format(full_check=True)
+        require(np.isfinite(data.data).all(), "a sparse matrix with NaN was read")
+    else:
+        require(np.isfinite(data).all(), "a table with NaN was read")
+
+
+_COMMANDS = ("info", "fit", "graph", "segment", "predict", "report", "edit", "hierarchy")
+
+
+def command(rng: Generator, folder: Path) -> str:
+    """Run the command on a damaged file."""
+    name = list(FILES)[int(rng.integers(len(FILES)))]
+    path = folder / name
+    content = sound(name)
+    path.write_bytes(damaged(content, rng) if rng.random() < 0.8 else content)
+    verb = _COMMANDS[int(rng.integers(len(_COMMANDS)))]
+    arguments = [verb, str(path)]
+    if verb in ("fit", "graph"):
+        arguments += ["-k", "2"]
+        if rng.random() < 0.3:
+            arguments += ["-o", str(folder / f"out{rng.choice(['.csv', '.json', '.npz', '.x'])}")]
+    elif verb == "predict":
+        arguments = [verb, str(path), str(path)]
+    code, out = run_command(arguments)
+    require(code in (0, 1, 2), f"soffit {verb} of a damaged {name} exits with {code}: {out[-300:]}")
+    return f"exit {code}"
+
+
+def run_command(arguments: list[str]) -> tuple[Any, str]:
+    """The exit code and all output of `soffit`, in this process; ViolationError for a traceback."""
+    from soffit.cli.app import make_app
+
+    out = io.StringIO()
+    before = sys.argv
+    sys.argv = ["soffit", *arguments]
+    code: Any = 0
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            make_app()(arguments, prog_name="soffit")
+    except SystemExit as ended:
+        code = ended.code or 0
+    except BaseException as error:
+        raise ViolationError(
+            f"soffit {' '.join(arguments)}: {type(error).__name__}: {error}"
+        ) from error
+    finally:
+        sys.argv = before
+    text = out.getvalue()
+    for sign in ("Traceback", "Internal error"):
+        require(sign not in text, f"soffit {' '.join(arguments)}: {text[-400:]}")
+    return code, text

@@ -1,0 +1,38 @@
+"""All suites: what a case does, and its share of the cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fuzz import bombs, disks, files, fits, forged, relations, signals
+from fuzz.tables import Generator
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A function of a seed that returns an outcome or raises, and how often it is drawn."""
+
+    run: Callable[[Generator, Path], str]
+    share: float
+    # Seconds of processor time after which a case counts as a hang.
+    patience: float = 60.0
+
+
+SUITES: dict[str, Suite] = {
+    "fit": Suite(fits.random_fit, 0.22),
+    "pairs": Suite(fits.random_pairs, 0.10),
+    "choose_k": Suite(fits.random_choice, 0.02),
+    "relation": Suite(relations.relation, 0.06),
+    "damaged file": Suite(files.damaged_file, 0.26),
+    "command": Suite(files.command, 0.06),
+    "forged model": Suite(forged.forged_model, 0.19),
+    "bomb": Suite(bombs.bomb, 0.01),
+    "interrupt": Suite(signals.interrupt, 0.03),
+    "aimed interrupt": Suite(signals.aimed, 0.005),
+    "interrupted command": Suite(signals.interrupted_command, 0.001),
+    "full disk": Suite(disks.full_disk, 0.03),
+    "full disk, command": Suite(disks.full_disk_command, 0.01),
+    "kill": Suite(disks.kill, 0.001),
+}
