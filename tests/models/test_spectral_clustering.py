@@ -133,6 +133,7 @@ def test_isolated_objects_get_the_mean_membership(way: dict[str, Any]) -> None:
         np.testing.assert_allclose(model.memberships_[20:], expected, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::soffit.exceptions.EmptyClusterWarning")
 @every_way
 def test_hardly_any_tie(way: dict[str, Any]) -> None:
     A = np.zeros((6, 6))

@@ -344,7 +344,7 @@ class NeighborGraph(Affinity):
         """Build the graph for a number of clusters, or None if it is not known; see Notes."""
         size = X.shape[0] / (n_clusters or USUAL_NUMBER)
         is_few = size <= self.n_neighbors
-        return self._fit(X, int(np.clip(size // 2, 1, _SCALE_NEIGHBOR)) if is_few else None)
+        return self._fit(X, int(np.clip(np.ceil(size / 2), 1, _SCALE_NEIGHBOR)) if is_few else None)
 
     def masses(self, weights: FloatArray) -> FloatArray:
         r"""Factors :math:`w_i / \sqrt{a_i}`, with a the mean weight of an object's neighbours.

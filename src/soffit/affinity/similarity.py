@@ -157,7 +157,7 @@ def suited_neighbor(neighbor: int, n_objects: int, n_clusters: int | None) -> in
         Number of clusters; None if it is not known.
     """
     size = n_objects / (n_clusters or USUAL_NUMBER)
-    return neighbor if size > neighbor else max(int(size // 2), 1)
+    return neighbor if size > neighbor else int(np.ceil(size / 2))
 
 
 def _distinct(X: Any) -> tuple[IntArray | None, IntArray | None]:

@@ -31,6 +31,11 @@ class DistinctColumns:
         """Distances to the distinct objects."""
         return table[:, self.kept]
 
+    def grown(self, m: int) -> DistinctColumns:
+        """The same with m further objects, which are all distinct."""
+        further = self.n_objects + np.arange(m)
+        return DistinctColumns(np.concatenate([self.kept, further]), self.n_objects + m)
+
 
 def distinct_data(data: Data, n_clusters: int | None) -> Data:
     """The data with each distinct object once, and the weights of the objects.
@@ -54,7 +59,7 @@ def distinct_data(data: Data, n_clusters: int | None) -> Data:
         return replace(data, side=side, weights=_relative(weights))
     first = first_rows(copies)
     if side is not None:
-        side = _of_distinct(side, copies, len(first))
+        side = side.among_distinct(copies)
     return replace(
         data,
         objects=replace(objects.inside(first), whole=objects.table),
@@ -105,8 +110,10 @@ def _may_be_copies(data: Data) -> bool:
     builder, table = data.objects.builder, data.objects.table
     if builder is None or not builder._of_rows:
         return False
-    # Sparse distances are known for some pairs only: equal rows need not be equal objects.
-    return not (data.objects.is_matrix and is_sparse(table))
+    if not data.objects.is_matrix:
+        return True
+    # Sparse distances are known for some pairs only. A matrix that is none is refused later.
+    return not is_sparse(table) and table.shape[0] == table.shape[1]
 
 
 def _relative(weights: FloatArray) -> FloatArray | None:
@@ -137,14 +144,3 @@ def _kept_apart(copies: IntArray, side: SideInformation | None, n_clusters: int)
         return None
     rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")
     return np.asarray(rank[inverse.ravel()])
-
-
-def _of_distinct(side: SideInformation, copies: IntArray, n: int) -> SideInformation | None:
-    """The same pairs between distinct objects; pairs of copies say nothing new."""
-
-    def mapped(pairs: IntArray) -> IntArray:
-        ends = np.sort(copies[pairs].reshape(-1, 2), axis=1)
-        return np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
-
-    found = SideInformation(mapped(side.must), mapped(side.cannot), n)
-    return found if found.n_pairs else None

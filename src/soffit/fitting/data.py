@@ -67,14 +67,11 @@ class Constraints:
         # Written so that NaN fails too.
         wrong = ~((weights > 0) & (weights < np.inf))
         if wrong.any():
+            found = f"{weights[wrong][0]:g} for object {int(wrong.argmax())}"
             raise ValueError(
                 Message(
-                    *(
-                        given,
-                        f" must be positive and finite, got {weights[wrong][0]:g} for object ",
-                    ),
-                    f"{int(wrong.argmax())}. Leave out objects that "
-                    "should not count, and place them with predict_proba.",
+                    *(given, f" must be positive and finite, not zero; got {found}. Leave out "),
+                    "objects that should not count, and place them with predict_proba.",
                 )
             )
         return weights

@@ -116,11 +116,11 @@ class RelationFactorization(RelationModel):
         Most probable cluster.
     entropy_ : ndarray of shape (n,)
         Uncertainty of each object in nats.
-    factor_ : ndarray of shape (n, k)
+    factor_ : ndarray of shape (m, k)
         H; columns sum to one.
     lambda_ : ndarray of shape (k,)
         Weights of the clusters; they sum to the weight of the graph. Also `scale_`.
-    bipartite_ : ndarray of shape (n, k)
+    bipartite_ : ndarray of shape (m, k)
         B, the weights between objects and clusters; row sums are the degrees (if sparsity=0).
     log_likelihood_ : float
         :math:`\sum_{ij} w_{ij} \log p(i, j)` with p summing to one over all pairs: eq. 7, with the
@@ -128,8 +128,10 @@ class RelationFactorization(RelationModel):
     threshold_path_ : ndarray of shape (t, 2)
         With ``n_clusters=None`` and ``pruning=None``: thresholds as fractions of the total weight,
         and the number of clusters that survive each.
-    affinity_matrix_ : ndarray or csr_array of shape (n, n)
-        The graph.
+    affinity_matrix_ : ndarray or csr_array of shape (m, m)
+        The graph of the m distinct objects, with their weights; m = n if all objects differ.
+    copies_ : ndarray of shape (n,)
+        Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
     objective_, objective_history_, n_iter_
         Final objective, its history from the start on, and number of iterations.
     converged_, stop_reason_ : bool, str

@@ -124,7 +124,7 @@ class SoftClustering(SimilarityClustering):
         Most probable cluster.
     entropy_ : ndarray of shape (n,)
         Uncertainty of each object in nats.
-    factor_ : ndarray of shape (n, k)
+    factor_ : ndarray of shape (m, k)
         W as fitted, before smoothing.
     scale_ : ndarray of shape (k,)
         The scales s.
@@ -139,8 +139,10 @@ class SoftClustering(SimilarityClustering):
     agreement_, expected_accuracy_ : float
         With `n_resamples`: share of objects on which two subsamples agree; and the accuracy implied
         by the memberships, their mean top value.
-    affinity_matrix_ : ndarray or csr_array of shape (n, n)
-        The graph.
+    affinity_matrix_ : ndarray or csr_array of shape (m, m)
+        The graph of the m distinct objects, with their weights; m = n if all objects differ.
+    copies_ : ndarray of shape (n,)
+        Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
     neighbor_recall_ : float
         Share of the true neighbours in the graph: 1 up to 20,000 objects; above, the search is
         approximate and its recall is estimated on a sample.

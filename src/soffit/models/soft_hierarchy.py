@@ -158,9 +158,11 @@ class SoftHierarchy(RelationModel):
         `children` and `to_networkx`.
     lambda_ : ndarray of shape (k,)
         Weights of the top level's clusters; also `scale_`.
-    affinity_matrix_ : ndarray or csr_array of shape (n, n)
-        The graph.
-    factor_ : ndarray of shape (n, k)
+    affinity_matrix_ : ndarray or csr_array of shape (m, m)
+        The graph of the m distinct objects, with their weights; m = n if all objects differ.
+    copies_ : ndarray of shape (n,)
+        Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
+    factor_ : ndarray of shape (m, k)
         The top level's weights between objects and clusters, columns made to sum to one.
     objective_, objective_history_, n_iter_
         Of the last factorization of the graph itself: the top level if refined, else the bottom

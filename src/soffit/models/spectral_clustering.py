@@ -98,16 +98,18 @@ class SpectralClustering(WeightedClustering):
         Uncertainty of each object in nats.
     eigenvalues_ : ndarray of shape (k,)
         The largest eigenvalues of the normalized affinities, in descending order.
-    embedding_ : ndarray of shape (n, k)
+    embedding_ : ndarray of shape (m, k)
         The rows that are rounded; zero for isolated objects.
     relaxed_bound_ : float
         k minus the sum of the eigenvalues: no partition into k clusters has a smaller cut.
     cut_ : float
         Normalized cut of `labels_`.
-    factor_, scale_ : ndarray of shape (n, k), ndarray of shape (k,)
+    factor_, scale_ : ndarray of shape (m, k), ndarray of shape (k,)
         W as fitted, and s.
-    affinity_matrix_ : ndarray or csr_array of shape (n, n)
-        A.
+    affinity_matrix_ : ndarray or csr_array of shape (m, m)
+        A of the m distinct objects, with their weights; m = n if all objects differ.
+    copies_ : ndarray of shape (n,)
+        Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
     objective_, objective_history_, n_iter_
         Of the memberships: final objective, its history from the start on, and number of
         iterations.
