@@ -19,6 +19,10 @@ NOJIT_TESTS := tests/test_graph.py tests/affinity/test_connect.py tests/affinity
   tests/factorize/tuples tests/memberships/test_em_steps.py tests/memberships/test_walk.py \
   tests/neighbors/test_trees.py tests/partition/test_label_sweeps.py tests/selection/test_valleys.py
 
+# Tests through which the kernels of all models run, on input as bad as users can make it.
+BOUNDS_TESTS := tests/models/test_hostile_input.py tests/models/test_impossible_input.py \
+  tests/neighbors/test_approximate.py
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-nojit fuzz lint format bench reproduce clean
 
@@ -28,6 +32,7 @@ help:
 	@echo "make test-nojit run tests of kernels as plain Python, where a bad index is an error"
 	@echo "make fuzz       attack it for half an hour: random data, damaged and forged files, signals"
 	@echo "                (FUZZ='--seconds 60 --seed 3' chooses; FUZZ=--help lists the options)"
+	@echo "make test-bounds run tests of kernels, compiled with a check of every index"
 	@echo "make lint       check style, types and import order"
 	@echo "make format     let ruff repair what it can"
 	@echo "make bench      run the benchmarks except scale, which takes long (BENCH=scale runs it)"
@@ -60,6 +65,11 @@ test-nojit: $(STAMP)
 
 fuzz: $(STAMP)
 	$(BIN)/python -m fuzz $(FUZZ)
+
+# A cache of its own: numba does not tell kernels with and without checks apart.
+test-bounds: $(STAMP)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(TEST_THREADS) $(BIN)/python -m pytest \
+	  $(PYTEST_ARGS) $(NOJIT_TESTS) $(BOUNDS_TESTS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

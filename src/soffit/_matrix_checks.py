@@ -15,6 +15,81 @@ from soffit._typing import FloatArray, Matrix, is_sparse
 # Largest |A - A.T| that counts as rounding, as a share of the largest entry.
 _ASYMMETRY = {4: 1e-5, 8: 1e-8}
 _TRIPLES = 20_000
+# Beyond these sizes, in single and in double precision, sums of squares overflow or vanish.
+_LARGEST = {4: 1e17, 8: 1e140}
+_SMALLEST = {4: 1e-17, 8: 1e-140}
+
+
+def checked_csr(value: Any, *, what: str, dtype: Any = None, copy: bool = False) -> sp.csr_array:
+    """Canonical CSR of any SciPy sparse matrix whose numbers of rows and columns are all in range.
+
+    SciPy and compiled loops follow these numbers without looking: one that is out of range reads
+    and writes memory of others. The given matrix is not changed; its arrays are shared if they are
+    canonical and no copy is wanted.
+    """
+    try:
+        if value.format in ("csr", "csc", "bsr"):
+            # A matrix of its own: the check tidies up, and flags of an earlier state may be wrong.
+            arrays = (value.data, value.indices, value.indptr)
+            value = type(value)(arrays, shape=value.shape)
+            value.check_format(full_check=True)
+        elif value.format == "coo":
+            value = type(value)((value.data, value.coords), shape=value.shape)
+    except ValueError as error:
+        raise ValueError(
+            f"{what} is not a valid sparse matrix: {error}. It was damaged or put together from "
+            "arrays that do not match; make it again, for example from its entries with "
+            "scipy.sparse.coo_array."
+        ) from error
+    matrix = sp.csr_array(value, dtype=dtype, copy=copy)
+    if matrix.ndim == 2 and not matrix.has_canonical_format:
+        matrix = matrix if copy else matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def check_magnitude(A: Matrix, *, what: str, differences: bool) -> None:
+    """Refuse numbers whose squares are infinite and, for `differences`, tables of equal squares.
+
+    Parameters
+    ----------
+    A : array or CSR
+        Finite numbers.
+    what : str
+        Name of the matrix in the messages.
+    differences : bool
+        Whether the rows are compared with each other: all columns being constant is fine, but
+        differences so small that their squares vanish would silently be taken for none.
+    """
+    limit, least = _LARGEST[A.dtype.itemsize], _SMALLEST[A.dtype.itemsize]
+    if 0 in A.shape:
+        return
+    if largest_entry(A) > limit:
+        row, column, number = _largest_place(A)
+        raise ValueError(
+            f"{what}[{row}, {column}] = {number:.6g} is too large: numbers are squared, and "
+            f"squares of numbers above {limit:g} are infinite in {A.dtype}. Correct the value, or "
+            f"divide column {column} by a constant."
+        )
+    if not differences:
+        return
+    reach = largest_entry(A) if is_sparse(A) else float((A.max(axis=0) - A.min(axis=0)).max())
+    if 0 < reach < least:
+        raise ValueError(
+            f"{what} has no column whose values differ by more than {reach:.3g}: squares of such "
+            f"differences vanish in {A.dtype}. Multiply {what} by a constant such as "
+            f"{1 / reach:.0e}."
+        )
+
+
+def _largest_place(A: Matrix) -> tuple[int, int, float]:
+    """Row, column and value of the largest |entry|."""
+    if is_sparse(A):
+        at = int(np.abs(A.data).argmax())
+        row = int(np.searchsorted(A.indptr, at, side="right")) - 1
+        return row, int(A.indices[at]), float(A.data[at])
+    row, column = divmod(int(np.abs(A).argmax()), A.shape[1])
+    return row, column, float(A[row, column])
 
 
 def checked_similarities(value: Any, *, what: str, copy: bool = True) -> Matrix:
@@ -75,8 +150,7 @@ def as_float_matrix(value: Any, *, what: str, copy: bool = True) -> Matrix:
     if is_sparse(value):
         dtype = _float_dtype(value.dtype, what=what)
         # The copy lets the clean-up below work in place without touching the caller's arrays.
-        matrix = sp.csr_array(value, dtype=dtype, copy=True)
-        matrix.sum_duplicates()
+        matrix = checked_csr(value, what=what, dtype=dtype, copy=True)
     else:
         array = np.asarray(value)
         if array.ndim != 2:
@@ -90,6 +164,13 @@ def as_float_matrix(value: Any, *, what: str, copy: bool = True) -> Matrix:
     if 0 in matrix.shape:
         raise ValueError(f"{what} is empty: its shape is {matrix.shape}.")
     check_finite(matrix, what=what)
+    check_magnitude(matrix, what=what, differences=False)
+    largest = largest_entry(matrix)
+    if 0 < largest < _SMALLEST[matrix.dtype.itemsize]:
+        raise ValueError(
+            f"{what} has no entry above {largest:.3g}: squares of such numbers vanish in "
+            f"{matrix.dtype}. Multiply it by a constant such as {1 / largest:.0e}."
+        )
     return matrix
 
 

@@ -28,6 +28,9 @@ class ModelEntry:
         The parameters that ``--neighbors`` sets; empty if there are none.
     takes_pairs, resamples : bool
         Whether `fit` accepts must-link and cannot-link pairs, and whether it supports subsamples.
+    chooses : bool
+        Whether the number of clusters is chosen by `soffit.selection.choose_k_of_graph` if it is
+        not given, up to ``max_clusters``; else the model has its own rule.
     tables_only : bool
         Whether the model accepts tables only, not matrices and graphs.
     parts : tuple of str
@@ -49,6 +52,7 @@ class ModelEntry:
     neighbors: tuple[str, ...] = ("n_neighbors",)
     takes_pairs: bool = False
     resamples: bool = False
+    chooses: bool = True
     tables_only: bool = False
     parts: tuple[str, ...] = ()
 
@@ -100,6 +104,7 @@ _ENTRIES = (
         name="RelationFactorization",
         module="soffit.models.relation_factorization",
         method="relation",
+        chooses=False,
         words="It models links as steps of a random walk through latent clusters "
         "(Yu, Yu & Tresp 2005).",
     ),
@@ -107,6 +112,7 @@ _ENTRIES = (
         name="SoftHierarchy",
         module="soffit.models.soft_hierarchy",
         method="hierarchy",
+        chooses=False,
         words="It groups objects into many small clusters, these into fewer, and so on to the "
         "top (Yu, Yu & Tresp 2005). This page describes the top level.",
         parts=("Upward",),

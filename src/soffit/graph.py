@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
+from scipy.sparse.csgraph import connected_components
 
 from soffit._matrix_checks import mirror_upper
 from soffit._memory import check_allocation
@@ -19,6 +20,8 @@ Result = TypeVar("Result")
 
 # Below this number of products, SciPy finishes before a thread has started.
 _FEW = 2**22
+# Below this number of weights, NumPy finishes before a compiled loop is loaded.
+_FEW_EDGES = 2**14
 _ROWS = 2**14
 _PIECES = 16
 # Rows of a dense matrix that the search for components reads at once.
@@ -77,6 +80,20 @@ class Graph:
         if not is_sparse(self.matrix):
             raise TypeError("This graph is an array; check `is_sparse` before reading its edges.")
         return self.matrix
+
+    def edges(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """`indptr`, `indices` and `data` of a sparse graph, for compiled loops.
+
+        Numbers are short where they suffice, and weights are in double precision: a loop is
+        compiled once, whatever the graph was made of.
+        """
+        A = self.csr
+        dtype = np.int32 if max(A.nnz, *A.shape) < np.iinfo(np.int32).max else np.int64
+        return (
+            A.indptr.astype(dtype, copy=False),
+            A.indices.astype(dtype, copy=False),
+            A.data.astype(np.float64, copy=False),
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -165,10 +182,10 @@ class Graph:
         if is_sparse(A) and A.nnz * U.shape[1] >= _FEW:
             from soffit.graph_kernels import forms_of_rows
 
+            edges, columns = self.edges(), np.ascontiguousarray(U, dtype=np.float64)
+
             def form(rows: range) -> FloatArray:
-                return np.asarray(
-                    forms_of_rows(A.indptr, A.indices, A.data, U, rows.start, rows.stop, diagonal)
-                )
+                return np.asarray(forms_of_rows(*edges, columns, rows.start, rows.stop, diagonal))
 
             # Summed in the order of the pieces.
             return np.sum(each(form, pieces(A.shape[0], _ROWS)), axis=0)
@@ -183,9 +200,13 @@ class Graph:
         """Total weight between every two groups of objects, in double precision."""
         A, labels = self.matrix, np.asarray(labels, dtype=np.int64)
         if is_sparse(A):
+            if A.nnz < _FEW_EDGES:
+                pairs = np.repeat(labels * n_groups, np.diff(A.indptr)) + labels[A.indices]
+                sums = np.bincount(pairs, A.data, minlength=n_groups**2)
+                return sums.astype(np.float64).reshape(n_groups, n_groups)
             from soffit.graph_kernels import weights_between
 
-            return np.asarray(weights_between(A.indptr, A.indices, A.data, labels, n_groups))
+            return np.asarray(weights_between(*self.edges(), labels, n_groups))
         n = len(labels)
         indicator = sp.csr_array((np.ones(n), (np.arange(n), labels)), shape=(n, n_groups))
         columns = indicator.toarray()
@@ -277,9 +298,7 @@ class Graph:
         """The connected component of each object, numbered in the order of their first objects."""
         A = self.matrix
         if is_sparse(A):
-            from soffit.graph_kernels import components_of_rows
-
-            return np.asarray(components_of_rows(A.indptr, A.indices)[1])
+            return np.asarray(connected_components(A, directed=False)[1])
         component = np.full(len(A), -1, dtype=np.int32)
         count = 0
         while (component < 0).any():
@@ -312,18 +331,18 @@ class Graph:
             return Graph(A[np.ix_(order, order)])
         from soffit.graph_kernels import permute_rows
 
-        place = inverse_order(order, A.indices.dtype)
-        indptr = np.zeros(len(order) + 1, dtype=A.indptr.dtype)
+        edges = self.edges()
+        place = inverse_order(order, edges[0].dtype)
+        indptr = np.zeros(len(order) + 1, dtype=edges[0].dtype)
         np.cumsum(np.diff(A.indptr)[order], out=indptr[1:])
-        indices, data = np.empty_like(A.indices), np.empty_like(A.data)
+        indices, data = np.empty_like(edges[1]), np.empty_like(edges[2])
+        order = np.asarray(order, dtype=place.dtype)
 
         def permute(rows: range) -> None:
-            permute_rows(
-                A.indptr, A.indices, A.data, order, place,
-                indptr, indices, data, rows.start, rows.stop,
-            )  # fmt: skip
+            permute_rows(*edges, order, place, indptr, indices, data, rows.start, rows.stop)
 
         each(permute, pieces(len(order), _ROWS))
+        data = data.astype(A.dtype, copy=False)
         return Graph(sp.csr_array((data, indices, indptr), shape=A.shape))
 
     # --- other weights ---------------------------------------------------------------------------
@@ -339,12 +358,15 @@ class Graph:
             for block in row_blocks(A.shape):
                 out[block] = A[block] * (left[block, None] * right)
             return Graph(out)
-        from soffit.graph_kernels import scale_rows
-
         data = np.empty_like(A.data)
 
         def scale(rows: range) -> None:
-            scale_rows(A.indptr, A.indices, A.data, left, right, data, rows.start, rows.stop)
+            begins = A.indptr[rows.start : rows.stop + 1]
+            entries = slice(begins[0], begins[-1])
+            # The two factors are multiplied first: x_i x_j is symmetric, (a_ij x_i) x_j is not.
+            factors = np.repeat(left[rows.start : rows.stop], np.diff(begins))
+            factors *= right[A.indices[entries]]
+            np.multiply(A.data[entries], factors, out=data[entries], casting="same_kind")
 
         each(scale, pieces(A.shape[0], _ROWS))
         return Graph(sp.csr_array((data, A.indices.copy(), A.indptr.copy()), shape=A.shape))
@@ -458,9 +480,9 @@ def inverse_order(order: IntArray, dtype: DTypeLike) -> IntArray:
 
 def pair_components(first: IntArray, second: IntArray, n_objects: int) -> IntArray:
     """The connected component of each object in the graph of the given pairs."""
-    from soffit.graph_kernels import components_of
-
-    return np.asarray(components_of(n_objects, *map(np.ascontiguousarray, (first, second)))[1])
+    there = np.ones(len(first), dtype=np.int8)
+    pairs = sp.coo_array((there, (first, second)), shape=(n_objects, n_objects))
+    return np.asarray(connected_components(pairs, directed=False)[1])
 
 
 def as_array(block: Any) -> FloatArray:

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from soffit._matrix_checks import checked_csr
 from soffit._wording import Message, Parameter
 
 # A message lists at most this many columns.
@@ -61,7 +62,8 @@ def read_input(X: Any) -> Input:
     Parameters
     ----------
     X : object
-        - NumPy arrays, lists and unknown objects: a table, passed on unchanged;
+        - NumPy arrays, lists and unknown objects: a table, passed on unchanged; arrays of dates
+          and arrays with masked entries are refused;
         - pandas and polars data frames: a table whose columns must be numeric without missing
           values; a pandas index other than a `RangeIndex` gives the names; a polars `LazyFrame` is
           collected;
@@ -102,7 +104,7 @@ def read_input(X: Any) -> Input:
            [0., 1., 0.]])
     """
     if sp.issparse(X):
-        return Input(_canonical_csr(X), "table")
+        return Input(checked_csr(X, what="X"), "table")
     for ancestor in type(X).__mro__:
         library = ancestor.__module__.partition(".")[0]
         reader = _READERS.get((library, ancestor.__name__))
@@ -115,17 +117,30 @@ def read_input(X: Any) -> Input:
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _canonical_csr(X: Any) -> sp.csr_array:
-    """CSR with sorted, unique indices, so that no later step sorts the caller's buffers."""
-    matrix = sp.csr_array(X)
-    if matrix.ndim == 2 and not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    return matrix
+def _from_masked(array: Any) -> Input:
+    """Masked entries are missing values."""
+    count = int(np.ma.count_masked(array))
+    if count and array.ndim == 2:
+        gaps = np.ma.getmaskarray(array).any(axis=0)
+        where = f", in columns {_listed([str(column) for column in np.flatnonzero(gaps)])}"
+    else:
+        where = ""
+    if count:
+        raise ValueError(
+            f"X has missing values: {count} of its entries are masked{where}. Drop these rows or "
+            "columns, or fill in the values, X.filled(...)."
+        )
+    return read_input(np.asarray(array))
 
 
 def _check_array(X: Any) -> None:
-    """Name the columns of text of an array or a list of rows."""
+    """Refuse dates, and name the columns of text of an array or a list of rows."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise TypeError(
+            f"X holds dates or durations ({X.dtype}), not numbers: their values depend on the unit "
+            "in which they are stored. Convert them to the unit that you mean, for example "
+            "(X - X.min()) / np.timedelta64(1, 'D')."
+        )
     if isinstance(X, list | tuple) and X and isinstance(X[0], list | tuple):
         has_text = any(isinstance(value, str) for value in X[0])
     else:
@@ -400,7 +415,9 @@ def read_new_objects(X: Any, n_features: int, *, takes_matrix: bool) -> Input:
 def _connectivities(given: Any, names: NDArray[Any]) -> sp.csr_array:
     """The neighbour graph, in its own precision."""
     values = given.to_memory() if hasattr(given, "to_memory") else given
-    A = _canonical_csr(values if sp.issparse(values) else np.asarray(values)).copy()
+    if not sp.issparse(values):
+        values = sp.csr_array(np.asarray(values))
+    A = checked_csr(values, what='obsp["connectivities"]', copy=True)
     if A.dtype != np.float32:
         A = A.astype(np.float64)
     triplets = A.tocoo()
@@ -422,6 +439,7 @@ def _from_source(source: Any) -> Input:
 _READERS: dict[tuple[str, str], Callable[[Any], Input]] = {
     ("anndata", "AnnData"): _from_anndata,
     ("igraph", "GraphBase"): _from_igraph,
+    ("numpy", "MaskedArray"): _from_masked,
     ("networkx", "Graph"): _from_networkx,
     ("pandas", "DataFrame"): _from_pandas,
     ("polars", "DataFrame"): _from_polars,

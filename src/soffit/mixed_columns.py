@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from soffit._typing import FloatArray
 from soffit._wording import Message, Parameter
 
+# Values of a text column that are described one by one.
+_MOST_VALUES = 20
 # A message lists at most this many columns.
 _MAX_NAMED = 5
 
@@ -132,6 +134,24 @@ class MixedTable:
                 for place, (own, other) in enumerate(zip(self.columns, columns, strict=True))
             ]
         ).astype(self.values.dtype)
+
+    def expanded(self) -> tuple[FloatArray, list[str]]:
+        """Numbers, and a column of 0 and 1 for each of the most frequent values of a text column.
+
+        Scales of texts are numbers, too. Missing values are NaN.
+        """
+        parts, names = [], []
+        for column, kind in zip(self.values.T, self.columns, strict=True):
+            if kind.values is None or kind.ordered:
+                parts.append(column)
+                names.append(kind.name)
+                continue
+            known = ~np.isnan(column)
+            counts = np.bincount(column[known].astype(np.intp), minlength=len(kind.values))
+            for code in np.sort(np.argsort(-counts, kind="stable")[:_MOST_VALUES]):
+                parts.append(np.where(known, column == code, np.nan))
+                names.append(f"{kind.name}={kind.values[code]}")
+        return np.column_stack(parts), names
 
 
 def _of_source(source: Any) -> MixedTable:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from soffit.affinity import neighbor_graph as _connect
-from soffit.graph_kernels import components_of, components_of_rows
+from soffit.graph import pair_components
 
 NOTHING = (np.empty(0, dtype=int), np.empty(0, dtype=int), np.empty(0))
 
@@ -160,22 +160,43 @@ def test_representatives_are_the_densest_objects(monkeypatch):
     assert links[2].tolist() == [11.0]
 
 
-# --- kernels -------------------------------------------------------------------------------------
+# --- parts ---------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 30), st.integers(0, 40), st.integers(0, 2**31))
-def test_components_are_those_of_scipy(n, n_edges, seed):
+def test_components_are_merged_sets(n, n_edges, seed):
     first, second = np.random.default_rng(seed).integers(0, n, size=(2, n_edges))
-    graph = sp.coo_array((np.ones(n_edges), (first, second)), shape=(n, n))
-    count, component = sp.csgraph.connected_components(graph, directed=False)
-    found = components_of(n, first, second)
-    assert found[0] == count
-    np.testing.assert_array_equal(found[1], component)
+    component = np.arange(n)
+    for i, j in zip(first, second, strict=True):
+        low, high = sorted((component[i], component[j]))
+        component[component == high] = low
+    # The root of a set is its first object, so that numbers in order of roots are as expected.
+    expected = np.unique(component, return_inverse=True)[1]
+    np.testing.assert_array_equal(pair_components(first, second, n), expected)
+
+
+@given(st.integers(2, 12), st.integers(0, 60), st.integers(0, 2**31))
+def test_spanning_links_are_those_of_kruskal(n, n_links, seed):
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(0, n, size=(2, n_links))
+    distance = rng.integers(0, 4, size=n_links).astype(float)  # zero and equal ones among them
+    found = _connect._spanning_links(np.arange(n), (first, second, distance))
+    ends = np.sort(np.stack([first, second]), axis=0)
+    component, kept = np.arange(n), []
+    for e in np.lexsort((second, first, ends[1], ends[0], distance)):
+        low, high = sorted((component[first[e]], component[second[e]]))
+        if low != high:
+            component[component == high] = low
+            kept.append(e)
+    kept = sorted(kept, key=lambda e: (ends[0, e], ends[1, e]))
+    np.testing.assert_array_equal(found[0], first[kept])
+    np.testing.assert_array_equal(found[1], second[kept])
+    np.testing.assert_array_equal(found[2], distance[kept])
 
 
 @pytest.mark.parametrize("inside_out", [True, False])
 def test_shortest_link_of_few_objects(inside_out, monkeypatch):
-    monkeypatch.setattr(_connect, "_LINKED_OBJECTS", 7)
+    monkeypatch.setattr(_connect, "_COMPARED", 7)
     rng = np.random.default_rng(5519)
     X = rng.integers(0, 4, size=(60, 3)).astype(np.float32)  # many equal distances
     is_inside = rng.random(60) < 0.3
@@ -191,13 +212,3 @@ def test_links_too_long_to_measure_are_found():
     X = np.array([[-1e300], [1e300], [0.9e300]])
     sides = _connect._Sides(X, np.array([True, False, False]), "euclidean", None)
     assert sides.shortest()[:2] == (0, 1)
-
-
-@given(st.integers(0, 2**31), st.integers(1, 30), st.floats(0.0, 0.2))
-def test_components_of_rows_are_those_of_scipy(seed, n, density):
-    A = sp.random_array((n, n), density=density, rng=np.random.default_rng(seed))
-    A = sp.csr_array(A + A.T)
-    count, component = components_of_rows(A.indptr, A.indices)
-    expected_count, expected = sp.csgraph.connected_components(A, directed=False)
-    assert count == expected_count
-    assert np.array_equal(component, expected)

@@ -322,3 +322,14 @@ def test_input_is_left_alone_and_the_fit_survives_pickling(rng, metric):
 def test_unknown_choices_are_named(name, value):
     with pytest.raises(ValueError, match=f"{name} must be one of .* got '{value}'"):
         NeighborGraph(**{name: value}).fit(np.zeros((3, 1)))
+
+
+@every_rule
+@pytest.mark.parametrize("n", [40, 200])
+def test_compiled_loops_build_the_graph_that_numpy_builds(rng, monkeypatch, keep, n):
+    X = rng.normal(size=(n, 3))
+    expected = NeighborGraph(9, keep=keep).fit(X).matrix_
+    monkeypatch.setattr("soffit.affinity.neighbor_graph._FEW_COMPARISONS", 0)
+    found = NeighborGraph(9, keep=keep).fit(X).matrix_
+    for part in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(found, part), getattr(expected, part))

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from soffit._threads import thread_limit
+from soffit.affinity import Settings, Standardizer
 from soffit.affinity import given_objects as _standardize
-from soffit.affinity.given_objects import Standardizer
+from soffit.affinity.given_objects import read_objects
 
 
 @pytest.fixture
@@ -42,3 +44,81 @@ def test_auto_acts_on_uneven_columns_only(table):
 def test_nothing_is_done_without_need(table):
     assert Standardizer.of(table, False).apply(table) is table
     assert Standardizer.of(sp.csr_array(table), True).center is None
+
+
+def test_two_columns_in_metres_and_kilograms_are_standardized():
+    rng = np.random.default_rng(7)
+    body = np.column_stack([rng.normal(1.7, 0.1, 40), rng.normal(70.0, 12.0, 40)])
+    assert Standardizer.of(body, "auto").is_active
+    # The same in centimetres: both columns already weigh the same.
+    assert not Standardizer.of(body * [100.0, 1.0], "auto").is_active
+
+
+def test_two_columns_of_three_in_a_large_unit_are_standardized():
+    rng = np.random.default_rng(11)
+    assert Standardizer.of(rng.normal(3.0, [900.0, 1000.0, 1.0], (50, 3)), "auto").is_active
+
+
+def test_nearly_constant_columns_do_not_decide():
+    rng = np.random.default_rng(13)
+    image = rng.uniform(0.0, 255.0, (200, 4))
+    border = np.zeros((200, 12))
+    border[:5] = 3.0
+    assert not Standardizer.of(np.hstack([image, border]), "auto").is_active
+
+
+def test_outliers_neither_decide_nor_flatten_a_column():
+    rng = np.random.default_rng(17)
+    table = rng.normal(5.0, 1.0, (200, 2))
+    table[3, 0] = 1e6
+    assert not Standardizer.of(table, "auto").is_active
+    applied = Standardizer.of(table, True).apply(table)
+    assert np.delete(applied, 3, axis=0).std(axis=0).min() > 0.2
+
+
+def test_columns_around_a_common_origin_may_differ_more(table):
+    components = (table - table.mean(axis=0)) * [30.0, 1.0, 1.0]
+    assert not Standardizer.of(components, "auto").is_active
+    assert not Standardizer.of(components[:20], "auto").is_active
+    assert Standardizer.of(components + 50.0, "auto").is_active
+    assert Standardizer.of(components * [10.0, 1.0, 1.0], "auto").is_active
+
+
+def test_a_part_of_the_objects_follows_the_decision_for_all(table):
+    # Metres and kilograms, in which the first ten objects happen to be alike.
+    table = table * [1.0, 1.0, 100.0]
+    table[:10, 2] = np.linspace(300.0, 305.0, 10)
+    objects = read_objects(table, affinity="nearest_neighbors", settings=Settings())
+    part = objects.inside(np.arange(10))
+    assert part.standardize is objects.preparation.is_active is True
+    assert not Standardizer.of(part.table, "auto").is_active
+
+
+@pytest.mark.parametrize(
+    ("affinity", "metric", "is_active"),
+    [
+        ("nearest_neighbors", "euclidean", True),
+        ("rbf", "manhattan", True),
+        ("nearest_neighbors", "cosine", False),
+        ("nearest_neighbors", "canberra", False),
+        ("cosine", "euclidean", False),
+        (lambda X, Y: X @ Y.T, "euclidean", False),
+    ],
+)
+def test_units_matter_to_distances_made_of_differences(table, affinity, metric, is_active):
+    uneven = table * [1.0, 1.0, 100.0]
+    settings = Settings(metric=metric)
+    assert read_objects(uneven, affinity=affinity, settings=settings).preparation.is_active == (
+        is_active
+    )
+    forced = Settings(metric=metric, standardize=True)
+    assert read_objects(uneven, affinity=affinity, settings=forced).preparation.is_active
+
+
+def test_the_threads_change_nothing(table):
+    uneven = table * [1.0, 1.0, 100.0]
+    with thread_limit(1):
+        one = Standardizer.of(uneven, "auto")
+    with thread_limit(3):
+        three = Standardizer.of(uneven, "auto")
+    np.testing.assert_array_equal(one.spread, three.spread)

@@ -65,9 +65,10 @@ def test_contradicting_pairs_name_both_options(soffit, flowers, tmp_path):
 def test_files_and_columns_named_like_parameters(soffit, tmp_path, name):
     path = tmp_path / f"{name}.csv"
     rows = "".join(f"{i % 2 * 9 + i % 5},{i % 7}\n" for i in range(30))
-    path.write_text(f"{name},other\n{rows},1\n", encoding="utf-8")
+    # More than a fifth of the entries is missing: few gaps would be compared as they are.
+    path.write_text(f"{name},other\n{rows}" + ",1\n" * 40, encoding="utf-8")
     text = soffit("fit", path.name, code=1).stderr
-    assert text.startswith(f"Error: {name}.csv: values are missing in '{name}' (1), of 31 rows.")
+    assert text.startswith(f"Error: {name}.csv: values are missing in '{name}' (40), of 70 rows")
     assert text.endswith(f"--impute drop, or leave out the column with --drop {name}.\n")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soffit import _memory
+from soffit import SoftClustering, _memory
 from soffit.io import DataError, Source, read
 
 PEOPLE = """name,age,city,member,joined,remark
@@ -179,3 +179,46 @@ def test_new_objects_get_the_columns_of_the_fitted_ones(tmp_path, people):
         source.with_columns(["height"])
     with pytest.raises(DataError, match=r"no named columns"):
         Source("graph", np.eye(3)).with_columns(["x"])
+
+
+def test_text_as_categories_and_gaps_as_they_are(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,city,ok\n1.5,Ulm,yes\n,Bonn,no\n3,,yes\n4,Ulm,\n", encoding="utf-8")
+    source = read(path, text="category", impute="none")
+    assert source.columns == ("x", "city", "ok")
+    assert source.categories == {"city": ("Bonn", "Ulm")}
+    nan = np.nan
+    expected = [[1.5, 1, 1], [nan, 0, 0], [3, nan, 1], [4, 1, nan]]
+    assert np.array_equal(source.data, expected, equal_nan=True)
+    assert source.is_mixed
+    fewer = source.with_columns(["city", "x"])
+    assert fewer.categories == {"city": ("Bonn", "Ulm")}
+    assert read(path, text="drop", impute="drop").is_mixed is False
+
+
+def test_a_source_with_categories_fits_a_model(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "t.csv"
+    rows = [f"{rng.normal() + 9 * (i % 2):.3f},{'ab'[i % 2]}" for i in range(60)]
+    path.write_text("x,c\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    source = read(path, text="category")
+    model = SoftClustering(2, metric="gower", random_state=0).fit(source)
+    assert model.feature_names_in_.tolist() == ["x", "c"]
+    assert np.bincount(model.labels_).tolist() == [30, 30]
+    assert model.predict_proba(source).shape == (60, 2)
+
+
+def test_columns_that_number_the_rows_are_left_out(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = "\n".join(f"{i % 7},{i + 1},{1000 + 3 * i},{i}" for i in range(40))
+    path.write_text(f"x,row,customer_id,z\n{rows}\n", encoding="utf-8")
+    source = read(path)
+    assert source.columns == ("x",)
+    assert any("'row', 'customer_id', 'z': they number" in str(note) for note in source.notes)
+    assert read(path, columns=["x", "row"]).columns == ("x", "row")
+
+
+def test_few_rows_in_order_are_measurements(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + "".join(f"{i},{i % 3}\n" for i in range(10)), encoding="utf-8")
+    assert read(path).columns == ("x", "y")

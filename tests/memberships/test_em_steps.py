@@ -86,3 +86,14 @@ def test_moments_are_products_coordinates_and_one(d):
     for z, found in zip(Z, moments_of(Z), strict=True):
         row, column = np.triu_indices(d)
         np.testing.assert_allclose(found, [*np.outer(z, z)[row, column], *z, 1.0])
+
+
+@pytest.mark.parametrize("tails", [np.inf, 4.0])
+def test_the_compiled_loop_does_what_numpy_does(drawn, tails, monkeypatch):
+    Z, members = drawn
+    expected = begin_fit(moments_of(Z), members, tails).advanced(3)
+    monkeypatch.setattr("soffit.memberships.em_steps._FEW_ENTRIES", 0)
+    found = begin_fit(moments_of(Z), members, tails).advanced(3)
+    np.testing.assert_allclose(found.shares, expected.shares, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(found.pull, expected.pull, rtol=1e-9, atol=1e-15)
+    assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-12)

@@ -281,10 +281,12 @@ def test_rank_kernel_agrees_with_its_twin_whatever_the_rounding(rng, noise):
     ranks = 0.5 * (reference**2).sum(axis=1) - rows @ reference.T
     ranks += rng.uniform(-noise, noise, size=ranks.shape)
     reach = noise + 1e-9 - half_own
-    found = nearest_by_rank(ranks, reach, rows, reference, 5, 9)
+    indices, squares = np.empty((15, 5), dtype=np.int64), np.empty((15, 5))
+    room = np.empty(9), np.empty(60, dtype=np.int64)
+    nearest_by_rank(ranks, reach, rows, reference, *room, indices, squares)
     expected = nearest_by_rank_twin(rows, reference, 5)
-    assert np.array_equal(found[0], expected[0])
-    np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+    assert np.array_equal(indices, expected[0])
+    np.testing.assert_allclose(np.sqrt(squares), expected[1], rtol=1e-12)
 
 
 def shared_neighbors_twin(lists_a, lists_b, first, second):
@@ -298,7 +300,8 @@ def test_shared_kernel_agrees_with_its_twin(seed, length_a, length_b):
     lists_a = np.array([np.sort(rng.permutation(8)[:length_a]) for _ in range(5)], dtype=np.int64)
     lists_b = np.array([np.sort(rng.permutation(8)[:length_b]) for _ in range(4)], dtype=np.int64)
     first, second = (index.ravel() for index in np.indices((5, 4)))
-    count = shared_neighbors(lists_a, lists_b, first, second)
+    count = np.empty(len(first), dtype=np.int32)
+    shared_neighbors(lists_a, lists_b, first, second, count)
     assert np.array_equal(count, shared_neighbors_twin(lists_a, lists_b, first, second))
 
 

@@ -255,3 +255,15 @@ def test_a_complete_graph_has_its_leading_vector() -> None:
     np.testing.assert_allclose(values[0], 1.0)
     np.testing.assert_allclose(V[:, 0], n**-0.5)
     np.testing.assert_allclose(V.T @ V, np.eye(20), atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [12, 16, 23, 28, 29])
+def test_complete_graphs_have_as_many_vectors_as_asked_for(n: int) -> None:
+    # The solver for a few of many equal eigenvalues returned too few of them for some n.
+    X = np.random.default_rng(16).normal(size=(n, 2))
+    complete = NeighborGraph(n - 1).fit(X).matrix_
+    for A in (complete, np.ones((n, n)) - np.eye(n), (np.ones((n, n)) - np.eye(n)) / 3):
+        for count in (1, 2, 3):
+            values, V = leading_eigenvectors(normalize(A, "degree").matrix, count)
+            assert (values.shape, V.shape) == ((count,), (n, count))
+            assert values[0] == pytest.approx(1)

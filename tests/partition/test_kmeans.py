@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from soffit._threads import each
-from soffit.partition.kmeans import improved_labels, kmeans
+from soffit.partition import kmeans as kmeans_module
+from soffit.partition.kmeans import _lloyd, _Rows, improved_labels, kmeans
 
 
 def groups(n, k, d, seed, spread=4.0):
@@ -63,7 +64,18 @@ def test_labels_are_improved_by_steps_of_k_means(n, k, seed):
 
 
 @pytest.mark.parametrize("n", [255, 256, 257, 513])
-def test_blocks_of_rows_end_anywhere(n):
+def test_the_compiled_loop_does_what_numpy_does(n, monkeypatch):
+    Y, _ = groups(n, 5, 4, n)
+    rows = _Rows.of(Y, np.random.default_rng(n).uniform(0.1, 3.0, n))
+    expected = rows.nearest(Y[:5])
+    monkeypatch.setattr(kmeans_module, "_FEW", 0)
+    for found, wanted in zip(rows.nearest(Y[:5]), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [255, 256, 257, 513])
+def test_blocks_of_rows_end_anywhere(n, monkeypatch):
+    monkeypatch.setattr(kmeans_module, "_FEW", 0)
     Y, _ = groups(n, 5, 4, n)
     expected = KMeans(5, n_init=1, random_state=2).fit(Y)
     assert np.array_equal(kmeans(Y, 5, random_state=2), expected.labels_)
@@ -95,11 +107,8 @@ def test_as_many_clusters_as_rows():
 
 def test_an_empty_cluster_gets_the_row_farthest_out():
     # Two seeds in one place: the second cluster is empty after the first step.
-    from soffit.partition.kernels import lloyd
-
-    Y = np.array([[0.0], [0.1], [0.2], [9.0]])
-    lengths = (Y**2).sum(axis=1)
-    labels, left = lloyd(Y.T.copy(), lengths, np.ones(4), np.array([[0.0], [0.0]]), 0.0, 100)
+    rows = _Rows.of(np.array([[0.0], [0.1], [0.2], [9.0]]), np.ones(4))
+    labels, left = _lloyd(rows, np.array([[0.0], [0.0]]), 0.0, 100)
     assert labels.tolist() == [0, 0, 0, 1]
     assert left == pytest.approx(0.02)
 

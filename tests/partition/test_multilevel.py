@@ -52,7 +52,8 @@ def test_pairs_agree_with_a_plain_loop(seed: int, density: float) -> None:
     A = A + A.T
     inverse = rng.uniform(0.5, 2.0, 14)
     sparse = sp.csr_array(A)
-    group, count = pair_nodes(sparse.indptr, sparse.indices, sparse.data, inverse)
+    group = np.full(sparse.shape[0], -1, dtype=np.int32)
+    count = pair_nodes(sparse.indptr, sparse.indices, sparse.data, inverse, group)
     expected, expected_count = _plain_pairs(A, inverse)
     assert count == expected_count
     np.testing.assert_array_equal(group, expected)

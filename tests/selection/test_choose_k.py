@@ -7,12 +7,14 @@ from tests.reference.relations import planted_graph
 from tests.reference.threads import printed_with_one_and_two_threads
 
 from benchmarks.datasets import load
+from soffit import SoftClustering
 from soffit.affinity import Settings, make_affinity
 from soffit.datasets import make_gaussians, make_moons
 from soffit.selection import KChoice, choose_k, choose_k_of_graph
 
 QUICK = {"ks": range(1, 6), "n_resamples": 1}
-COLUMNS = ["k", "gap", "edge", "lasting", "likelihood", "bound", "cut", "valley", "stability"]
+COLUMNS = ["k", "gap", "edge", "depth", "link_depth", "modularity", "bound", "cut", "smallest"]
+COLUMNS += ["valley"]
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +25,11 @@ def gaussians():
 @pytest.fixture(scope="module")
 def choice(gaussians) -> KChoice:
     return choose_k(gaussians, ks=range(1, 9))
+
+
+@pytest.fixture(scope="module")
+def resampled(gaussians) -> KChoice:
+    return choose_k(gaussians, ks=range(1, 9), n_resamples=2)
 
 
 @pytest.mark.parametrize(
@@ -80,12 +87,25 @@ def test_columns_keep_their_promises(choice):
     assert (np.diff(table["bound"]) >= 0).all()
     assert (table["cut"] >= table["bound"] - 1e-9).all()
     assert ((table["valley"] >= 0) & (table["valley"] <= 1)).all()
+    assert (np.diff(table["depth"][1:]) <= 0).all()
+    assert (table["link_depth"][1:] >= table["depth"][1:] - 1e-9).all()
+    assert table["depth"][3] > 1 > table["depth"][4]
+    assert table["smallest"][0] == 1
+    assert ((table["smallest"] > 0) & (table["smallest"] <= 1)).all()
+    assert table["modularity"][0] == pytest.approx(0)
+    assert table["gap"].argmax() == 3
+    np.testing.assert_allclose(table["credibility"].sum(), 1)
+
+
+def test_resamples_add_columns_and_change_no_other(choice, resampled):
+    table = resampled.table
+    assert set(table) - set(choice.table) == {"stability", "likelihood"}
+    for name, column in choice.table.items():
+        np.testing.assert_array_equal(table[name], column)
     assert table["stability"][0] == 1
     assert (table["stability"] <= 1).all()
     assert table["likelihood"][0] == 0
     assert table["likelihood"][3] > table["likelihood"][1] > 0
-    assert table["gap"].argmax() == 3
-    np.testing.assert_allclose(table["credibility"].sum(), 1)
 
 
 def test_the_choice_follows_from_the_table(choice):
@@ -163,14 +183,15 @@ def test_input_kinds_agree(gaussians):
     distances = cdist(gaussians, gaussians)
     A = make_affinity("nearest_neighbors", Settings(n_neighbors=15)).fit(gaussians).matrix_
     choice = choose_k(gaussians, **QUICK)
-    given = [
-        choose_k(frame, **QUICK),
+    np.testing.assert_allclose(choose_k(frame, **QUICK).table["score"], choice.table["score"])
+    # The same graph without the distances that it was made of.
+    graph = choose_k_of_graph(A, **QUICK)
+    assert graph.n_clusters == choice.n_clusters == 4
+    for other in (
         choose_k(A, affinity="precomputed", **QUICK),
         choose_k(nx.from_scipy_sparse_array(A), **QUICK),
-        choose_k_of_graph(A, **QUICK),
-    ]
-    for other in given:
-        np.testing.assert_allclose(other.table["score"], choice.table["score"], atol=1e-6)
+    ):
+        np.testing.assert_allclose(other.table["score"], graph.table["score"], atol=1e-6)
     assert choose_k(distances, metric="precomputed", **QUICK).n_clusters == 4
     assert choose_k(gaussians.astype(np.float32), **QUICK).n_clusters == 4
 
@@ -212,10 +233,16 @@ def test_wrong_numbers_are_named(gaussians, ks, message):
         choose_k(gaussians, ks=ks)
 
 
-@pytest.mark.parametrize("resamples", [0, 1.5, None])
+@pytest.mark.parametrize("resamples", [-1, 1.5, None])
 def test_wrong_resamples_are_named(gaussians, resamples):
-    with pytest.raises(ValueError, match="resamples must be an integer of at least 1"):
+    with pytest.raises(ValueError, match="resamples must be an integer of at least 0"):
         choose_k(gaussians, n_resamples=resamples)
+
+
+@pytest.mark.parametrize("most", [0, 2.5, True])
+def test_a_wrong_largest_number_is_named(gaussians, most):
+    with pytest.raises(ValueError, match="max_clusters must be an integer of at least 1"):
+        choose_k(gaussians, max_clusters=most)
 
 
 def test_unknown_affinities_and_gaps_are_named(gaussians):
@@ -236,13 +263,99 @@ def test_verbose_tells_phases_on_standard_error(gaussians, capsys):
 def test_fringes_do_not_hide_the_clusters(data_home):
     # Small groups in sparse regions are all that the leading eigenvectors describe here.
     cells = load("pbmc68k_reduced", home=data_home)
-    assert abs(choose_k(cells.X).n_clusters - cells.n_classes[0]) <= 1
+    # Two groups of types are far apart; the types themselves are found if these are left out.
+    assert abs(choose_k(cells.X, ks=range(4, 21)).n_clusters - cells.n_classes[0]) <= 1
+    assert choose_k(cells.X).confidence < 0.5
 
 
-def test_one_cluster_scores_what_chance_brings_for_its_best_rival(choice):
-    scores, ks = choice.table["score"], choice.table["k"]
-    assert scores[0] == pytest.approx(1.4 + 1.5 / ks[1 + scores[1:].argmax()])
-    assert choose_k(np.eye(20)[:, :2], ks=[1]).n_clusters == 1
+# --- the range ------------------------------------------------------------------------------------
+
+
+def blobs(n_clusters, size, seed):
+    """Separate clusters on a grid, fifteen standard deviations apart."""
+    rng = np.random.default_rng(seed)
+    side = int(np.ceil(np.sqrt(n_clusters)))
+    centers = 15.0 * np.stack(np.divmod(np.arange(n_clusters), side), axis=1)
+    return np.repeat(centers, size, axis=0) + rng.normal(size=(n_clusters * size, 2))
+
+
+@pytest.mark.parametrize(("n_clusters", "size"), [(25, 20), (40, 30)])
+def test_the_range_grows_while_the_evidence_does(n_clusters, size):
+    choice = choose_k(blobs(n_clusters, size, 3))
+    assert choice.n_clusters == n_clusters
+    assert choice.ks[-1] > n_clusters
+
+
+def test_the_range_ends_at_the_largest_number_allowed(gaussians):
+    choice = choose_k(blobs(25, 20, 3), max_clusters=22)
+    assert choice.ks[-1] == 22
+    assert choose_k(gaussians, max_clusters=3).ks.tolist() == [1, 2, 3]
+    assert choose_k(gaussians).ks[-1] == 20
+
+
+def test_more_clusters_than_objects_are_not_considered():
+    X = np.random.default_rng(5).normal(size=(30, 2))
+    assert choose_k(X, max_clusters=1000).ks[-1] <= 30
+
+
+# --- one cluster ----------------------------------------------------------------------------------
+
+
+def drawn(kind, n, n_features, seed):
+    rng = np.random.default_rng([seed, n, n_features])
+    if kind == "uniform":
+        return rng.random((n, n_features))
+    if kind == "skewed":
+        return rng.exponential(size=(n, n_features))
+    return (
+        rng.standard_t(3, (n, n_features)) if kind == "heavy" else rng.normal(size=(n, n_features))
+    )
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 5, 20])
+@pytest.mark.parametrize("kind", ["normal", "uniform", "skewed", "heavy"])
+def test_one_cluster_of_any_shape_is_one(kind, n_features):
+    right = [
+        choose_k(drawn(kind, n, n_features, seed)).n_clusters == 1
+        for n in (20, 50, 200, 1000)
+        for seed in (7, 9)
+    ]
+    # 95 % are asked for; with eight draws one may be wrong.
+    assert sum(right) >= 7
+
+
+# --- networks -------------------------------------------------------------------------------------
+
+
+def test_communities_of_known_networks_are_counted():
+    import networkx as nx
+
+    assert 5 <= choose_k(nx.les_miserables_graph()).n_clusters <= 8
+    assert 2 <= choose_k(nx.karate_club_graph()).n_clusters <= 4
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+def test_a_network_of_the_same_degrees_at_random_has_no_communities(seed):
+    import networkx as nx
+
+    degrees = [degree for _, degree in nx.karate_club_graph().degree]
+    for random in (
+        nx.Graph(nx.configuration_model(degrees, seed=seed)),
+        nx.barabasi_albert_graph(200, 4, seed=seed),
+    ):
+        assert choose_k(random).n_clusters == 1
+
+
+# --- few objects ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [*range(2, 20), 25, 33, 40])
+def test_few_objects_get_an_answer(n):
+    X = np.random.default_rng(n).normal(size=(n, 2))
+    choice = choose_k(X)
+    assert 1 <= choice.n_clusters <= n
+    assert 0 < choice.confidence <= 1
+    assert SoftClustering(None, random_state=3).fit(X).n_clusters_ == choice.n_clusters
 
 
 _THREADS = """

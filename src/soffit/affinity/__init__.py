@@ -2,7 +2,7 @@
 
 from soffit._deprecation import from_affinity as __getattr__  # noqa: F401
 from soffit.affinity.abstract import Affinity
-from soffit.affinity.given_objects import AFFINITIES, Settings, make_affinity
+from soffit.affinity.given_objects import AFFINITIES, Settings, Standardizer, make_affinity
 from soffit.affinity.neighbor_graph import NeighborGraph
 from soffit.affinity.pixels import image_affinity
 from soffit.affinity.precomputed import CallableAffinity, Precomputed
@@ -23,6 +23,7 @@ __all__ = [
     "RelativeDistance",
     "Settings",
     "SideInformation",
+    "Standardizer",
     "image_affinity",
     "make_affinity",
     "walk_affinity",

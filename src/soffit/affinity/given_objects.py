@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_array
 
+from soffit._matrix_checks import check_magnitude, checked_csr
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.abstract import Affinity
@@ -24,43 +26,93 @@ from soffit.affinity.similarity import Cosine, Gaussian, Laplacian, RelativeDist
 from soffit.graph import Graph
 from soffit.inputs import read_input
 from soffit.mixed_columns import Column, MixedTable
-from soffit.neighbors.mixed.mixed_distance import MixedDistance
 from soffit.neighbors.search import Metric
 
-# Largest over median standard deviation beyond which "auto" standardizes. The median and not the
-# smallest: nearly constant columns (the border of an image) must not trigger it.
-_UNEVEN = 20.0
+# A column whose spread is this many times that of a usual other column has another unit: it alone
+# would decide which objects are neighbours.
+_UNEVEN = 10.0
+# Columns around a common origin, such as principal components, may differ more.
+_UNEVEN_AROUND_ZERO = 100.0
+# The spread of a column, as far as the rule is concerned, is the range of the values between these
+# quantiles: neither outliers nor the few bright pixels at the border of an image count.
+_BETWEEN = (0.05, 0.95)
 # The name of the metric of mixed tables.
 GOWER = "gower"
 # Rows summed per thread at a time.
 _ROWS = 2**15
 
+Standardize = Literal["auto"] | bool
+
 
 @dataclass(frozen=True, eq=False)
 class Standardizer:
-    """Subtracts means and divides by standard deviations; None for both changes nothing."""
+    """Subtracts means and divides by spreads; None for both changes nothing.
 
-    center: FloatArray | None
-    spread: FloatArray | None
+    The spread of a column is its standard deviation, or the range of the middle 90 % of its values
+    if a few outliers make the standard deviation larger than that.
+
+    The rule "auto" asks whether columns have different units. It standardizes if the largest of
+    these ranges is more than 10 times the median range of the other columns, or more than 100 times
+    if all of these ranges include zero, as those of principal components do. Columns with a range
+    of zero are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.affinity import Standardizer
+    >>> metres, kilograms = np.linspace(1.5, 2.0, 50), np.linspace(50.0, 110.0, 50)
+    >>> Standardizer.of(np.column_stack([metres, kilograms]), "auto").is_active
+    True
+    >>> Standardizer.of(np.column_stack([100 * metres, kilograms]), "auto").is_active
+    False
+    """
+
+    center: FloatArray | None = None
+    spread: FloatArray | None = None
     _arrays: ClassVar[dict[str, str]] = {"center": "float? p", "spread": "float? p"}
 
     @classmethod
-    def of(cls, table: Any, how: Literal["auto"] | bool) -> Standardizer:
-        """Decide by the rule `how` and store the columns' means and standard deviations."""
+    def of(cls, table: Any, how: Standardize) -> Standardizer:
+        """Decide by the rule `how` and store the columns' means and spreads."""
         if how is False or is_sparse(table):
-            return cls(None, None)
-        center, spread = _moments(table)
-        varying = spread[spread > 0]
-        uneven = len(varying) > 0 and varying.max() > _UNEVEN * np.median(varying)
-        if how == "auto" and not uneven:
-            return cls(None, None)
+            return cls()
+        low, high = _quantiles(table)
+        if how == "auto" and not _have_different_units(low, high):
+            return cls()
+        center, deviation = _moments(table)
+        spread = np.where(high > low, np.minimum(deviation, high - low), deviation)
         return cls(center, np.where(spread > 0, spread, 1.0))
+
+    @property
+    def is_active(self) -> bool:
+        """Whether tables are changed at all."""
+        return self.center is not None
 
     def apply(self, table: Any) -> Any:
         """The table in the common unit, in its own precision."""
         if self.center is None or self.spread is None:
             return table
         return ((table - self.center) / self.spread).astype(table.dtype)
+
+
+def _have_different_units(low: FloatArray, high: FloatArray) -> bool:
+    """Whether one column outweighs a usual other one, given the quantiles of all."""
+    varies = high > low
+    ranges = np.sort((high - low)[varies])
+    if len(ranges) < 2:
+        return False
+    around_zero = np.all((low < 0) & (high > 0) | ~varies)
+    # Of two middle columns the lower one counts: two in one unit may outweigh a third.
+    usual = ranges[(len(ranges) - 2) // 2]
+    return bool(ranges[-1] > (_UNEVEN_AROUND_ZERO if around_zero else _UNEVEN) * usual)
+
+
+def _quantiles(table: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The quantiles of the columns between which their ranges are taken, in double precision."""
+    columns = range(table.shape[1])
+    found = each(lambda j: np.quantile(table[:, j].astype(np.float64), _BETWEEN), columns)
+    low, high = np.array(found).reshape(-1, 2).T
+    return low, high
 
 
 def _moments(table: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -85,6 +137,7 @@ class Settings:
     weights: Literal["overlap", "local", "binary"] = "overlap"
     c: float = 1.0
     relative_neighbor: int = 10
+    standardize: Standardize = "auto"
     n_jobs: int | None = None
 
 
@@ -144,8 +197,9 @@ class Objects:
     kinds : tuple of Column or None
         What the columns hold, for ``metric="gower"``: the table then has codes and gaps.
     whole : ndarray or csr_array, optional
-        The table of all objects, if these are the distinct ones: their columns are standardized by
-        its moments.
+        The table of all objects, if these are the distinct ones: their columns are scaled like its.
+    standardize : {"auto", True, False}
+        Whether to scale the columns of the table to a common unit.
     """
 
     table: Any
@@ -155,17 +209,34 @@ class Objects:
     columns: NDArray[Any] | None = None
     kinds: tuple[Column, ...] | None = None
     whole: Any = None
+    standardize: Standardize = False
 
     @property
     def n_objects(self) -> int:
         """Number of rows of the table."""
         return int(self.table.shape[0])
 
+    @cached_property
+    def preparation(self) -> Preparation:
+        """How the table is scaled: mixed tables always, matrices never."""
+        table = self.table if self.whole is None else self.whole
+        if self.kinds is not None:
+            return MixedPreparation.of(table, self.kinds)
+        how = self.standardize
+        if self.is_matrix or (how == "auto" and not _subtracts_columns(self.builder)):
+            return Standardizer()
+        return Standardizer.of(table, how)
+
     def inside(self, kept: IntArray) -> Objects:
-        """Some of the objects, as if there were no others."""
-        table = self.table[kept]
-        table = table[:, kept] if self.is_matrix else table
-        return Objects(table, self.is_matrix, self.builder, kinds=self.kinds)
+        """Some of the objects, as if there were no others; their columns have the same units."""
+        table, whole = self.table[kept], self.preparation
+        return Objects(
+            table[:, kept] if self.is_matrix else table,
+            self.is_matrix,
+            self.builder,
+            kinds=self.kinds,
+            standardize=isinstance(whole, Standardizer) and whole.is_active,
+        )
 
     def outside(self, left: IntArray, kept: IntArray) -> Any:
         """The rows of the objects left out, as new objects for a fit to those kept."""
@@ -173,20 +244,14 @@ class Objects:
         return table[:, kept] if self.is_matrix else table
 
     def affinities(
-        self,
-        standardize: Literal["auto"] | bool,
-        n_clusters: int | None = None,
-        weights: FloatArray | None = None,
+        self, n_clusters: int | None = None, weights: FloatArray | None = None
     ) -> Affinities:
         """The affinities of all pairs, of standardized columns if requested.
 
-        Matrices are left unchanged; mixed tables are always scaled. The builder is copied, because
-        it may be used several times.
+        The builder is copied, because it may be used several times.
 
         Parameters
         ----------
-        standardize : {"auto", True, False}
-            Whether to scale the columns of a table to a common unit.
         n_clusters : int, optional
             The number of clusters, if it is known.
         weights : array of shape (n,), optional
@@ -194,22 +259,27 @@ class Objects:
         """
         assert self.builder is not None
         builder: Any = copy(self.builder)
-        whole = self.table if self.whole is None else self.whole
-        preparation: Preparation
-        if self.kinds is not None:
-            preparation = MixedPreparation.of(whole, self.kinds)
-            builder.metric = preparation.distance
-        else:
-            is_prepared = isinstance(getattr(builder, "metric", None), MixedDistance)
-            as_it_is = self.is_matrix or is_prepared
-            preparation = Standardizer.of(whole, False if as_it_is else standardize)
-        table = preparation.apply(self.table)
+        if isinstance(self.preparation, MixedPreparation):
+            builder.metric = self.preparation.distance
+        table = self.preparation.apply(self.table)
         affinity = builder.fit_for(table, n_clusters)
         if weights is None:
-            return Affinities(affinity, preparation, table, affinity.matrix_)
+            return Affinities(affinity, self.preparation, table, affinity.matrix_)
         masses = affinity.masses(weights)
         A = Graph.of(affinity.matrix_).scaled(masses, masses).matrix
-        return Affinities(affinity, preparation, table, A, weights=weights, masses=masses)
+        return Affinities(affinity, self.preparation, table, A, weights=weights, masses=masses)
+
+
+# Distances made of the differences of columns, in which a column of large numbers outweighs others.
+_OF_DIFFERENCES = frozenset(
+    ("euclidean", "sqeuclidean", "l2", "manhattan", "cityblock", "l1", "chebyshev", "minkowski")
+)
+
+
+def _subtracts_columns(builder: Affinity | None) -> bool:
+    """Whether units matter: not to cosines, nor to what a function of the user's measures."""
+    metric = getattr(builder, "metric", None)
+    return builder is None or (isinstance(metric, str) and metric in _OF_DIFFERENCES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +344,8 @@ def read_objects(
         builder = Precomputed()
     table = as_table(given.data, check or _checked)
     is_matrix = takes_matrix(builder, settings.metric)
-    return Objects(table, is_matrix, builder, given.names, given.columns)
+    how = settings.standardize
+    return Objects(table, is_matrix, builder, given.names, given.columns, standardize=how)
 
 
 def is_gower(builder: Affinity) -> bool:
@@ -300,10 +371,24 @@ def is_matrix_affinity(affinity: Affinity) -> bool:
     return takes_matrix(affinity, getattr(affinity, "metric", None))
 
 
-def as_table(data: Any, check: Check) -> Any:
-    """Checked data as an array or a `csr_array`."""
+def as_table(data: Any, check: Check, *, new: bool = False) -> Any:
+    """Data as an array or a `csr_array`: the one door of features, matrices and graphs.
+
+    Parameters
+    ----------
+    data : array-like, data frame or sparse matrix
+        From `read_input`.
+    check : callable
+        Turns the data into a finite array or sparse matrix in single or double precision.
+    new : bool
+        Whether these are new objects, which need not differ from each other.
+    """
+    if sp.issparse(data):
+        data = checked_csr(data, what="X")
     table = check(data)
-    return sp.csr_array(table) if sp.issparse(table) else table
+    table = sp.csr_array(table) if sp.issparse(table) else table
+    check_magnitude(table, what="X", differences=not new)
+    return table
 
 
 def _checked(data: Any, *, gaps: bool = False) -> Any:

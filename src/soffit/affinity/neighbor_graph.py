@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.spatial.distance import cdist
 
 from soffit._memory import check_memory
 from soffit._threads import each, pieces
@@ -40,6 +42,7 @@ _SAMPLED = 2**11
 # Up to this number of objects are compared with all others pair by pair.
 _FEW = 64
 _LINKED_OBJECTS = 2**16
+_COMPARED = 2**14
 _MOST_TURNS = 8
 
 Links = tuple[IntArray, IntArray, FloatArray]
@@ -82,12 +85,17 @@ def connecting_links(
 
 def _listed_links(component: IntArray, lists: IntArray, values: FloatArray) -> Links:
     """Listed pairs in different components, the smaller number first."""
-    from soffit.graph_kernels import links_in_lists
 
     def search(part: range) -> Links:
-        found: Links = links_in_lists(component, lists, values, part.start, part.stop)
-        return found
+        rows = slice(part.start, part.stop)
+        apart = (component[lists[rows]] != component[rows, None]) & (lists[rows] >= 0)
+        owner, place = np.nonzero(apart)
+        other = lists[rows][owner, place].astype(np.int64)
+        owner += part.start
+        return np.minimum(owner, other), np.maximum(owner, other), values[rows][apart]
 
+    if component.max() == 0:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), values[:0].ravel()
     parts = each(search, pieces(len(lists), _LINKED_OBJECTS))
     first, second, distance = (np.concatenate([part[a] for part in parts]) for a in range(3))
     return first, second, distance
@@ -109,11 +117,12 @@ def _spanning_links(component: IntArray, links: Links) -> Links:
     low, high = np.minimum(a, b)[apart], np.maximum(a, b)[apart]
     if len(first) == 0:
         return first, second, distance
-    from soffit.graph_kernels import spanning_links
-
     order = _in_order(distance, (low, high, first, second))
-    joins = spanning_links(int(component.max()) + 1, low[order], high[order])
-    kept = order[joins]
+    n = int(component.max()) + 1
+    # Places in this order as weights: distances may be equal, or zero, which stands for no link.
+    ends, earliest = np.unique(low[order].astype(np.int64) * n + high[order], return_index=True)
+    links_of = sp.csr_array((earliest + 1.0, np.divmod(ends, n)), shape=(n, n))
+    kept = order[minimum_spanning_tree(links_of).data.astype(np.int64) - 1]
     kept = kept[np.lexsort((high[kept], low[kept]))]
     return first[kept], second[kept], distance[kept]
 
@@ -180,16 +189,20 @@ class _Sides:
         """The shortest link of a few objects on one side to those on the other side."""
         if sp.issparse(self.X) or self.metric not in ("euclidean", "l2"):
             return self._between(fixed, np.flatnonzero(self.is_inside != inside_out))
-        from soffit.graph_kernels import shortest_link
+        rows = self.X[fixed]
 
         def search(part: range) -> tuple[float, int, int]:
-            found: tuple[float, int, int] = shortest_link(
-                self.X, fixed, self.is_inside, not inside_out, part.start, part.stop
-            )
-            return found
+            there = slice(part.start, part.stop)
+            squares = cdist(rows, self.X[there], "sqeuclidean")
+            outside = self.is_inside[there] != inside_out
+            squares[:, ~outside] = np.inf
+            i, j = divmod(int(squares.argmin()), squares.shape[1])
+            if not outside[j]:
+                # Nobody is there, or all distances overflow.
+                j = int(outside.argmax()) if outside.any() else len(self.X) - part.start
+            return float(squares[i, min(j, squares.shape[1] - 1)]), int(fixed[i]), part.start + j
 
-        # Nothing is copied: a copy would take longer than the search itself.
-        square, i, j = min(each(search, pieces(len(self.X), _LINKED_OBJECTS), self.n_jobs))
+        square, i, j = min(each(search, pieces(len(self.X), _COMPARED), self.n_jobs))
         return i, j, float(np.sqrt(square))
 
     def _between(self, inside: IntArray, outside: IntArray) -> Link:
@@ -236,6 +249,8 @@ _LINK_WEIGHT = 0.3
 _MOST_TIED = 2
 # Lists during the search (twice), sorted lists, and the graph in both directions.
 _BYTES_PER_NEIGHBOR = 48
+# Below this number of comparisons of list entries, NumPy finishes before a loop is loaded.
+_FEW_COMPARISONS = 2**19
 # Objects, and edges, per thread at a time.
 _OBJECTS = 2**14
 _EDGES = 2**17
@@ -385,6 +400,11 @@ class NeighborGraph(Affinity):
         spacing = np.where(self._radius > 0, self._local_scale, 0.0)
         return Neighborhood(spacing, self._members)
 
+    def spacings(self) -> tuple[FloatArray, FloatArray, int, int]:
+        """Distances to a near and to the last neighbour of each object, and their ranks."""
+        rank = max(min(self.n_neighbors, len(self._radius) - 1), 1)
+        return self._local_scale, self._radius, min(_SCALE_NEIGHBOR, rank), rank
+
     def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
         """The nearest of the objects X for each of them, and the distances."""
         return nearest_neighbors(X, rank, metric=self.metric, n_jobs=self.n_jobs)
@@ -429,20 +449,28 @@ class NeighborGraph(Affinity):
         if self.connect:
             joining = slice(len(first) - len(links[0]), None)
             weight[joining] = np.maximum(weight[joining], _LINK_WEIGHT)
-        return _symmetric(n, first, second, weight.astype(values.dtype), self.n_jobs)
+        return _symmetric(n, first, second, weight.astype(values.dtype))
 
     def _edges(self, lists: IntArray) -> tuple[IntArray, IntArray]:
         """Each edge once: an object, and the position of the other end in its list."""
-        from soffit.neighbors.kernels import edges_of_lists
+        n, length = lists.shape
+        mutual = self.keep == "mutual"
+        if n * length**2 < _FEW_COMPARISONS:
+            i = np.arange(n)[:, None]
+            both = (self._members[lists] == i[:, :, None]).any(axis=2)
+            kept = (lists >= 0) & (both & (i < lists) | ~both & (not mutual))
+        else:
+            from soffit.neighbors.kernels import edges_of_lists
 
-        def search(part: range) -> tuple[IntArray, IntArray]:
-            found: tuple[IntArray, IntArray] = edges_of_lists(
-                lists, self._members, part.start, part.stop, self.keep == "mutual"
-            )
-            return found
+            kept = np.zeros((n, length), dtype=bool)
+            short = lists.astype(np.int32, copy=False), self._members.astype(np.int32, copy=False)
 
-        parts = each(search, pieces(len(lists), _OBJECTS), self.n_jobs)
-        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+            def search(part: range) -> None:
+                edges_of_lists(*short, part.start, part.stop, mutual, kept)
+
+            each(search, pieces(n, _OBJECTS), self.n_jobs)
+        first, place = np.nonzero(kept)
+        return first.astype(np.int32), place.astype(np.int32)
 
     def _weigh(
         self,
@@ -461,24 +489,13 @@ class NeighborGraph(Affinity):
         return np.ones(len(row))
 
 
-def _symmetric(
-    n: int, first: IntArray, second: IntArray, weight: FloatArray, n_jobs: int | None
-) -> sp.csr_array:
+def _symmetric(n: int, first: IntArray, second: IntArray, weight: FloatArray) -> sp.csr_array:
     """The symmetric matrix of edges that are each given once."""
-    from soffit.graph_kernels import both_ways, sort_rows
-
-    size = 2 * len(first)
     # Short integers where they suffice: half the memory traffic in every product with the graph.
-    dtype = np.int32 if size < np.iinfo(np.int32).max else np.int64
-    indptr, indices = np.zeros(n + 1, dtype=dtype), np.empty(size, dtype=dtype)
-    data = np.empty(size, dtype=weight.dtype)
-    both_ways(first, second, weight, indptr, indices, data)
-    each(
-        lambda rows: sort_rows(indptr, indices, data, rows.start, rows.stop),
-        pieces(n, _OBJECTS),
-        n_jobs,
-    )
-    return sp.csr_array((data, indices, indptr), shape=(n, n))
+    dtype = np.int32 if 2 * len(first) < np.iinfo(np.int32).max else np.int64
+    ends = first.astype(dtype, copy=False), second.astype(dtype, copy=False)
+    half = sp.csr_array((weight, ends), shape=(n, n))
+    return sp.csr_array(half + half.T)
 
 
 def _sorted_members(lists: IntArray, first: int = 0) -> IntArray:
@@ -501,19 +518,24 @@ def _overlap(
     own: IntArray, other: IntArray, row: IntArray, column: IntArray, n_jobs: int | None
 ) -> FloatArray:
     """Jaccard overlap of neighbour lists; an empty overlap counts as 0.5, to keep the edge."""
-    from soffit.neighbors.kernels import shared_neighbors
+    lengths = own.shape[1], other.shape[1]
+    if len(row) * lengths[0] * lengths[1] < _FEW_COMPARISONS:
+        shared = (own[row][:, :, None] == other[column][:, None, :]).sum(axis=(1, 2))
+    else:
+        from soffit.neighbors.kernels import shared_neighbors
 
-    overlap = np.empty(len(row))
-    own_lengths, other_lengths = (np.sum(lists >= 0, axis=1) for lists in (own, other))
+        shared = np.empty(len(row), dtype=np.int32)
+        lists = own.astype(np.int32, copy=False), other.astype(np.int32, copy=False)
+        ends = row.astype(np.int32, copy=False), column.astype(np.int32, copy=False)
 
-    def compare(part: range) -> None:
-        edges = slice(part.start, part.stop)
-        shared = np.maximum(shared_neighbors(own, other, row[edges], column[edges]), 0.5)
-        listed = own_lengths[row[edges]] + other_lengths[column[edges]]
-        overlap[edges] = shared / (listed - shared)
+        def compare(part: range) -> None:
+            edges = slice(part.start, part.stop)
+            shared_neighbors(*lists, ends[0][edges], ends[1][edges], shared[edges])
 
-    each(compare, pieces(len(row), _EDGES), n_jobs)
-    return overlap
+        each(compare, pieces(len(row), _EDGES), n_jobs)
+    found = np.maximum(shared, 0.5)
+    listed = [np.sum(lists >= 0, axis=1) for lists in (own, other)]
+    return np.asarray(found / (listed[0][row] + listed[1][column] - found))
 
 
 def _local_scale(

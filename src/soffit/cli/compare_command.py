@@ -20,6 +20,7 @@ from soffit.cli.options import (
     MODEL,
     ClustersOption,
     InputFile,
+    MaxClustersOption,
     NeighborsOption,
     Reading,
     Running,
@@ -75,7 +76,9 @@ def warm_up(source: Any, settings: Settings, keys: set[str]) -> None:
         distances = np.linalg.norm(points[:, None] - points, axis=2)
         data = distances if source.kind == "distances" else np.exp(-(distances**2))
     data = data if not _is_sparse(source.data) else type(source.data)(data)
-    small = SimpleNamespace(kind=source.kind, data=data.astype(source.data.dtype))
+    small = SimpleNamespace(
+        kind=source.kind, data=data.astype(source.data.dtype), is_mixed=False, categories={}
+    )
     for contestant in contestants(small, replace(settings, clusters=2, neighbors=None)):
         # An error will occur again, and be reported then.
         with suppress(Exception):
@@ -87,8 +90,10 @@ def _our_run(name: str, source: Any, settings: Settings) -> Callable[[], FloatAr
     def run() -> FloatArray:
         if METHODS[name].tables_only and (source.kind != "table" or _is_sparse(source.data)):
             raise NotApplicableError("needs a table of numbers")
-        model = make_model(name, settings, source.kind)
-        memberships: FloatArray = model.fit(source.data).memberships_
+        if METHODS[name].tables_only and source.is_mixed:
+            raise NotApplicableError("needs a table of numbers without gaps")
+        model = make_model(name, settings, source.kind, is_mixed=source.is_mixed)
+        memberships: FloatArray = model.fit(source if source.is_mixed else source.data).memberships_
         return memberships
 
     return run
@@ -97,7 +102,20 @@ def _our_run(name: str, source: Any, settings: Settings) -> Callable[[], FloatAr
 def _their_run(
     run: Callable[[Any, str, Settings], FloatArray], source: Any, settings: Settings
 ) -> Callable[[], FloatArray]:
-    return lambda: run(source.data, source.kind, settings)
+    # All methods see the same table: text and gaps as the coordinates of their distances.
+    return lambda: run(mixed_points(source), source.kind, settings)
+
+
+def mixed_points(source: Any) -> Any:
+    """The data for methods that read numbers only."""
+    if not source.is_mixed:
+        return source.data
+    from soffit.affinity.mixed_table import MixedPreparation
+    from soffit.mixed_columns import MixedTable
+
+    table = MixedTable.of(source)
+    preparation = MixedPreparation.of(table.values, table.columns)
+    return preparation.distance.embedded(preparation.apply(table.values))
 
 
 def _spectral(data: Any, kind: str, settings: Settings) -> FloatArray:
@@ -206,6 +224,7 @@ def compare(
     file: InputFile,
     *,
     clusters: ClustersOption = None,
+    max_clusters: MaxClustersOption = None,
     only: OnlyOption = None,
     neighbors: NeighborsOption = None,
     running: Running,
@@ -223,7 +242,8 @@ def compare(
     source = read_source(talk, file, reading)
     settings = Settings(clusters, neighbors, seed=running.seed, jobs=running.jobs)
     if clusters is None:
-        settings = replace(settings, clusters=_choose(talk, source, settings))
+        chosen = _choose(talk, source, replace(settings, max_clusters=max_clusters))
+        settings = replace(settings, clusters=chosen)
     elif clusters > source.data.shape[0]:
         raise ValueError(
             f"-k {clusters} is larger than the number of objects, {source.data.shape[0]}."
@@ -260,11 +280,13 @@ def _wanted(only: list[str] | None) -> set[str]:
 def _choose(talk: Talk, source: Any, settings: Settings) -> int:
     from soffit.selection import choose_k
 
-    given: dict[str, Any] = dict(matrix_parameters(source.kind))
+    given: dict[str, Any] = dict(matrix_parameters(source.kind, is_mixed=source.is_mixed))
+    data = source if source.is_mixed else source.data
     if settings.neighbors is not None:
         given["n_neighbors"] = settings.neighbors
+    given["max_clusters"] = settings.max_clusters
     with talk.working("Choosing the number of clusters"):
-        choice, _ = with_remarks(lambda: choose_k(source.data, n_jobs=settings.jobs or -1, **given))
+        choice, _ = with_remarks(lambda: choose_k(data, n_jobs=settings.jobs or -1, **given))
     talk.note(
         f"All methods use {choice.n_clusters} clusters, chosen with confidence "
         f"{choice.confidence:.2f}. Set the number with -k."

@@ -28,6 +28,7 @@ TRACEBACK = "SOFFIT_TRACEBACK"
 # Options of the command for the parameters that messages of the library name.
 _OPTIONS = {
     "n_clusters": "-k",
+    "max_clusters": "--max-clusters",
     "n_neighbors": "--neighbors",
     "n_resamples": "--resamples",
     "random_state": "--seed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from soffit.cli.options import (
     MODEL,
     ClustersOption,
     InputFile,
+    MaxClustersOption,
     MaxTimeOption,
     NeighborsOption,
     Pairs,
@@ -58,6 +60,7 @@ def fit(
     file: InputFile,
     *,
     clusters: ClustersOption = None,
+    max_clusters: MaxClustersOption = None,
     method: MethodOption = DEFAULT_METHOD,
     neighbors: NeighborsOption = None,
     resamples: ResamplesOption = 0,
@@ -74,12 +77,15 @@ def fit(
     Each object gets a probability for every cluster. The table shows the size of each cluster, the
     mean certainty of its members, and the columns that set it apart.
     """
-    settings = Settings(clusters, neighbors, resamples, running.seed, running.jobs, max_time)
+    settings = Settings(
+        *(clusters, neighbors, resamples, running.seed, running.jobs, max_time, max_clusters)
+    )
     settings.check(method, pairs=bool(pairs.files))
     names = parsed_names(name) if name else {}
     outputs.check(file, *pairs.files)
     talk = verbosity.talk()
-    source = read_source(talk, file, reading)
+    as_numbers = reading.as_numbers() if METHODS[method].tables_only else {}
+    source = read_source(talk, file, reading, **as_numbers)
     outputs.check_source(source)
     done = fit_model(talk, method, settings, source, read_pairs(pairs, source))
     if names:
@@ -107,6 +113,9 @@ def present(
     show_choice(talk, summary)
     talk.say()
     show_summary(talk, summary, label)
+    telling = telling_warning(summary)
+    for warning in telling:
+        talk.warn(warning)
     show_files(talk, files)
     if hints:
         _say_next(talk, done, files)
@@ -123,10 +132,21 @@ def present(
             "converged": done.model.converged_,
             "seconds": round(done.seconds, 3),
             "notes": source.notes,
-            "warnings": done.warnings,
+            "warnings": [*done.warnings, *telling],
             "files": files,
         }
     )
+
+
+def telling_warning(summary: Any) -> list[str]:
+    """A warning about clusters that are the values of one or two columns."""
+    from soffit.results.sentences import telling_sentence
+
+    sentence = telling_sentence(summary)
+    if not sentence:
+        return []
+    name = summary.telling_columns[-1]
+    return [f"{sentence} Leave a column out to see more: --drop {shlex.quote(name)}."]
 
 
 def _what_was_done(done: Fit, n_clusters: int) -> str:

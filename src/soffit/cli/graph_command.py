@@ -14,6 +14,7 @@ from soffit.cli.options import (
     MODEL,
     ClustersOption,
     FileFormat,
+    MaxClustersOption,
     Pairs,
     Running,
     Verbosity,
@@ -51,6 +52,7 @@ def graph(
     file: EdgesFile,
     *,
     clusters: ClustersOption = None,
+    max_clusters: MaxClustersOption = None,
     method: MethodOption = DEFAULT_METHOD,
     running: Running,
     layout: FileFormat,
@@ -64,7 +66,7 @@ def graph(
     weights mean stronger links. An output file ending in .graphml or .gml contains the graph with
     the result as node attributes.
     """
-    settings = Settings(clusters, seed=running.seed, jobs=running.jobs)
+    settings = Settings(clusters, seed=running.seed, jobs=running.jobs, max_clusters=max_clusters)
     settings.check(method, pairs=bool(pairs.files))
     outputs.check(file, *pairs.files)
     talk = verbosity.talk()

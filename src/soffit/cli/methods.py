@@ -31,6 +31,7 @@ class Settings:
     seed: int = 0
     jobs: int | None = None
     max_time: float | None = None
+    max_clusters: int | None = None
 
     def check(self, name: str, *, pairs: bool = False) -> None:
         """Reject options that the method does not support."""
@@ -39,6 +40,17 @@ class Settings:
             raise usage_error("The time must be more than 0 seconds.", "--max-time")
         if self.neighbors is not None and not method.neighbors:
             raise usage_error(f"--method {name} does not use neighbours.", "--neighbors")
+        if self.max_clusters is not None:
+            if self.clusters is not None:
+                raise usage_error(
+                    "-k sets the number of clusters. Omit one of them.", "--max-clusters"
+                )
+            if not method.chooses:
+                raise usage_error(
+                    f"--method {name} has its own rule for the number of clusters. Use "
+                    f"{_those('chooses')}.",
+                    "--max-clusters",
+                )
         if self.resamples and not method.resamples:
             raise usage_error(
                 f"Only --method {_those('resamples')} supports subsamples.", "--resamples"
@@ -56,8 +68,10 @@ class Settings:
             )
 
 
-def make_model(name: str, settings: Settings, kind: str, **extra: Any) -> Any:
-    """The model, not yet fitted, for input of this kind."""
+def make_model(
+    name: str, settings: Settings, kind: str, *, is_mixed: bool = False, **extra: Any
+) -> Any:
+    """The model, not yet fitted, for input of this kind; `is_mixed` if it has text or gaps."""
     method = METHODS[name]
     if method.tables_only and kind != "table":
         raise ValueError(
@@ -69,16 +83,20 @@ def make_model(name: str, settings: Settings, kind: str, **extra: Any) -> Any:
     if settings.jobs is not None:
         given["n_jobs"] = settings.jobs
     given |= {"max_time": settings.max_time}
-    given |= matrix_parameters(kind)
+    given |= matrix_parameters(kind, is_mixed=is_mixed)
     if settings.neighbors is not None:
         given |= dict.fromkeys(method.neighbors, settings.neighbors)
+    if settings.max_clusters is not None:
+        given["max_clusters"] = settings.max_clusters
     if settings.resamples:
         given["n_resamples"] = settings.resamples
     return method.load()(settings.clusters, **given)
 
 
-def matrix_parameters(kind: str) -> dict[str, str]:
-    """The parameters of a model whose input is a matrix."""
+def matrix_parameters(kind: str, *, is_mixed: bool = False) -> dict[str, str]:
+    """The parameters of a model whose input is a matrix, or a table with text or gaps."""
+    if is_mixed:
+        return {"metric": "gower"}
     if kind == "distances":
         return {"metric": "precomputed"}
     return {} if kind == "table" else {"affinity": "precomputed"}

@@ -38,6 +38,7 @@ class Kind(str, Enum):
 class Impute(str, Enum):
     """What to do about missing values."""
 
+    none = "none"
     median = "median"
     mean = "mean"
     drop = "drop"
@@ -143,8 +144,9 @@ ImputeOption = Annotated[
         metavar="HOW",
         show_default=False,
         rich_help_panel=DATA,
-        help="Fill in missing values with the median or the mean of their column, or drop the "
-        "rows that have any: median, mean or drop. By default missing values are an error.",
+        help="Leave missing values missing and compare what is there (none), fill them in with "
+        "the median or the mean of their column, or drop the rows that have any (drop). By default "
+        "they stay missing if at most a fifth of the entries is missing; otherwise it is an error.",
     ),
 ]
 TextOption = Annotated[
@@ -153,8 +155,9 @@ TextOption = Annotated[
         "--text",
         metavar="HOW",
         rich_help_panel=DATA,
-        help="Encode text as one column per value (onehot), or leave it out (drop). By default "
-        "columns with few distinct values are encoded and others left out, with a note (auto).",
+        help="By default (auto) a column of text is compared as a whole and counts as much as a "
+        "column of numbers; names and dates are left out, with a note. Encode text as one column "
+        "per value instead (onehot), or leave all of it out (drop).",
     ),
 ]
 
@@ -241,6 +244,18 @@ ClustersOption = Annotated[
         show_default=False,
         rich_help_panel=MODEL,
         help="The number of clusters. By default soffit chooses it and shows the evidence.",
+    ),
+]
+MaxClustersOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-clusters",
+        metavar="K",
+        callback=at_least(1),
+        show_default=False,
+        rich_help_panel=MODEL,
+        help="The largest number of clusters to consider without -k. By default 20, and more while "
+        "the evidence grows.",
     ),
 ]
 NeighborsOption = Annotated[
@@ -427,6 +442,14 @@ class Reading(FileFormat):
             "drop": names_of(self.drop),
             "id": self.id_column,
             "label": self.label,
+            # Text and gaps stay as they are: a mixed distance compares them.
+            "impute": "auto" if self.impute is None else self.impute.value,
+            "text": "category" if self.text is TextColumns.auto else self.text.value,
+        }
+
+    def as_numbers(self) -> dict[str, Any]:
+        """The arguments that differ for models that read numbers only."""
+        return {
             "impute": None if self.impute is None else self.impute.value,
             "text": self.text.value,
         }

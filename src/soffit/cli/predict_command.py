@@ -197,13 +197,17 @@ def objects_outside(novelty: Any) -> tuple[int | None, str]:
 
 def _read(talk: Talk, model: Any, path: Path, layout: FileFormat, **chosen: Any) -> Any:
     """The new objects with the model's columns, in the model's order."""
+    from soffit.affinity.mixed_table import MixedPreparation
     from soffit.results.summary import is_matrix_model
 
     takes_matrix = is_matrix_model(model)
     names = [] if takes_matrix else list(getattr(model, "feature_names_in_", []))
     columns = columns_to_read(path, names, layout) if names else None
+    is_mixed = isinstance(model._fitted.preparation, MixedPreparation)
     if columns is not None:
-        chosen |= {"columns": columns, "text": "onehot"}
+        chosen |= {"columns": columns, "text": "category" if is_mixed else "onehot"}
+    if is_mixed and chosen.get("impute") is None:
+        chosen["impute"] = "none"
     source = read_source(talk, path, layout, kind="table", **chosen)
     if columns is not None:
         ordered = source.with_columns(names)

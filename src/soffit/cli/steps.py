@@ -56,7 +56,8 @@ def read_source(talk: Talk, path: Path, reading: FileFormat | None = None, **fix
     except (io.UnknownColumnError, ParameterError) as error:
         # The mistake is in the arguments, not in the file.
         raise typer.BadParameter(in_words_of_the_command(error)) from None
-    source = replace(source, notes=tuple(map(in_words_of_the_command, source.notes)))
+    notes = [*map(in_words_of_the_command, source.notes), *mixed_notes(source)]
+    source = replace(source, notes=tuple(notes))
     for note in (*source.notes, *remarks):
         talk.note(note)
     return source
@@ -70,6 +71,20 @@ def describe_file(path: Path, layout: FileFormat) -> Any:
         return io.describe(str(existing(path)), **layout.arguments())
     except ParameterError as error:
         raise typer.BadParameter(in_words_of_the_command(error)) from None
+
+
+def mixed_notes(source: Any) -> list[str]:
+    """How a table of numbers, text and gaps is compared."""
+    if not source.is_mixed:
+        return []
+    from soffit.results.words import listed
+
+    texts = listed([repr(name) for name in source.categories])
+    what = f"Text ({texts}) and numbers are" if texts else "Columns are"
+    return [
+        f"{what} compared by a mixed distance (gower): every column counts alike, and gaps are "
+        "left out of the comparison."
+    ]
 
 
 def read_pairs(pairs: Pairs, source: Any) -> dict[str, Any]:
@@ -110,7 +125,9 @@ def fit_model(
     begin = time.perf_counter()
     with talk.working(f"Clustering {n} objects") as tell:
         watch = {"callback": lambda event: tell(steps(event))}
-        model = make_model(name, settings, source.kind, **parameters, **watch)
+        model = make_model(
+            name, settings, source.kind, is_mixed=source.is_mixed, **parameters, **watch
+        )
         _, remarks = with_remarks(lambda: model.fit(source, **(pairs or {})), model)
     if model.stop_reason_ == "interrupted":
         raise KeyboardInterrupt

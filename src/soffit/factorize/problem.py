@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from soffit._typing import FloatArray, Matrix
 from soffit.graph import Graph
@@ -111,6 +112,11 @@ class Problem:
     def is_sparse(self) -> bool:
         """Whether A is stored in CSR form."""
         return self.graph.is_sparse
+
+    def as_type(self, dtype: DTypeLike) -> Problem:
+        """The same problem in another precision."""
+        side = None if self.side is None else self.side.astype(dtype)
+        return replace(self, matrix=self.matrix.astype(dtype), side=side)
 
     def row_factors(self) -> FloatArray:
         """Theta, the factor of each object's row; 1 without degree correction."""

@@ -10,11 +10,14 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.affinity.mixed_table import MixedPreparation
 from soffit.factorize import leading_eigenvectors
 from soffit.fitting.copies import of_distinct_objects
 from soffit.graph import without_diagonal
 from soffit.inputs import read_input
+from soffit.mixed_columns import MixedTable
 from soffit.normalize import normalize
+from soffit.results.differences import comparable
 from soffit.results.summary import Summary, is_matrix_model
 
 # With more columns than this, only products with vectors are computed, not covariances.
@@ -267,6 +270,10 @@ def _table_of(model: Any, X: Any) -> tuple[Matrix | None, list[str] | None]:
     """The features in X, if X holds any, and the names of its columns, if these have any."""
     if X is None:
         return None, None
+    fitted = getattr(model, "_fitted", None)
+    if isinstance(getattr(fitted, "preparation", None), MixedPreparation):
+        expanded, names = MixedTable.of(X).expanded()
+        return comparable(expanded), names
     given = read_input(X)
     square = (
         len(getattr(given.data, "shape", ())) == 2 and given.data.shape[0] == given.data.shape[1]
@@ -296,7 +303,8 @@ def _place_table(model: Any, table: Matrix, columns: list[str] | None) -> Placem
         spread = (np.arange(len(dense)) * 0.6180339887498949) % 1.0
         return Placement(np.column_stack([dense[:, 0], spread]), (names[0], "spread"), "")
     fitted: Any = getattr(model, "_fitted", None)
-    center = None if fitted is None else fitted.preparation.center
+    is_mixed = fitted is not None and isinstance(fitted.preparation, MixedPreparation)
+    center = None if fitted is None or is_mixed else fitted.preparation.center
     if center is not None and len(center) == width:
         table = fitted.preparation.apply(table)
     points = principal_components(table)

@@ -12,12 +12,14 @@ from soffit.results.summary import choice_of
 # Panels: columns of the table of evidence, and their titles.
 _PANELS = (
     (("credibility",), "credibility"),
-    (("score",), "score: sum of the evidence"),
-    (("gap",), "gap: persistence of k groups"),
+    (("score",), "score: log-odds"),
+    (("link_depth", "depth"), "depth of the valley around mode k"),
     (("valley",), "density between clusters: 0 is a gap"),
-    (("stability",), "stability under resampling"),
-    (("lasting",), "persistence under pruning"),
+    (("gap",), "gap: persistence of k groups"),
+    (("modularity",), "modularity"),
+    (("smallest",), "size of the smallest cluster"),
     (("cut", "bound"), "normalized cut and its bound"),
+    (("stability",), "stability under resampling"),
     (("likelihood",), "likelihood of held-out edges"),
 )
 _WIDTH = 4

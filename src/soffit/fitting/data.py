@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from soffit._matrix_checks import checked_csr
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit._wording import Message, Parameter
 from soffit.affinity import SideInformation
@@ -81,7 +82,7 @@ class Constraints:
         if self.pair_weight is None:
             return None
         if sp.issparse(self.pair_weight):
-            weight: Any = sp.csr_array(self.pair_weight, dtype=dtype)
+            weight: Any = checked_csr(self.pair_weight, what="pair_weight", dtype=dtype)
             values = weight.data
         else:
             weight = values = np.asarray(self.pair_weight, dtype=dtype)

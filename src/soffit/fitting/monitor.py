@@ -8,15 +8,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import RLock
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 
 from soffit._memory import peak_memory
+from soffit._threads import Deadline, OutOfTime, time_limit
+from soffit._wording import Message, Parameter
 from soffit.factorize.problem import Factorization, Stop
 from soffit.fitting.callbacks import Tasks
 from soffit.results.fit_quality import EarlyStop
 
+Result = TypeVar("Result")
+
+# What is over `max_time` when a fit without any result so far is given up: the rest of the margin,
+# a second and a tenth, is for what follows a first result. Small fits always have one.
+_GRACE, _GRACE_SHARE = 0.3, 0.05
+_FEW_OBJECTS = 5000
 # Seconds between two updates of a phase: on a terminal, and in a log.
 _TERMINAL_PACE = 0.2
 _LOG_PACE = 10.0
@@ -174,6 +182,7 @@ class Progress:
         self._tasks = tasks
         self._begin = perf_counter()
         self._phase = ""
+        self._given_up = Deadline(None)
         # Searches may run in several threads; callbacks need not be thread-safe.
         self._lock = RLock()
 
@@ -200,6 +209,7 @@ class Progress:
 
         A search that runs `beside` the displayed one has its own name.
         """
+        self.keep_result()
         with self._lock:
             self._show(number, objective, beside)
             self._check_time()
@@ -221,9 +231,71 @@ class Progress:
             self.stopped = found.stopped
         return found
 
+    def note_stop_reason(self, reason: Stop) -> None:
+        """Remember that a part of the fit was stopped early."""
+        self.stopped = reason
+
     def interrupt(self) -> None:
         """Let all searches stop after their current iteration."""
         self.stopped = "interrupted"
+
+    def limited(self, n_objects: int) -> Any:
+        """A context in which the fit is given up when `max_time` is clearly over without a result.
+
+        With few objects it is never given up.
+        """
+        if self._max_time is not None and n_objects > _FEW_OBJECTS:
+            over = _GRACE + _GRACE_SHARE * self._max_time
+            left = self._begin + self._max_time + over - perf_counter()
+            self._given_up = Deadline.after(left)
+        return time_limit(self._given_up)
+
+    def keep_result(self) -> None:
+        """There is a partition to return: from now on, the fit is not given up."""
+        self._given_up.moment = None
+
+    def attempt(self, work: Callable[[], Result]) -> Result | None:
+        """The result of work that a fit can do without; None if the time is over, or on Ctrl-C."""
+        if self.is_hurried:
+            return None
+        try:
+            with time_limit(Deadline.after(self.time_left)):
+                return work()
+        except OutOfTime:
+            self.stopped = "max_time"
+        except KeyboardInterrupt:
+            self.stopped = "interrupted"
+        return None
+
+    def insist(self, work: Callable[[], Result]) -> Result:
+        """The result of work that is repeated after Ctrl-C, without what a fit can do without.
+
+        Whatever was found before is kept. A second Ctrl-C is raised.
+        """
+        try:
+            return work()
+        except KeyboardInterrupt:
+            if self.stopped == "interrupted":
+                raise
+            self.stopped = "interrupted"
+            return work()
+
+    @property
+    def is_hurried(self) -> bool:
+        """Whether what remains should be done as fast as possible."""
+        self._check_time()
+        return self.stopped in ("max_time", "interrupted")
+
+    def out_of_time(self) -> ValueError:
+        """The error of a fit that was given up."""
+        return ValueError(
+            Message(
+                Parameter("max_time", self._max_time),
+                f" s ended before there was any result, in the phase {self._phase!r}. Increase ",
+                Parameter("max_time"),
+                ", or fit a part of the objects and predict the others.",
+            )
+        )
 
     @property
     def time_left(self) -> float | None:

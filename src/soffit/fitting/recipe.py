@@ -114,6 +114,8 @@ class Recipe(Generic[Relations]):
         From a stage with a number of clusters to the fitted value.
     weighted : bool
         Whether objects may have weights. Equal objects are then fitted as one.
+    effort : int
+        How many times as long the first steps take for an object as in models of pairs.
     """
 
     n_clusters: int | None
@@ -121,6 +123,7 @@ class Recipe(Generic[Relations]):
     count: Callable[[Stage[Relations]], Count]
     solve: Callable[[Stage[Relations]], Fitted]
     weighted: bool = False
+    effort: int = 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from soffit.fitting.recipe import (
 from soffit.memberships import entropy, extension
 from soffit.memberships.measures import on_simplex
 from soffit.selection import choose_k_of_graph
+from soffit.selection.density import Density
 
 Relations = TypeVar("Relations")
 Factorize = Callable[[Stage[Affinities]], Solution]
@@ -62,11 +63,12 @@ def run(
     if data.side is None:
         data = replace(data, side=data.constraints.side_information(n, data.names))
     whole = data
-    if recipe.weighted:
-        data = distinct_data(data, recipe.n_clusters)
-    relations = recipe.relate(data, random_state, progress)
-    stage = Stage(data, relations, Count(recipe.n_clusters or 0), random_state, progress, warm)
-    fitted = recipe.solve(replace(stage, count=recipe.count(stage)))
+    with progress.limited(recipe.effort * n):
+        if recipe.weighted:
+            data = distinct_data(data, recipe.n_clusters)
+        relations = recipe.relate(data, random_state, progress)
+        stage = Stage(data, relations, Count(recipe.n_clusters or 0), random_state, progress, warm)
+        fitted = recipe.solve(replace(stage, count=recipe.count(stage)))
     objective = fitted.attributes.get("objective_")
     reached = "" if objective is None else f", objective {objective:.6g}"
     progress.finish(f"{fitted.n_iter} iterations{reached}")
@@ -94,9 +96,9 @@ def similarity_recipe(
     factorize: Factorize,
     smooth: Smooth | None = None,
     *,
-    standardize: Literal["auto"] | bool = False,
     count: Callable[[Stage[Affinities]], Count] | None = None,
     weighted: bool = False,
+    max_clusters: int | None = None,
 ) -> Recipe[Affinities]:
     """A recipe that factorizes a matrix of affinities.
 
@@ -108,17 +110,17 @@ def similarity_recipe(
         From affinities and a number of clusters to a solution.
     smooth : callable, optional
         From the factor's rows to memberships; by default the rows are the memberships.
-    standardize : {"auto", True, False}
-        Whether to scale the columns of a table to a common unit.
     count : callable, optional
         Another rule for the number of clusters.
     weighted : bool
         Whether objects may have weights.
+    max_clusters : int, optional
+        The largest number that is considered if none is given.
     """
     return Recipe(
         n_clusters,
-        relate=partial(relate_pairs, standardize=standardize, n_clusters=n_clusters),
-        count=count or given_or_chosen,
+        relate=partial(relate_pairs, n_clusters=n_clusters),
+        count=count or partial(given_or_chosen, max_clusters=max_clusters),
         solve=partial(_solve, factorize=factorize, smooth=smooth or leave_rows),
         weighted=weighted,
     )
@@ -129,22 +131,24 @@ def relate_pairs(
     random_state: np.random.RandomState,
     progress: Progress,
     *,
-    standardize: Literal["auto"] | bool = False,
     n_clusters: int | None = None,
 ) -> Affinities:
     """The affinities of all objects, with constraints on pairs."""
     progress.phase("affinities")
-    found = data.objects.affinities(standardize, n_clusters, data.weights)
+    found = data.objects.affinities(n_clusters, data.weights)
     weight = data.constraints.checked_pair_weight(data.objects.n_objects, found.A.dtype)
     return replace(found, side=data.side, pair_weight=weight)
 
 
-def given_or_chosen(stage: Stage[Affinities]) -> Count:
+def given_or_chosen(stage: Stage[Affinities], *, max_clusters: int | None = None) -> Count:
     """The given number of clusters, or one selected from the graph."""
     if stage.n_clusters:
         return stage.count
     stage.progress.phase("number of clusters")
-    choice = choose_k_of_graph(stage.relations.A)
+    affinity = stage.relations.affinity
+    choice = choose_k_of_graph(
+        affinity.matrix_, density=Density.of(affinity), max_clusters=max_clusters
+    )
     return Count(choice.n_clusters, {"k_choice_": choice})
 
 
@@ -156,10 +160,14 @@ def leave_rows(stage: Stage[Affinities], solution: Solution, rows: FloatArray) -
 def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) -> Fitted:
     stage.progress.phase("factorization")
     solution = factorize(stage)
-    placed = extension(solution.problem, solution.found)
-    stage.progress.phase("memberships")
-    smoothed = smooth(stage, solution, fitted_rows(solution.problem, solution.found))
-    found = solution.found
+    found = stage.progress.note_stop(solution.found)
+
+    def finish() -> tuple[Any, Smoothed]:
+        stage.progress.phase("memberships")
+        placed = extension(solution.problem, found)
+        return placed, smooth(stage, solution, fitted_rows(solution.problem, found))
+
+    placed, smoothed = stage.progress.insist(finish)
     if smoothed.stopped is not None:
         found = replace(found, stopped=smoothed.stopped)
     given = stage.relations

@@ -24,6 +24,7 @@ from soffit.fitting.recipe import Data, Recipe
 from soffit.fitting.run import membership_attributes, run
 from soffit.graph import pair_components
 from soffit.selection import choose_k_of_graph
+from soffit.selection.density import Density
 
 # A new cluster has at least this many objects, each with most of them as neighbours.
 FEWEST_MEMBERS = 8
@@ -339,7 +340,8 @@ def _number_of_clusters(objects: Objects) -> int:
     """The number of clusters of a group: more than one only if that is clear."""
     if objects.n_objects < _FEWEST_TO_DIVIDE:
         return 1
-    choice = choose_k_of_graph(objects.affinities(False).A)
+    affinity = objects.affinities().affinity
+    choice = choose_k_of_graph(affinity.matrix_, density=Density.of(affinity))
     return int(choice.n_clusters) if choice.confidence >= _CLEAR else 1
 
 

@@ -31,8 +31,8 @@ from soffit.io.text.delimited import DelimitedRows
 Reader = Callable[[Path, str, Choice, FileOptions], Source]
 _RULES: dict[str, Rule] = {
     "kind": OneOf(("auto", *KINDS)),
-    "impute": OneOf((None, "median", "mean", "drop")),
-    "text": OneOf(("auto", "onehot", "drop")),
+    "impute": OneOf((None, "none", "auto", "median", "mean", "drop")),
+    "text": OneOf(("auto", "category", "onehot", "drop")),
 }
 
 
@@ -78,12 +78,16 @@ def read(  # noqa: PLR0913
         index, key or nothing and its values tell the objects apart.
     label : str, optional
         The column of known labels; it is not used as a feature.
-    impute : {None, "median", "mean", "drop"}, default=None
-        What to do about missing and infinite values: refuse the file (None), fill in the median
-        or the mean of the column (for text, the frequencies of its values), or drop the rows.
-    text : {"auto", "onehot", "drop"}, default="auto"
+    impute : {None, "none", "auto", "median", "mean", "drop"}, default=None
+        What to do about missing and infinite values: refuse the file (None), leave them missing
+        for ``metric="gower"`` ("none"; "auto" does so if at most a fifth of the entries is
+        missing), fill in the median or the mean of the column (for text, the frequencies of its
+        values), or drop the rows.
+    text : {"auto", "category", "onehot", "drop"}, default="auto"
         Columns of text become a column of 0 and 1 for each value. With "auto" those with many
-        distinct values and dates are left out; "onehot" encodes all, "drop" leaves out all.
+        distinct values and dates are left out; "onehot" encodes all, "drop" leaves out all. With
+        "category" a column of text stays one column, of the codes of `Source.categories`, for
+        ``metric="gower"``.
     sep : str, optional
         The character between the entries of a text file; "tab" and "blank" are names for the
         tab and for any run of blanks. Detected by default; tabs come first in a ``.tsv`` file.

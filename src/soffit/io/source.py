@@ -42,6 +42,11 @@ class Source:
         What was left out, encoded, filled in or assumed, as sentences.
     origin : object
         The networkx graph or AnnData object to write results back into, else None.
+    categories : mapping of str to tuple of str
+        The texts that the codes 0, 1, ... of a column stand for, by its name. See ``text`` of
+        `read`.
+    is_mixed : bool
+        Whether a table has text, yes/no or missing values, so that ``metric="gower"`` suits it.
     path : str
         The file.
     options : mapping or None
@@ -73,6 +78,8 @@ class Source:
     origin: Any = None
     path: str = ""
     options: Mapping[str, Any] | None = None
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_mixed: bool = False
     file: Any = field(default=None, repr=False)
 
     @property
@@ -121,7 +128,8 @@ class Source:
         if surplus:
             notes += (f"Left out, because not needed: {listed(map(shown, surplus))}.",)
         taken = _take(self.data, [place.get(name) for name in names])
-        return replace(self, data=taken, columns=tuple(names), notes=notes)
+        texts = {name: self.categories[name] for name in names if name in self.categories}
+        return replace(self, data=taken, columns=tuple(names), notes=notes, categories=texts)
 
 
 def _take(data: Any, positions: Sequence[int | None]) -> Any:

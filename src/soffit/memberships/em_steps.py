@@ -16,6 +16,10 @@ from soffit._typing import FloatArray
 
 # Entries of the largest working array.
 _BLOCK_ENTRIES = 2**19
+# Below this number of distances, NumPy finishes before a compiled loop is loaded.
+_FEW_ENTRIES = 2**12
+# Components whose log density is this far below the largest have a negligible share.
+NEGLIGIBLE = -40.0
 
 
 class Pieces(NamedTuple):
@@ -159,15 +163,40 @@ def _expect(
     squares: FloatArray, pieces: Pieces, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, float]:
     """Responsibilities, the weights of objects in the M step, and the total log likelihood."""
-    from soffit.memberships.kernels import share_out
-
     d, tails = pieces.means.shape[1], pieces.tails
     scale = np.log(np.diagonal(pieces.whitening, axis1=1, axis2=2)).sum(axis=1)
     constant = pieces.log_weights + scale + _log_constant(d, tails)
+    if squares.size < _FEW_ENTRIES:
+        return _share_out(squares, constant, tails, d, weights)
+    from soffit.memberships.kernels import share_out
+
     shares = np.empty_like(squares)
     pull = shares if np.isinf(tails) else np.empty_like(squares)
     counted = np.ones(len(squares)) if weights is None else weights
-    return shares, pull, float(share_out(squares, constant, tails, d, counted, shares, pull))
+    room = np.empty(squares.shape[1])
+    total = share_out(squares, constant, tails, d, counted, shares, pull, room)
+    return shares, pull, float(total)
+
+
+def _share_out(
+    squares: FloatArray, constant: FloatArray, tails: float, d: int, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray, float]:
+    """The same as the compiled loop, which few objects need not wait for."""
+    squares = np.maximum(squares, 0.0)
+    if np.isinf(tails):
+        log_density = constant - 0.5 * squares
+    else:
+        log_density = constant - 0.5 * (tails + d) * np.log(1.0 + squares / tails)
+    largest = log_density.max(axis=1, keepdims=True)
+    below = log_density - largest
+    shares = np.where(below > NEGLIGIBLE, np.exp(below), 0.0)
+    total = shares.sum(axis=1, keepdims=True)
+    shares /= total
+    pull = shares if np.isinf(tails) else shares * (tails + d) / (tails + squares)
+    log_likelihood = largest + np.log(total)
+    if weights is not None:
+        log_likelihood *= weights[:, None]
+    return shares, pull, float(log_likelihood.sum())
 
 
 def _squares(moments: FloatArray, pieces: Pieces) -> FloatArray:

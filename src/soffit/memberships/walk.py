@@ -89,33 +89,35 @@ def polynomial_walk(
     from soffit.memberships.kernels import chebyshev_rows
 
     arrive, see = _coefficients(steps)
-    inverse = reciprocal(locality.rows(graph.degrees())).astype(W.dtype)
-    A = graph.permuted(locality.order).csr
-    start = locality.rows(W)
-    walked, seen = W.dtype.type(arrive[0]) * start, W.dtype.type(see[0]) * start
+    inverse = reciprocal(locality.rows(graph.degrees()))
+    edges = graph.permuted(locality.order).edges()
+    # In double precision, as the weights: the loop is compiled once.
+    start = np.asarray(locality.rows(W), dtype=np.float64)
+    walked, seen = arrive[0] * start, see[0] * start
     # T_{-1} = T_1 makes the first step half of the others.
     before, now = np.zeros_like(start), start
     for degree in range(1, len(arrive)):
         half = 0.5 if degree == 1 else 1.0
-        a, b = W.dtype.type(half * arrive[degree]), W.dtype.type(half * see[degree])
+        a, b = float(half * arrive[degree]), float(half * see[degree])
 
         def advance(
             rows: range, before: Any = before, now: Any = now, a: Any = a, b: Any = b
         ) -> None:
             chebyshev_rows(
-                A.indptr, A.indices, A.data, inverse, before, now, walked, seen, a, b,
-                rows.start, rows.stop,
+                *edges, inverse, before, now, walked, seen, a, b,
+                rows.start, rows.stop, np.empty(now.shape[1]),
             )  # fmt: skip
 
         each(advance, pieces(len(start), min(block, ceil(len(start) / _PARTS))))
         if degree == 1:
-            before *= W.dtype.type(0.5)
+            before *= 0.5
         before, now = now, before
     np.maximum(walked, 0.0, out=walked)
     np.maximum(seen, 0.0, out=seen)
     walked /= walked.sum(axis=1, keepdims=True)
     # Reuse arrays that are no longer needed for the results.
-    return Walk(locality.back(walked, out=before), locality.back(seen, out=now), steps)
+    reached, found = locality.back(walked, out=before), locality.back(seen, out=now)
+    return Walk(reached.astype(W.dtype, copy=False), found.astype(W.dtype, copy=False), steps)
 
 
 def _coefficients(steps: int) -> tuple[FloatArray, FloatArray]:

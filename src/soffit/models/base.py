@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from soffit._deprecation import current_names, warn_of_former_name
-from soffit._threads import thread_limit
+from soffit._threads import OutOfTime, thread_limit
 from soffit._typing import FloatArray, IntArray
 from soffit._validation import (
     Function,
@@ -44,6 +44,7 @@ from soffit.affinity import Settings
 from soffit.affinity.given_objects import (
     GOWER,
     Objects,
+    Standardize,
     as_table,
     column_names,
     is_matrix_affinity,
@@ -154,6 +155,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     affinity: Any
     metric: Any
     n_neighbors: int
+    standardize: Standardize
     random_state: Any
     verbose: int | bool
     n_jobs: int | None
@@ -217,7 +219,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             self._warn_of_matrix(data.objects)
             seeds = check_random_state(self.random_state)
             fitted = run(self._recipe(), data, seeds, progress, warm=warm)
-            fitted = with_surroundings(fitted)
+            # They are computed when they are needed, if there is no time for them now.
+            fitted = progress.attempt(lambda: with_surroundings(fitted)) or fitted
         self._publish(fitted)
         return fitted
 
@@ -255,7 +258,10 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         )
         # One BLAS thread: the same bytes on any machine. Our own loops use `n_jobs` threads.
         with progress, threadpool_limits(limits=1), thread_limit(self.n_jobs):
-            yield progress
+            try:
+                yield progress
+            except OutOfTime:
+                raise progress.out_of_time() from None
 
     @available_if(lambda self: has_callbacks())
     def set_callbacks(self, *callbacks: Any) -> Self:
@@ -289,6 +295,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             relative_neighbor=self.n_neighbors,
             keep=self._keep,
             weights=self._weights,
+            standardize=self.standardize,
             n_jobs=self.n_jobs,
         )
 
@@ -375,7 +382,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             if given.columns is not None:
                 # They have just been compared.
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
-            return as_table(given.data, partial(_validated, self, reset=False))
+            return as_table(given.data, partial(_validated, self, reset=False), new=True)
 
     def _new_mixed_table(self, X: Any, preparation: MixedPreparation) -> Any:
         """Numbers and codes of new objects; categories that were not fitted are new ones."""
@@ -396,7 +403,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         if not is_matrix_affinity(placer.affinity):
             return self._new_table(X), names
         scratch = copy(self)
-        table = as_table(read_input(X).data, partial(_validated, scratch, reset=True))
+        table = as_table(read_input(X).data, partial(_validated, scratch, reset=True), new=True)
         n, m = self.n_features_in_, table.shape[0]
         if table.shape[1] != n + m:
             raise ValueError(
@@ -434,6 +441,7 @@ class SimilarityClustering(
         "n_clusters": OrNone(WholeNumber(1)),
         "metric": TextOrFunction(),
         "n_neighbors": WholeNumber(1),
+        "standardize": OneOf(("auto", True, False)),
         "max_iter": WholeNumber(1),
         "tol": Number(0.0),
         "max_time": OrNone(Number(0.0, strict=True)),
@@ -479,11 +487,14 @@ class SimilarityClustering(
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the objects.
 
-        If `max_time`, the `callback` or Ctrl-C stops the fit, the best solution so far is kept and
-        a warning is issued; `converged_` is then False and `stop_reason_` gives the reason. Before
-        the first iteration of a solver there is no solution to keep: a time limit or callback then
-        takes effect after that iteration, and Ctrl-C raises KeyboardInterrupt at once, as a second
-        Ctrl-C does at any time. A fit that fails leaves the model unchanged.
+        If `max_time`, the `callback` or Ctrl-C stops the fit, the best solution so far is kept, the
+        remaining steps are shortened and a warning is issued; `converged_` is then False and
+        `stop_reason_` gives the reason. Before the first partition there is nothing to keep: Ctrl-C
+        raises KeyboardInterrupt, as a second Ctrl-C does at any time; and with more than some
+        thousand objects, a fit that has no partition when `max_time` is over by a few tenths of a
+        second and 5 % raises a ValueError. With fewer objects a time limit takes effect after the
+        first iteration. The time for compiling kernels, once after an installation, does not count.
+        A fit that fails leaves the model unchanged.
 
         Parameters
         ----------

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal
 
-from soffit._validation import OneOf, WholeNumber
-from soffit.affinity.given_objects import Affinities
+from soffit._validation import OneOf, OrNone, WholeNumber
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.fitting.recipe import Recipe
 from soffit.fitting.restarts import factorize_from_starts
 from soffit.fitting.run import similarity_recipe
@@ -24,6 +24,9 @@ class BaumEagon(SimilarityClustering):
     n_clusters : int or None, default 8
         Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
+    max_clusters : int or None, default None
+        The largest number that is considered if `n_clusters` is None; by default the range grows
+        while the evidence does.
     affinity : str, callable or Affinity, default "relative"
         The similarities W. One of "relative", "nearest_neighbors", "rbf", "laplacian", "cosine",
         "precomputed".
@@ -31,6 +34,9 @@ class BaumEagon(SimilarityClustering):
         Distance behind the similarities; "precomputed" means that X holds distances.
     n_neighbors : int, default 10
         Neighbour that sets the scale of the similarities, or size of the neighbour graph.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     solver : {"rows", "gradient", "growth"}, default "rows"
         Exact row blocks, without the diagonal; accelerated projected gradient; or the published
         growth transformation (eq. 7 in a numerically stable form, eq. 8 for alpha).
@@ -89,6 +95,7 @@ class BaumEagon(SimilarityClustering):
     """
 
     _rules = SimilarityClustering._rules | {
+        "max_clusters": OrNone(WholeNumber(1)),
         "solver": OneOf(("rows", "gradient", "growth")),
         "n_init": WholeNumber(1),
     }
@@ -97,9 +104,11 @@ class BaumEagon(SimilarityClustering):
         self,
         n_clusters: int | None = 8,
         *,
+        max_clusters: int | None = None,
         affinity: Any = "relative",
         metric: Any = "euclidean",
         n_neighbors: int = 10,
+        standardize: Standardize = "auto",
         solver: Literal["rows", "gradient", "growth"] = "rows",
         n_init: int = 1,
         max_iter: int = 20000,
@@ -112,9 +121,11 @@ class BaumEagon(SimilarityClustering):
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.standardize = standardize
         self.solver = solver
         self.n_init = n_init
         self.max_iter = max_iter
@@ -135,4 +146,4 @@ class BaumEagon(SimilarityClustering):
             max_iter=self.max_iter,
             tol=self.tol / 100 if self.solver == "growth" else self.tol,
         )
-        return similarity_recipe(self.n_clusters, factorize)
+        return similarity_recipe(self.n_clusters, factorize, max_clusters=self.max_clusters)

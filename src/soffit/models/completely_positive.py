@@ -11,8 +11,8 @@ import numpy as np
 
 from soffit._deprecation import renamed_parameters
 from soffit._typing import FloatArray, Matrix, is_sparse
-from soffit._validation import Number, OneOf, WholeNumber
-from soffit.affinity.given_objects import Affinities
+from soffit._validation import Number, OneOf, OrNone, WholeNumber
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.side_information import with_known_pairs, with_side
 from soffit.factorize import (
     SOLVERS,
@@ -59,12 +59,18 @@ class CompletelyPositive(SimilarityClustering):
     n_clusters : int or None, default 8
         Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
+    max_clusters : int or None, default None
+        The largest number that is considered if `n_clusters` is None; by default the range grows
+        while the evidence does.
     affinity : str, callable or Affinity, default "rbf"
         One of "rbf", "nearest_neighbors", "relative", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
         Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 25
         Neighbours per object in a graph, or the neighbour that sets the bandwidth of a kernel.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     normalization : {"sinkhorn", "additive", None}, default "sinkhorn"
         Sinkhorn scaling to row sums of 1, which keeps a graph sparse; the nearest matrix with equal
         row sums, for dense affinities; or none. Neither of the first two is better on all data.
@@ -149,6 +155,7 @@ class CompletelyPositive(SimilarityClustering):
     """
 
     _rules = SimilarityClustering._rules | {
+        "max_clusters": OrNone(WholeNumber(1)),
         "normalization": OneOf(("sinkhorn", "additive", None)),
         "solver": OneOf(("coordinate", "multiplicative", "parallel")),
         "constraint_weight": Number(0.0, strict=True, maximum=1.0),
@@ -167,9 +174,11 @@ class CompletelyPositive(SimilarityClustering):
         self,
         n_clusters: int | None = 8,
         *,
+        max_clusters: int | None = None,
         affinity: Any = "rbf",
         metric: Any = "euclidean",
         n_neighbors: int = 25,
+        standardize: Standardize = "auto",
         normalization: Literal["sinkhorn", "additive"] | None = "sinkhorn",
         solver: Literal["coordinate", "multiplicative", "parallel"] = "coordinate",
         constraint_weight: float = 1.0,
@@ -186,9 +195,11 @@ class CompletelyPositive(SimilarityClustering):
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.standardize = standardize
         self.normalization = normalization
         self.solver = solver
         self.constraint_weight = constraint_weight
@@ -252,7 +263,7 @@ class CompletelyPositive(SimilarityClustering):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        return similarity_recipe(self.n_clusters, factorize)
+        return similarity_recipe(self.n_clusters, factorize, max_clusters=self.max_clusters)
 
 
 def _factorize(

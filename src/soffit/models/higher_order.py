@@ -16,7 +16,7 @@ from soffit._deprecation import renamed_parameters
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray
 from soffit._validation import Number, OrNone, TextOrFunction, WholeNumber
-from soffit.affinity.given_objects import Objects, Standardizer
+from soffit.affinity.given_objects import Objects, Standardize
 from soffit.affinity.tuples import TupleMeasure, TupleSample, sample_tuples, tuple_measure
 from soffit.factorize import Factorization, random_start
 from soffit.factorize.simplex.placement import with_prior
@@ -61,6 +61,9 @@ class HigherOrder(SimilarityClustering):
     ----------
     n_clusters : int or None, default 8
         Number of clusters; None selects it from the tuples, flattened to pairs.
+    max_clusters : int or None, default None
+        The largest number that is considered if `n_clusters` is None; by default the range grows
+        while the evidence does.
     order : int, default 3
         Number p of objects per tuple.
     tuple_affinity : {"line", "plane", "circle", "point"} or callable, default "line"
@@ -71,6 +74,9 @@ class HigherOrder(SimilarityClustering):
         depend on the order of the points in a tuple.
     bandwidth : float or None, default None
         w. None means five times the typical deviation of objects that fit the best tuples.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     n_tuples : int or None, default None
         Number of sampled tuples; None means 100 per object. All tuples are used if there are fewer.
     n_init : int, default 3
@@ -149,6 +155,7 @@ class HigherOrder(SimilarityClustering):
         for name, rule in SimilarityClustering._rules.items()
         if name not in ("metric", "n_neighbors")
     } | {
+        "max_clusters": OrNone(WholeNumber(1)),
         "order": WholeNumber(2),
         "tuple_affinity": TextOrFunction(),
         "bandwidth": OrNone(Number(0.0, strict=True)),
@@ -176,9 +183,11 @@ class HigherOrder(SimilarityClustering):
         self,
         n_clusters: int | None = 8,
         *,
+        max_clusters: int | None = None,
         order: int = 3,
         tuple_affinity: str | Callable[[FloatArray], FloatArray] = "line",
         bandwidth: float | None = None,
+        standardize: Standardize = "auto",
         n_tuples: int | None = None,
         n_init: int = 3,
         max_iter: int = 1000,
@@ -191,9 +200,11 @@ class HigherOrder(SimilarityClustering):
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
         self.order = order
         self.tuple_affinity = tuple_affinity
         self.bandwidth = bandwidth
+        self.standardize = standardize
         self.n_tuples = n_tuples
         self.n_init = n_init
         self.max_iter = max_iter
@@ -264,7 +275,8 @@ class HigherOrder(SimilarityClustering):
             n_clusters=_USUAL_NUMBER if self.n_clusters is None else self.n_clusters,
         )
         solve = partial(_solve, n_init=self.n_init, max_iter=self.max_iter, tol=self.tol)
-        return Recipe(self.n_clusters, relate, _count, solve)
+        count = partial(_count, max_clusters=self.max_clusters)
+        return Recipe(self.n_clusters, relate, count, solve, effort=self.order**2)
 
     def _read(self, X: Any, constraints: Constraints, y: Any) -> Data:
         if isinstance(X, _Given):
@@ -287,7 +299,7 @@ class HigherOrder(SimilarityClustering):
                 f"order={self.order} needs at least {self.order} objects, got "
                 f"n_samples={len(table)}. Use a lower order or more points."
             )
-        objects = Objects(table, False, None, given.names)
+        objects = Objects(table, False, None, given.names, standardize=self.standardize)
         return Data(objects, constraints, columns=read_columns(scratch, given.columns))
 
     # --- results -------------------------------------------------------------------------------
@@ -403,7 +415,7 @@ def _relate(
 ) -> Tuples:
     if isinstance(data, _TupleData) and data.known is not None:
         return Tuples(data.known)
-    table = data.objects.table
+    table = data.objects.preparation.apply(data.objects.table)
     measure = tuple_measure(tuple_affinity, order, n_features=table.shape[1], width=width)
     progress.phase("tuples")
     sample = sample_tuples(measure, table, n_clusters, random_state, n_tuples=n_tuples, width=width)
@@ -411,18 +423,20 @@ def _relate(
     return Tuples(known, sample, measure)
 
 
-def _count(stage: Stage[Tuples]) -> Count:
+def _count(stage: Stage[Tuples], *, max_clusters: int | None) -> Count:
     if stage.n_clusters:
         return stage.count
     known = stage.relations.known
     n = stage.data.objects.n_objects
-    choice = choose_k_of_graph(flatten_tuples(known.tuples, known.weights * known.values, n))
+    A = flatten_tuples(known.tuples, known.weights * known.values, n)
+    choice = choose_k_of_graph(A, max_clusters=max_clusters)
     return Count(choice.n_clusters, {"k_choice_": choice})
 
 
 def _solve(stage: Stage[Tuples], *, n_init: int, max_iter: int, tol: float) -> Fitted:
     known, sample = stage.relations.known, stage.relations.sample
-    table, measure = stage.data.objects.table, stage.relations.measure
+    preparation = stage.data.objects.preparation
+    table, measure = preparation.apply(stage.data.objects.table), stage.relations.measure
     found = _lowest(stage, n_init, max_iter, tol)
     stage.progress.phase("memberships")
     rows = make_rows_sum_to_one(found.factor)
@@ -441,7 +455,7 @@ def _solve(stage: Stage[Tuples], *, n_init: int, max_iter: int, tol: float) -> F
     placer = None
     if sample is not None and measure is not None:
         placer = TuplePlacer(TupleRows.of(sample, measure, table, factor, memberships))
-    return Fitted(attributes, Standardizer(None, None), placer, found.stopped, found.n_iter)
+    return Fitted(attributes, preparation, placer, found.stopped, found.n_iter)
 
 
 def _lowest(stage: Stage[Tuples], n_init: int, max_iter: int, tol: float) -> Factorization:

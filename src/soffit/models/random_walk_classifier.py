@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -26,7 +27,7 @@ from soffit._validation import (
     WholeNumber,
     check_parameters,
 )
-from soffit.affinity.given_objects import Affinities
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.exceptions import EmptyClusterWarning
 from soffit.factorize.problem import Stop
 from soffit.fitting.data import Constraints, PartialLabels
@@ -42,6 +43,17 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+# Called after every step of a walk; True ends it.
+End = Callable[[], bool]
+# A change of this size relative to the largest weight is rounding.
+_STILL = 1e-15
+
+
+def never() -> bool:
+    """Let a walk take all its steps."""
+    return False
+
+
 @dataclass(frozen=True, eq=False)
 class PointWalk:
     """The walk with transitions T = D^-1 A: products with A, never powers of n x n matrices."""
@@ -55,14 +67,16 @@ class PointWalk:
         """The walk on a graph of objects."""
         return cls(A, _sums(A, axis=1))
 
-    def walk(self, Y: FloatArray, steps: int) -> FloatArray:
-        """T^(t-1) (I + T) / 2 Y."""
+    def walk(self, Y: FloatArray, steps: int, end: End = never) -> FloatArray:
+        """T^(t-1) (I + T) / 2 Y; `end` may cut the walk short."""
         # Long thin paths underflow in float32; a graph is small enough to convert.
         A: Any = self.A.astype(np.float64) if is_sparse(self.A) else self.A
         share = inverse(self.degrees)[:, None].astype(A.dtype)
         F = Y.astype(A.dtype)
         for _ in range(steps - 1):
-            F = share * (A @ F)
+            F, before = share * (A @ F), F
+            if end() or _is_still(F, before):
+                break
         return np.asarray((F + share * (A @ F)) / 2)
 
 
@@ -93,11 +107,13 @@ class ClusterWalk:
         similarities = (B * inverse(degrees)[:, None].astype(B.dtype)).T @ B
         return cls(B, degrees, weights, inverse(weights)[:, None] * similarities)
 
-    def walk(self, Y: FloatArray, steps: int) -> FloatArray:
-        """T^(t-1) (I + T) / 2 Y."""
+    def walk(self, Y: FloatArray, steps: int, end: End = never) -> FloatArray:
+        """T^(t-1) (I + T) / 2 Y; `end` may cut the walk short."""
         Z = inverse(self.weights)[:, None] * (self.B.T @ Y.astype(self.B.dtype))
         for _ in range(steps - 2):
-            Z = self.between @ Z
+            Z, before = self.between @ Z, Z
+            if end() or _is_still(Z, before):
+                break
         if steps == 1:
             return (Y + self._carried_back(Z)) / 2
         return self._carried_back((Z + self.between @ Z) / 2)
@@ -105,6 +121,11 @@ class ClusterWalk:
     def _carried_back(self, Z: FloatArray) -> FloatArray:
         share = inverse(self.degrees)[:, None]
         return np.asarray(share * (self.B @ Z.astype(self.B.dtype)))
+
+
+def _is_still(now: FloatArray, before: FloatArray) -> bool:
+    """Whether a walk has arrived where it will stay."""
+    return bool(np.abs(now - before).max(initial=0.0) <= _STILL * np.abs(now).max(initial=0.0))
 
 
 def inverse(values: FloatArray) -> FloatArray:
@@ -152,6 +173,9 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         The distance behind W; "precomputed" means that X holds distances.
     n_neighbors : int, default 10
         Neighbours per object in the graph.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     max_time : float or None, default None
         Time limit in seconds of the factorization for ``on="clusters"``.
     random_state : int, RandomState or None, default None
@@ -221,6 +245,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         "n_clusters": WholeNumber(1),
         "metric": TextOrFunction(),
         "n_neighbors": WholeNumber(1),
+        "standardize": OneOf(("auto", True, False)),
         "max_time": OrNone(Number(0.0, strict=True)),
         "verbose": Number(0.0),
         "callback": OrNone(Function()),
@@ -251,6 +276,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         affinity: Any = "nearest_neighbors",
         metric: Any = "euclidean",
         n_neighbors: int = 10,
+        standardize: Standardize = "auto",
         max_time: float | None = None,
         random_state: Any = None,
         verbose: int | bool = 0,
@@ -263,6 +289,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.standardize = standardize
         self.max_time = max_time
         self.random_state = random_state
         self.verbose = verbose
@@ -403,7 +430,11 @@ class ClassArrival:
 
 
 def _classified(
-    walk: PointWalk | ClusterWalk, labels: PartialLabels, steps: int, dtype: np.dtype[Any]
+    walk: PointWalk | ClusterWalk,
+    labels: PartialLabels,
+    steps: int,
+    dtype: np.dtype[Any],
+    end: End = never,
 ) -> tuple[ClassArrival, dict[str, Any]]:
     """Propagate the labels; returns the rule for new objects and the public attributes."""
     n, n_classes = len(labels.codes), len(labels.classes)
@@ -411,7 +442,7 @@ def _classified(
     totals = np.bincount(codes, walk.degrees[labelled], minlength=n_classes)
     Y = np.zeros((n, n_classes))
     Y[labelled, codes] = inverse(totals.astype(np.float64))[codes]
-    walked = walk.walk(Y, steps)
+    walked = walk.walk(Y, steps, end)
     distributions = _distributions(walked)
     distributions[labelled] = np.eye(n_classes)[codes]
     reached = distributions.any(axis=1)
@@ -446,7 +477,12 @@ def _solve(
         # The last digits of the likelihood do not improve the classes.
         stopped = "converged" if model.stop_reason_ == "max_iter" else model.stop_reason_
     stage.progress.phase("walk")
-    arrival, found = _classified(walk, labels, steps, given.A.dtype)
+    progress, begun = stage.progress, stage.progress.stopped
+    arrival, found = progress.insist(
+        lambda: _classified(walk, labels, steps, given.A.dtype, lambda: progress.is_hurried)
+    )
+    if begun is None and progress.stopped in ("max_time", "interrupted"):
+        stopped = progress.stopped
     attributes = {
         **stage.data.columns,
         "object_names_": stage.data.names,

@@ -12,7 +12,7 @@ from soffit._memory import check_allocation
 from soffit._typing import FloatArray, Matrix
 from soffit._validation import OrNone, ShareBelowOne, WholeNumber
 from soffit._wording import Message, Parameter
-from soffit.affinity.given_objects import Affinities
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.factorize import Factorization, Problem
 from soffit.factorize.divergence.em import bipartite_rows, log_likelihood, solve_em, warm_rows
 from soffit.factorize.divergence.em_starts import solve_em_from_starts, usual_number_of_draws
@@ -79,6 +79,9 @@ class RelationFactorization(RelationModel):
         Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 10
         Neighbours per object in the graph.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     sparsity : float, default 0.0
         Prior on memberships: each step subtracts this fraction of the object's degree from every
         share, and small shares vanish (:math:`1 - \alpha_i = 2 d_i` times it).
@@ -196,6 +199,7 @@ class RelationFactorization(RelationModel):
         affinity: Any = "nearest_neighbors",
         metric: Any = "euclidean",
         n_neighbors: int = 10,
+        standardize: Standardize = "auto",
         sparsity: float = 0.0,
         pruning: float | None = None,
         n_init: int | None = None,
@@ -212,6 +216,7 @@ class RelationFactorization(RelationModel):
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.standardize = standardize
         self.sparsity = sparsity
         self.pruning = pruning
         self.n_init = n_init

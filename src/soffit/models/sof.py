@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal
 
-from soffit._validation import Number, OneOf, WholeNumber
+from soffit._validation import Number, OneOf, OrNone, WholeNumber
 from soffit.affinity import Settings
-from soffit.affinity.given_objects import Affinities
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.fitting.recipe import Recipe
 from soffit.fitting.restarts import factorize_from_starts
 from soffit.fitting.run import similarity_recipe
@@ -29,6 +29,9 @@ class SoF(SimilarityClustering):
     n_clusters : int or None, default 8
         Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
+    max_clusters : int or None, default None
+        The largest number that is considered if `n_clusters` is None; by default the range grows
+        while the evidence does.
     affinity : str, callable or Affinity, default "relative"
         P. One of "relative", "nearest_neighbors", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
@@ -46,6 +49,9 @@ class SoF(SimilarityClustering):
         Number of random starts; the one with the lowest objective is kept.
     n_neighbors : int, default 15
         Neighbours for ``affinity="nearest_neighbors"``, or the neighbour that sets a bandwidth.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     max_iter : int, default 2000
         Maximum number of sweeps or gradient steps (penalty method: steps per round).
     tol : float, default 1e-5
@@ -99,6 +105,7 @@ class SoF(SimilarityClustering):
     """
 
     _rules = SimilarityClustering._rules | {
+        "max_clusters": OrNone(WholeNumber(1)),
         "c": Number(0.0, strict=True),
         "relative_neighbor": WholeNumber(1),
         "scale": OneOf((None, "fit")),
@@ -110,6 +117,7 @@ class SoF(SimilarityClustering):
         self,
         n_clusters: int | None = 8,
         *,
+        max_clusters: int | None = None,
         affinity: Any = "relative",
         metric: Any = "euclidean",
         c: float = 1.0,
@@ -118,6 +126,7 @@ class SoF(SimilarityClustering):
         solver: Literal["rows", "gradient", "penalty"] = "rows",
         n_init: int = 1,
         n_neighbors: int = 15,
+        standardize: Standardize = "auto",
         max_iter: int = 2000,
         tol: float = 1e-5,
         max_time: float | None = None,
@@ -128,6 +137,7 @@ class SoF(SimilarityClustering):
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
         self.affinity = affinity
         self.metric = metric
         self.c = c
@@ -136,6 +146,7 @@ class SoF(SimilarityClustering):
         self.solver = solver
         self.n_init = n_init
         self.n_neighbors = n_neighbors
+        self.standardize = standardize
         self.max_iter = max_iter
         self.tol = tol
         self.max_time = max_time
@@ -151,6 +162,7 @@ class SoF(SimilarityClustering):
             n_neighbors=self.n_neighbors,
             c=self.c,
             relative_neighbor=self.relative_neighbor,
+            standardize=self.standardize,
             n_jobs=self.n_jobs,
         )
 
@@ -169,4 +181,4 @@ class SoF(SimilarityClustering):
             max_iter=self.max_iter,
             tol=100 * self.tol if penalty else self.tol,
         )
-        return similarity_recipe(self.n_clusters, factorize)
+        return similarity_recipe(self.n_clusters, factorize, max_clusters=self.max_clusters)

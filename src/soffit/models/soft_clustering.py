@@ -13,9 +13,9 @@ import scipy.sparse as sp
 
 from soffit._deprecation import renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit._validation import NoneOrMany, Number, OneOf
+from soffit._validation import NoneOrMany, Number, OneOf, OrNone, WholeNumber
 from soffit.affinity import SideInformation
-from soffit.affinity.given_objects import Affinities
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.exceptions import UnstableResultWarning
 from soffit.factorize import (
@@ -76,6 +76,9 @@ class SoftClustering(SimilarityClustering):
     n_clusters : int or None, default 8
         Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
+    max_clusters : int or None, default None
+        The largest number that is considered if `n_clusters` is None; by default the range grows
+        while the evidence does.
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
@@ -86,8 +89,8 @@ class SoftClustering(SimilarityClustering):
         One scale per cluster, set by the start, or one for all, which favours clusters of equal
         size.
     standardize : {"auto", True, False}, default "auto"
-        Scale columns to unit standard deviation; "auto" does so if the largest standard deviation
-        is more than 20 times the median, which only different units of measurement explain.
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     n_resamples : int, default 0
         0, or how many times (at least 2; 10 is plenty) the model is refitted to 63 % subsamples.
         Memberships are then averaged over these fits and softened to their agreement, which
@@ -168,8 +171,8 @@ class SoftClustering(SimilarityClustering):
     """
 
     _rules = SimilarityClustering._rules | {
+        "max_clusters": OrNone(WholeNumber(1)),
         "scale": OneOf(("cluster", "single")),
-        "standardize": OneOf(("auto", True, False)),
         "n_resamples": NoneOrMany(),
         "constraint_weight": Number(0.0, strict=True, maximum=1.0),
         "transitive": OneOf((True, False)),
@@ -194,11 +197,12 @@ class SoftClustering(SimilarityClustering):
         self,
         n_clusters: int | None = 8,
         *,
+        max_clusters: int | None = None,
         affinity: Any = "nearest_neighbors",
         metric: Any = "euclidean",
         n_neighbors: int = 15,
         scale: Literal["cluster", "single"] = "cluster",
-        standardize: Literal["auto"] | bool = "auto",
+        standardize: Standardize = "auto",
         n_resamples: int = 0,
         constraint_weight: float = 1.0,
         transitive: bool = False,
@@ -212,6 +216,7 @@ class SoftClustering(SimilarityClustering):
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
@@ -295,7 +300,7 @@ class SoftClustering(SimilarityClustering):
         make = partial(
             similarity_recipe,
             *(self.n_clusters, factorize),
-            standardize=self.standardize,
+            max_clusters=self.max_clusters,
             weighted=True,
         )
         single = make(smooth)
@@ -380,16 +385,19 @@ def _factorize(
         degrees=degrees,
         side=None if given.side is None else _side_weights(given.side, N, constraint_weight),
     )
+    stage.progress.keep_result()
     stage.progress.phase("row blocks")
-    found = solve_locally(
-        solve_rows,
-        problem,
-        rows,
-        locality,
-        max_iter=max_iter,
-        tol=tol,
-        callback=stage.progress.iteration,
-        scale=held,
+    found = stage.progress.insist(
+        lambda: solve_locally(
+            solve_rows,
+            problem,
+            rows,
+            locality,
+            max_iter=max_iter,
+            tol=tol,
+            callback=stage.progress.iteration,
+            scale=held,
+        )
     )
     return _GraphSolution(
         problem, normalized, found, {"n_steps_": n_steps}, part, graph=A, locality=locality
@@ -487,16 +495,19 @@ def _smooth(
     is_mixed = isinstance(given.preparation, MixedPreparation)
     features = not stage.data.objects.is_matrix and not is_mixed
     dense = features and euclidean and not is_sparse(given.table)
-    mixture = None
+    mixture, stopped = None, None
     if dense and 1 < rows.shape[1] <= _MOST_MIXED:
         seed = int(stage.random_state.randint(_SEEDS))
-        mixture = _fit_mixture(given, rows, seed, solution, constraint_weight)
+        mixture = stage.progress.attempt(
+            lambda: _fit_mixture(given, rows, seed, solution, constraint_weight)
+        )
+        stopped = stage.progress.stopped if mixture is None else None
     result = calibrated(walk.memberships, graph, mixture, given.table if dense else None)
     if given.side is not None:
         result = with_pairs(result, rows, given.side, weight=constraint_weight)
     # New objects need what the walk has reached, not the memberships of the fitted objects.
     seen = replace(walk, memberships=walk.memberships[:0].copy())
-    return Smoothed(result, WalkAndMixture(seen, mixture))
+    return Smoothed(result, WalkAndMixture(seen, mixture), stopped=stopped)
 
 
 def _fit_mixture(

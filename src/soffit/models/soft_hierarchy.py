@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from soffit._typing import FloatArray, Matrix
 from soffit._validation import OneOf, OrNone, WholeNumber
 from soffit._wording import Message, Parameter
-from soffit.affinity.given_objects import Affinities
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.walks import FactoredAffinity
 from soffit.factorize import Factorization
 from soffit.factorize.divergence.em import bipartite_rows, solve_em
@@ -116,6 +116,9 @@ class SoftHierarchy(RelationModel):
         Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 10
         Neighbours per object in the graph.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     refine : bool, default True
         Use each level's memberships as the start of a factorization of the graph itself. False is
         the published method. Refined levels fit the graph better, but the chain of eq. 6 then holds
@@ -215,6 +218,7 @@ class SoftHierarchy(RelationModel):
         affinity: Any = "nearest_neighbors",
         metric: Any = "euclidean",
         n_neighbors: int = 10,
+        standardize: Standardize = "auto",
         refine: bool = True,
         n_init: int = 12,
         max_iter: int = 500,
@@ -231,6 +235,7 @@ class SoftHierarchy(RelationModel):
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.standardize = standardize
         self.refine = refine
         self.n_init = n_init
         self.max_iter = max_iter

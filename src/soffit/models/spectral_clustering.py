@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit._validation import OneOf, WholeNumber
-from soffit.affinity.given_objects import Affinities
+from soffit._validation import OneOf, OrNone, WholeNumber
+from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.factorize import Problem, labels_start, leading_eigenvectors, solve_rows
 from soffit.fitting.fitted import Part
 from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
@@ -58,12 +58,18 @@ class SpectralClustering(WeightedClustering):
     n_clusters : int or None, default 8
         Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
         `k_choice_`).
+    max_clusters : int or None, default None
+        The largest number that is considered if `n_clusters` is None; by default the range grows
+        while the evidence does.
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
         Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 15
         Neighbours per object in the graph, or the neighbour that sets a kernel's bandwidth.
+    standardize : {"auto", True, False}, default "auto"
+        Scale the columns of a table to unit standard deviation; "auto" does so if their spreads
+        differ so much that one column would decide alone (`soffit.affinity.Standardizer`).
     variant : {"njw", "ncut"}, default "njw"
         Rows of unit length, or the eigenvectors of the random walk.
     rounding : {"kmeans", "cluster_qr"}, default "kmeans"
@@ -148,6 +154,7 @@ class SpectralClustering(WeightedClustering):
     _rules = {
         name: rule for name, rule in WeightedClustering._rules.items() if name != "warm_start"
     } | {
+        "max_clusters": OrNone(WholeNumber(1)),
         "variant": OneOf(("njw", "ncut")),
         "rounding": OneOf(("kmeans", "cluster_qr")),
         "n_init": WholeNumber(1),
@@ -164,9 +171,11 @@ class SpectralClustering(WeightedClustering):
         self,
         n_clusters: int | None = 8,
         *,
+        max_clusters: int | None = None,
         affinity: Any = "nearest_neighbors",
         metric: Any = "euclidean",
         n_neighbors: int = 15,
+        standardize: Standardize = "auto",
         variant: Literal["njw", "ncut"] = "njw",
         rounding: Literal["kmeans", "cluster_qr"] = "kmeans",
         n_init: int = 10,
@@ -179,9 +188,11 @@ class SpectralClustering(WeightedClustering):
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
         self.affinity = affinity
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.standardize = standardize
         self.variant = variant
         self.rounding = rounding
         self.n_init = n_init
@@ -203,7 +214,11 @@ class SpectralClustering(WeightedClustering):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        return similarity_recipe(self.n_clusters, factorize, _smooth, weighted=True)
+        return similarity_recipe(
+            *(self.n_clusters, factorize, _smooth),
+            max_clusters=self.max_clusters,
+            weighted=True,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,15 +258,18 @@ def _factorize(
         embed=embed,
         round_rows=round_rows,
     )
+    stage.progress.keep_result()
     cut = normalized_cut(A, rounded.labels)
     stage.progress.phase("row blocks")
     problem = Problem(normalized.matrix, k, scale="held", degrees=degrees)
-    found = solve_rows(
-        problem,
-        labels_start(rounded.labels, k),
-        max_iter=max_iter,
-        tol=tol,
-        callback=stage.progress.iteration,
+    found = stage.progress.insist(
+        lambda: solve_rows(
+            problem,
+            labels_start(rounded.labels, k),
+            max_iter=max_iter,
+            tol=tol,
+            callback=stage.progress.iteration,
+        )
     )
     attributes = {
         "embedding_": rounded.embedding,

@@ -106,7 +106,7 @@ class NeighborIndex:
 
     def query(self, X_new: FloatArray, n_neighbors: int) -> tuple[IntArray, FloatArray]:
         """Indices and distances of the fitted objects nearest to new ones."""
-        from soffit.neighbors.kernels import find_nearest, leaves_of
+        from soffit.neighbors.kernels import leaves_of
 
         normals, offsets, bounds = self.tree
         indices = np.empty((len(X_new), n_neighbors), dtype=np.int32)
@@ -121,23 +121,18 @@ class NeighborIndex:
         # Leaf by leaf: new points of the same leaf are compared with the same candidates.
         by_leaf = np.argsort(leaves, kind="stable")
 
-        marks = _Marks(len(self.order))
+        search = _Nearest(self.points, bounds, self.members, _MOST_ASKED)
 
-        def search(part: range) -> None:
+        def place(part: range) -> None:
             rows = by_leaf[part.start : part.stop]
-            Y = self._standard_rows(X_new[rows])
-            near = np.full((len(Y), list_length(n_neighbors)), -1, dtype=np.int32)
-            squares = np.full(near.shape, np.inf, dtype=np.float32)
-            with marks.taken() as place:
-                find_nearest(
-                    Y, leaves[rows], self.points, bounds, self.members, place,
-                    near, squares, _MOST_ASKED,
-                )  # fmt: skip
+            near, squares = search(
+                self._standard_rows(X_new[rows]), leaves[rows], list_length(n_neighbors)
+            )
             found = near[:, :n_neighbors]
             indices[rows] = np.where(found >= 0, self.order[found], -1)
             distances[rows] = np.sqrt(squares[:, :n_neighbors]) * np.float32(self.size)
 
-        each(search, ranges(len(X_new)), self.n_jobs)
+        each(place, ranges(len(X_new)), self.n_jobs)
         return indices, distances
 
     def rows(self, numbers: IntArray) -> FloatArray:
@@ -170,6 +165,53 @@ class _Marks:
             self._free.append(place)
 
 
+def _room(bounds: IntArray, n_columns: int, length: int) -> tuple[FloatArray | IntArray, ...]:
+    """Working arrays for the largest leaf and lists of this length, for exclusive use.
+
+    The points of the leaf, the numbers of the candidates, the places of lists among them, the
+    coordinates of some of the candidates, their squared distances and the numbers of groups.
+    """
+    from soffit.neighbors.kernels import BLOCK, JOIN_GROUP
+
+    widest, d = int(np.diff(bounds).max()), -(-n_columns // 4) * 4
+    return (
+        np.zeros((widest, d), dtype=np.float32),
+        np.empty(widest * (length + 1), dtype=np.int32),
+        np.empty((widest, length), dtype=np.int32),
+        np.zeros((d, BLOCK), dtype=np.float32),
+        np.empty(BLOCK + JOIN_GROUP, dtype=np.float32),
+        np.empty(BLOCK // JOIN_GROUP, dtype=np.int64),
+    )
+
+
+class _Nearest:
+    """Search for the nearest of the points for given ones, which are sorted by leaf."""
+
+    def __init__(
+        self, points: FloatArray, bounds: IntArray, members: IntArray, most_asked: int
+    ) -> None:
+        self._points, self._bounds, self._members = points, np.ascontiguousarray(bounds), members
+        self._most_asked = most_asked
+        self._order = np.arange(len(points), dtype=np.int32)
+        self._marks = _Marks(len(points))
+
+    def __call__(self, Y: FloatArray, leaves: IntArray, length: int) -> tuple[IntArray, FloatArray]:
+        """Numbers and squared distances of the nearest points, as many as `length`."""
+        from soffit.neighbors.kernels import find_nearest
+
+        _, *room = _room(self._bounds, Y.shape[1], self._members.shape[1])
+        wide = np.zeros((len(Y), len(room[2])), dtype=np.float32)
+        wide[:, : Y.shape[1]] = Y
+        near = np.full((len(Y), length), -1, dtype=np.int32)
+        squares = np.full(near.shape, np.inf, dtype=np.float32)
+        with self._marks.taken() as place:
+            find_nearest(
+                wide, leaves, self._points, self._bounds, self._members, place, near, squares,
+                self._order, np.empty(self._most_asked, dtype=np.int32), *room,
+            )  # fmt: skip
+        return near, squares
+
+
 def list_length(n_neighbors: int) -> int:
     """Length of the lists during a search for `n_neighbors`."""
     return max(n_neighbors + _SPARE, _SHORTEST_LIST)
@@ -182,7 +224,7 @@ def _lists(
 
     The points are sorted by the leaves of the first tree.
     """
-    from soffit.neighbors.kernels import compare_with_all, join_leaves
+    from soffit.neighbors.kernels import join_leaves
 
     n = len(points)
     members = np.empty((n, list_length(n_neighbors)), dtype=np.int32)
@@ -195,15 +237,29 @@ def _lists(
 
     each(clear, ranges(n), n_jobs)
 
-    def compare(part: range, chosen: IntArray, true: IntArray, true_squares: FloatArray) -> None:
-        compare_with_all(points, chosen, part.start, part.stop, true, true_squares)
-
     def join(order: IntArray, bounds: IntArray) -> None:
+        bounds = np.ascontiguousarray(bounds)
+
         def join_range(part: range) -> None:
+            room = _room(bounds, points.shape[1], members.shape[1])
             with marks.taken() as place:
-                join_leaves(points, order, bounds, part.start, part.stop, members, squares, place)
+                join_leaves(
+                    points, order, bounds, part.start, part.stop, members, squares, place, *room
+                )
 
         each(join_range, ranges_of_leaves(bounds), n_jobs)
+
+    # A single leaf of all points, without lists: every point is compared.
+    everywhere = np.array([0, n], dtype=np.int64)
+    among_all = _Nearest(points, everywhere, np.empty((n, 0), dtype=np.int32), 0)
+
+    def compare(part: range, chosen: IntArray, true: IntArray) -> None:
+        rows = chosen[part.start : part.stop]
+        near, _ = among_all(points[rows], np.zeros(len(rows), dtype=np.int32), n_neighbors + 1)
+        own = near == rows[:, None]
+        # Among more copies of a point than neighbours, the point itself may not be listed.
+        own[~own.any(axis=1), -1] = True
+        true[part.start : part.stop] = near[~own].reshape(len(rows), n_neighbors)
 
     # Leaves are repeated halves: consecutive ones together were one leaf some halvings before.
     join(np.arange(n, dtype=np.int32), _every(first_tree.bounds, _FIRST_LEAF // _LAST_LEAF))

@@ -3,73 +3,78 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from soffit._compile import njit
 
 # Ranks are scanned in groups of this size: most groups hold nothing near.
 _GROUP = 16
 
 
 @njit(cache=True, nogil=True)
-def nearest_by_rank(ranks, reach, rows, reference, n_neighbors, margin):
+def nearest_by_rank(ranks, reach, rows, reference, lowest, candidates, indices, squares):
     """The nearest rows of `reference`, sorted by distance, equal distances by index.
 
-    A rank is half a squared distance, up to a constant per row and up to rounding. The `margin`
-    smallest ranks bound the distance to the last neighbour; all other rows that may lie within this
-    bound (`reach` is the rounding minus the row's constant) are also compared by exact distance.
+    A rank is half a squared distance, up to a constant per row and up to rounding. The smallest
+    ranks, as many as `lowest` has room for, bound the distance to the last neighbour; all other
+    rows that may lie within this bound (`reach` is the rounding minus the row's constant) are also
+    compared by exact distance. `candidates` has room for the numbers of all rows.
     """
-    m, n = ranks.shape
-    indices = np.empty((m, n_neighbors), dtype=np.int64)
-    distances = np.empty((m, n_neighbors), dtype=rows.dtype)
-    lowest = np.empty(margin, dtype=ranks.dtype)
-    candidates = np.empty(margin, dtype=np.int64)
-    best = np.empty(n_neighbors)
-    who = np.empty(n_neighbors, dtype=np.int64)
-    for i in range(m):
-        lowest[:] = np.inf
-        whole = n // _GROUP * _GROUP
-        for first in range(0, whole, _GROUP):
-            n_low = np.int32(0)
-            for b in range(_GROUP):
-                n_low += np.int32(ranks[i, first + b] < lowest[-1])
+    n, margin = reference.shape[0], len(lowest)
+    for i in range(ranks.shape[0]):
+        rank = ranks[i]
+        for t in range(margin):
+            lowest[t] = np.inf
+        for first in range(0, n, _GROUP):
+            last, n_low = first + _GROUP, np.int32(0)
+            if last > n:
+                last, n_low = n, np.int32(1)
+            else:
+                for b in range(_GROUP):
+                    n_low += np.int32(rank[first + b] < lowest[margin - 1])
             if n_low > 0:
-                _keep_lowest(ranks[i], first, first + _GROUP, lowest, candidates)
-        _keep_lowest(ranks[i], whole, n, lowest, candidates)
+                for j in range(first, last):
+                    if rank[j] < lowest[margin - 1]:
+                        insert_sorted(lowest, candidates, margin, rank[j], j)
         limit = np.inf
         # Overflowed ranks are NaN: the list is not full, and no row is excluded.
-        if lowest[-1] < np.inf:
-            _keep_nearest(best, who, candidates, rows[i], reference)
-            limit = 0.5 * best[-1] + reach[i]
-        if not lowest[-1] > limit:
-            _keep_nearest(best, who, np.flatnonzero(~(ranks[i] > limit)), rows[i], reference)
-        indices[i] = who
-        distances[i] = np.sqrt(best)
-    return indices, distances
+        if lowest[margin - 1] < np.inf:
+            for t in range(1, margin):
+                at, j = t, candidates[t]
+                while at > 0 and candidates[at - 1] > j:
+                    candidates[at] = candidates[at - 1]
+                    at -= 1
+                candidates[at] = j
+            _keep_nearest(squares[i], indices[i], candidates, margin, rows[i], reference)
+            limit = 0.5 * squares[i, -1] + reach[i]
+        if not lowest[margin - 1] > limit:
+            count = 0
+            for j in range(n):
+                if not rank[j] > limit:
+                    candidates[count] = j
+                    count += 1
+            _keep_nearest(squares[i], indices[i], candidates, count, rows[i], reference)
 
 
 @njit(cache=True, nogil=True)
-def _keep_lowest(ranks, first, last, lowest, candidates):
-    for j in range(first, last):
-        if ranks[j] < lowest[-1]:
-            insert_sorted(lowest, candidates, ranks[j], j)
-
-
-@njit(cache=True, nogil=True)
-def _keep_nearest(best, who, candidates, x, reference):
+def _keep_nearest(best, who, candidates, count, x, reference):
     """Fill `best` and `who` with the nearest of the candidates and their squared distances."""
-    best[:] = np.inf
-    for j in np.sort(candidates):
+    length = len(best)
+    for t in range(length):
+        best[t] = np.inf
+    for c in range(count):
+        j = candidates[c]
         square = 0.0
         for q in range(len(x)):
-            difference = np.float64(x[q]) - np.float64(reference[j, q])
+            difference = x[q] - reference[j, q]
             square += difference * difference
-        if square < best[-1]:
-            insert_sorted(best, who, square, j)
+        if square < best[length - 1]:
+            insert_sorted(best, who, length, square, j)
 
 
 @njit(cache=True, nogil=True)
-def insert_sorted(best, who, value, j):
+def insert_sorted(best, who, length, value, j):
     """Insert j into the sorted list of the smallest values, after its equals; drops the last."""
-    place = len(best) - 1
+    place = length - 1
     while place > 0 and best[place - 1] > value:
         best[place] = best[place - 1]
         who[place] = who[place - 1]
@@ -79,113 +84,108 @@ def insert_sorted(best, who, value, j):
 
 
 @njit(cache=True, nogil=True)
-def shared_neighbors(lists_a, lists_b, first, second):
+def shared_neighbors(lists_a, lists_b, first, second, count):
     """Length of the intersection of two sorted neighbour lists, for every pair of rows."""
-    n_pairs = len(first)
     length_a, length_b = lists_a.shape[1], lists_b.shape[1]
-    count = np.zeros(n_pairs, dtype=np.int64)
-    for e in range(n_pairs):
+    for e in range(len(first)):
         a, b = 0, 0
         i, j = first[e], second[e]
+        shared = 0
         while a < length_a and b < length_b:
             x, y = lists_a[i, a], lists_b[j, b]
             if x == y:
-                count[e] += 1
+                shared += 1
+            if x <= y:
                 a += 1
+            if y <= x:
                 b += 1
-            elif x < y:
-                a += 1
-            else:
-                b += 1
-    return count
+        count[e] = shared
 
 
 @njit(cache=True, nogil=True)
-def _lists(members, i, j):
-    """Whether the sorted list of i contains j."""
-    low, high = 0, members.shape[1]
-    while low < high:
-        middle = (low + high) // 2
-        if members[i, middle] < j:
-            low = middle + 1
-        else:
-            high = middle
-    return low < members.shape[1] and members[i, low] == j
-
-
-@njit(cache=True, nogil=True)
-def edges_of_lists(lists, members, first, last, mutual):
-    """Each edge of the objects first to last once: an object and a position in its list.
+def edges_of_lists(lists, members, first, last, mutual, kept):
+    """Each edge of the objects first to last once: marks positions in their lists.
 
     An edge listed by both ends belongs to the smaller number; others are left out if `mutual`.
     `members` holds the lists in ascending order.
     """
     length = lists.shape[1]
-    owner = np.empty((last - first) * length, dtype=np.int32)
-    place = np.empty((last - first) * length, dtype=np.int32)
-    count = 0
     for i in range(first, last):
         for t in range(length):
             j = lists[i, t]
             if j < 0 or (mutual and j < i):
                 continue
-            both = _lists(members, j, i)
-            if (both and i < j) or not (both or mutual):
-                owner[count] = i
-                place[count] = t
-                count += 1
-    return owner[:count].copy(), place[:count].copy()
+            # Whether the sorted list of j contains i.
+            low, high = 0, length
+            while low < high:
+                middle = (low + high) >> 1
+                if members[j, middle] < i:
+                    low = middle + 1
+                else:
+                    high = middle
+            both = low < length and members[j, low] == i
+            kept[i, t] = i < j if both else not mutual
 
 
 _MULTIPLIER = np.uint64(6364136223846793005)
 _INCREMENT = np.uint64(1442695040888963407)
 
 
-@njit(cache=True, nogil=True)
-def _draw(state, count):
-    """A number below `count` and the next state of the generator."""
-    state = state * _MULTIPLIER + _INCREMENT
-    return np.int64((state >> np.uint64(33)) % np.uint64(count)), state
-
-
 @njit(cache=True, nogil=True, fastmath=True)
-def grow(X, order, heights, normals, offsets, first, last, node, depth, state):
-    """Halve the points order[first:last] recursively along random lines, `depth` times.
+def grow(X, order, heights, normals, offsets, ranges, states, normal):
+    """Halve the points of a range recursively along random lines.
 
-    `node` numbers the halves like a heap; if `normals` has room, the planes are kept.
+    `ranges` is a stack with room for two rows more than levels: the first and the last point, the
+    number of the node and the levels left, with the first row given; `states` are those of the
+    generator. Nodes are numbered like a heap; if `normals` has room, the planes are kept. `normal`
+    has room for a line.
     """
     d = X.shape[1]
-    normal = np.empty(d, dtype=np.float32)
-    stack = [(first, last, node, depth, state)]
-    while len(stack) > 0:
-        low, high, node, left, state = stack.pop()
+    top = 0
+    while top >= 0:
+        low, high, node, left = ranges[top, 0], ranges[top, 1], ranges[top, 2], ranges[top, 3]
+        state = states[top]
+        top -= 1
         if left == 0 or high - low < 2:
             continue
-        a, state = _draw(state, high - low)
-        b, state = _draw(state, high - low)
+        state = state * _MULTIPLIER + _INCREMENT
+        a = order[low + np.int64((state >> np.uint64(33)) % np.uint64(high - low))]
+        state = state * _MULTIPLIER + _INCREMENT
+        b = order[low + np.int64((state >> np.uint64(33)) % np.uint64(high - low))]
         for q in range(d):
-            normal[q] = X[order[low + a], q] - X[order[low + b], q]
+            normal[q] = X[a, q] - X[b, q]
         for p in range(low, high):
             height = np.float32(0.0)
             i = order[p]
             for q in range(d):
                 height += X[i, q] * normal[q]
             heights[p] = height
-        middle = (low + high) // 2
+        middle = (low + high) >> 1
         _select(heights, order, low, high, middle)
-        if node < len(normals):
-            normals[node] = normal
+        if node < len(offsets):
+            for q in range(d):
+                normals[node, q] = normal[q]
             offsets[node] = heights[middle]
-        stack.append((low, middle, 2 * node + 1, left - 1, state + np.uint64(2 * node + 1)))
-        stack.append((middle, high, 2 * node + 2, left - 1, state + np.uint64(2 * node + 2)))
+        for side in range(2):
+            top += 1
+            child = 2 * node + 1 + side
+            ranges[top, 0] = middle if side else low
+            ranges[top, 1] = high if side else middle
+            ranges[top, 2] = child
+            ranges[top, 3] = left - 1
+            states[top] = state + np.uint64(child)
 
 
 @njit(cache=True, nogil=True)
 def _select(values, items, low, high, middle):
     """Partial sort: position `middle` gets its value of the sorted order."""
     while high - low > 1:
-        a, b, c = values[low], values[(low + high) // 2], values[high - 1]
-        pivot = max(min(a, b), min(max(a, b), c))
+        # The median of three values.
+        a, pivot, c = values[low], values[(low + high) >> 1], values[high - 1]
+        if a > pivot:
+            a, pivot = pivot, a
+        if pivot > c:
+            pivot = a if a > c else c
         i, j = low, high - 1
         while i <= j:
             while values[i] < pivot:
@@ -221,7 +221,7 @@ def leaves_of(Y, normals, offsets, leaves):
 # Candidates compared at once: their copies stay in the cache for all rows of a leaf.
 BLOCK = 256
 # Squares are scanned in groups of this size: most groups hold nothing near.
-_JOIN_GROUP = 16
+JOIN_GROUP = 16
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -254,22 +254,26 @@ def _copy_columns(X, numbers, first, count, columns):
 def _take_nearer(new, numbers, first, count, members, squares, groups):
     """Insert the candidates that are near enough into a list.
 
-    `new` is padded with infinity to the end of the last group; `groups` has room for their numbers.
+    `new` has room for one group more than candidates; `groups` for the numbers of all groups.
     """
-    worst = squares[-1]
+    length = len(squares)
+    worst = squares[length - 1]
+    for b in range(count, count + JOIN_GROUP):
+        new[b] = np.inf
     n_near = 0
-    for start in range(0, count, _JOIN_GROUP):
+    for start in range(0, count, JOIN_GROUP):
         least = new[start]
-        for b in range(1, _JOIN_GROUP):
-            least = min(least, new[start + b])
+        for b in range(1, JOIN_GROUP):
+            if new[start + b] < least:
+                least = new[start + b]
         # No branch: whether a group is near is hard to predict.
         groups[n_near] = start
         n_near += least < worst
     for g in range(n_near):
-        for b in range(groups[g], groups[g] + _JOIN_GROUP):
+        for b in range(groups[g], groups[g] + JOIN_GROUP):
             if new[b] < worst:
-                insert_sorted(squares, members, new[b], numbers[first + b])
-                worst = squares[-1]
+                insert_sorted(squares, members, length, new[b], numbers[first + b])
+                worst = squares[length - 1]
 
 
 @njit(cache=True, nogil=True)
@@ -300,31 +304,29 @@ def _candidates(order, low, size, members, place, found, listed):
 
 
 @njit(cache=True, nogil=True)
-def join_leaves(X, order, bounds, first, last, members, squares, place):
+def join_leaves(
+    X, order, bounds, first, last, members, squares, place,
+    rows, found, listed, columns, new, groups,
+):  # fmt: skip
     """Compare the points of every leaf from `first` to `last` with all that any of them lists.
 
     Reads and writes the lists of these points only. `place` has a number for every point and is for
-    exclusive use.
+    exclusive use; so are the arrays after it, the `room` of `soffit.neighbors.approximate`.
     """
-    d, length = X.shape[1], members.shape[1]
-    widest = 0
-    for leaf in range(first, last):
-        widest = max(widest, bounds[leaf + 1] - bounds[leaf])
-    rows = np.zeros((widest, -(-d // 4) * 4), dtype=np.float32)
-    columns = np.zeros((rows.shape[1], BLOCK), dtype=np.float32)
-    new = np.empty(BLOCK + _JOIN_GROUP, dtype=np.float32)
-    groups = np.empty(BLOCK // _JOIN_GROUP, dtype=np.int64)
-    found = np.empty(widest * (length + 1), dtype=np.int32)
-    listed = np.empty((widest, length), dtype=np.int32)
+    length = members.shape[1]
     for leaf in range(first, last):
         low, size = bounds[leaf], bounds[leaf + 1] - bounds[leaf]
         n_found = _candidates(order, low, size, members, place, found, listed)
         for a in range(size):
-            rows[a, :d] = X[found[a]]
+            for q in range(X.shape[1]):
+                rows[a, q] = X[found[a], q]
         for start in range(0, n_found, BLOCK):
-            count = min(BLOCK, n_found - start)
+            count = n_found - start
+            if count > BLOCK:
+                count = BLOCK
             _copy_columns(X, found, start, count, columns)
             for a in range(size):
+                i = found[a]
                 squares_to(rows[a], columns, count, new)
                 # Neither the point itself nor the points already in its list.
                 if start <= a < start + count:
@@ -333,8 +335,6 @@ def join_leaves(X, order, bounds, first, last, members, squares, place):
                     at = listed[a, t] - start
                     if 0 <= at < count:
                         new[at] = np.inf
-                new[count : count + _JOIN_GROUP] = np.inf
-                i = found[a]
                 _take_nearer(new, found, start, count, members[i], squares[i], groups)
 
 
@@ -350,46 +350,17 @@ def copy_lists(order, members, squares, size, first, last, indices, distances):
 
 
 @njit(cache=True, nogil=True)
-def compare_with_all(X, chosen, first, last, members, squares):
-    """Exact neighbours of a few points, numbers first to last of `chosen`."""
-    n, d = X.shape
-    rows = np.zeros((last - first, -(-d // 4) * 4), dtype=np.float32)
-    columns = np.zeros((rows.shape[1], BLOCK), dtype=np.float32)
-    new = np.empty(BLOCK + _JOIN_GROUP, dtype=np.float32)
-    groups = np.empty(BLOCK // _JOIN_GROUP, dtype=np.int64)
-    numbers = np.arange(n).astype(np.int32)
-    for c in range(first, last):
-        rows[c - first, :d] = X[chosen[c]]
-    for start in range(0, n, BLOCK):
-        count = min(BLOCK, n - start)
-        _copy_columns(X, numbers, start, count, columns)
-        for c in range(first, last):
-            squares_to(rows[c - first], columns, count, new)
-            if start <= chosen[c] < start + count:
-                new[chosen[c] - start] = np.inf
-            new[count : count + _JOIN_GROUP] = np.inf
-            _take_nearer(new, numbers, start, count, members[c], squares[c], groups)
-
-
-@njit(cache=True, nogil=True)
-def find_nearest(Y, leaves, X, bounds, lists, place, near, squares, most_asked):
+def find_nearest(
+    Y, leaves, X, bounds, lists, place, near, squares, order, asked,
+    found, listed, columns, new, groups,
+):  # fmt: skip
     """Nearest points of X for the rows of Y, which are sorted by leaf: fills `near` and `squares`.
 
     A row is compared with the points of its leaf and with all that these list; then with the lists
-    of the points it keeps, nearest first, until all of them or `most_asked` have been read.
+    of the points it keeps, nearest first, until all of them or as many as `asked` has room for have
+    been read. `order` are the numbers of all points; `place` and the arrays after `asked` are those
+    of `join_leaves`. Y has zeros behind its columns, up to a multiple of 4.
     """
-    n, d = X.shape
-    order = np.arange(n).astype(np.int32)
-    widest = 0
-    for leaf in range(len(bounds) - 1):
-        widest = max(widest, bounds[leaf + 1] - bounds[leaf])
-    x = np.zeros(-(-d // 4) * 4, dtype=np.float32)
-    columns = np.zeros((len(x), BLOCK), dtype=np.float32)
-    new = np.empty(BLOCK + _JOIN_GROUP, dtype=np.float32)
-    groups = np.empty(BLOCK // _JOIN_GROUP, dtype=np.int64)
-    found = np.empty(widest * (lists.shape[1] + 1), dtype=np.int32)
-    listed = np.empty((widest, lists.shape[1]), dtype=np.int32)
-    asked = np.empty(most_asked, dtype=np.int32)
     first = 0
     while first < len(Y):
         leaf, last = leaves[first], first + 1
@@ -398,12 +369,12 @@ def find_nearest(Y, leaves, X, bounds, lists, place, near, squares, most_asked):
         low, size = bounds[leaf], bounds[leaf + 1] - bounds[leaf]
         n_found = _candidates(order, low, size, lists, place, found, listed)
         for start in range(0, n_found, BLOCK):
-            count = min(BLOCK, n_found - start)
+            count = n_found - start
+            if count > BLOCK:
+                count = BLOCK
             _copy_columns(X, found, start, count, columns)
             for c in range(first, last):
-                x[:d] = Y[c]
-                squares_to(x, columns, count, new)
-                new[count : count + _JOIN_GROUP] = np.inf
+                squares_to(Y[c], columns, count, new)
                 _take_nearer(new, found, start, count, near[c], squares[c], groups)
         for c in range(first, last):
             _ask(Y[c], X, lists, near[c], squares[c], asked)
@@ -429,8 +400,8 @@ def _ask(y, X, lists, near, squares, asked):
             for q in range(X.shape[1]):
                 step = y[q] - X[j, q]
                 square += step * step
-            if square < squares[-1] and not _contains(near, len(near), j):
-                insert_sorted(squares, near, square, j)
+            if square < squares[len(near) - 1] and not _contains(near, len(near), j):
+                insert_sorted(squares, near, len(near), square, j)
                 # Points inserted before the current one still have to be visited.
                 at = 0
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from soffit._threads import each, pieces
-from soffit._typing import FloatArray, IntArray
+from soffit._typing import IntArray
 
 _SAMPLE = 256
 _COMPARED_AT_ONCE = 64
 
-# Fills the lists and squares of a range of the chosen objects by comparing them with all others.
-Comparison = Callable[[range, IntArray, IntArray, FloatArray], None]
+# Fills the lists of a range of the chosen objects by comparing them with all others.
+Comparison = Callable[[range, IntArray, IntArray], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +30,8 @@ class Recall:
         size = min(_SAMPLE, n)
         chosen = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
         members = np.full((size, n_neighbors), -1, dtype=np.int32)
-        squares = np.full((size, n_neighbors), np.inf, dtype=np.float32)
         parts = pieces(size, _COMPARED_AT_ONCE)
-        each(lambda part: compare(part, chosen, members, squares), parts, n_jobs)
+        each(lambda part: compare(part, chosen, members), parts, n_jobs)
         return cls(chosen, members)
 
     def of_lists(self, members: IntArray) -> float:

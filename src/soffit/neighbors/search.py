@@ -227,6 +227,8 @@ def _by_tree(
         distances[rows], indices[rows] = tree.query(X_new[rows], k=wanted)
 
     each(search, pieces(len(X_new), _TREE_ROWS), n_jobs)
+    # Where squares overflow, the tree names a row that does not exist.
+    indices[indices >= len(X)] = -1
     return indices, distances
 
 
@@ -245,6 +247,7 @@ def _by_products(
     # slower when it reads a long thin matrix across.
     against = np.ascontiguousarray(np.column_stack([-reference, half_norms]).T, dtype=dtype)
     margin = min(n_neighbors + 8, len(X))
+    exact = np.asarray(X, dtype=np.float64)
     rounding = _rounding(X.shape[1], dtype)
 
     def search(first: int) -> tuple[IntArray, FloatArray]:
@@ -256,10 +259,13 @@ def _by_products(
             ranks = np.column_stack([rows, ones]).astype(dtype) @ against
             half_own = 0.5 * np.einsum("ij,ij->i", rows, rows)
             reach = rounding * (half_own + half_norms.max()) - half_own
-        found: tuple[IntArray, FloatArray] = nearest_by_rank(
-            ranks, reach, given, X, n_neighbors, margin
-        )
-        return found
+        indices = np.empty((len(rows), n_neighbors), dtype=np.int64)
+        squares = np.empty(indices.shape)
+        nearest_by_rank(
+            ranks, np.asarray(reach, dtype=np.float64), np.asarray(given, dtype=np.float64), exact,
+            np.empty(margin, dtype=dtype), np.empty(len(X), dtype=np.int64), indices, squares,
+        )  # fmt: skip
+        return indices, np.sqrt(squares).astype(X.dtype, copy=False)
 
     parts = each(search, range(0, len(X_new), _CHUNK), n_jobs)
     return np.vstack([p[0] for p in parts]), np.vstack([p[1] for p in parts])

@@ -53,8 +53,9 @@ def sparse_neighbors(
         stamp, wide = np.zeros(n, dtype=np.int32), np.zeros(d, dtype=np.float32)
         return int(improve(*arrays, part.start, part.stop, graph, new, stamp, wide))
 
-    def compare(part: range, chosen: IntArray, members: IntArray, squares: FloatArray) -> None:
+    def compare(part: range, chosen: IntArray, members: IntArray) -> None:
         wide = np.zeros(d, dtype=np.float32)
+        squares = np.full(members.shape, np.inf, dtype=np.float32)
         compare_with_all(*arrays, chosen, part.start, part.stop, members, squares, wide)
 
     exact = Recall.of(n, n_neighbors, compare, n_jobs)

@@ -45,10 +45,12 @@ def grow_tree(
 
     def grow_level(node: int, steps: int) -> None:
         own = np.uint64((int(state) + pow(2, len(bounds), _PRIME) + node) % 2**64)
-        grow(
-            points, order, heights, normals, offsets,
-            bounds[node], bounds[node + 1], len(bounds) - 2 + node, steps, own,
-        )  # fmt: skip
+        # A stack of ranges to be halved; it never holds more than one per level, and one more.
+        stack = np.empty((steps + 2, 4), dtype=np.int64)
+        stack[0] = bounds[node], bounds[node + 1], len(bounds) - 2 + node, steps
+        states = np.full(steps + 2, own, dtype=np.uint64)
+        line = np.empty(d, dtype=np.float32)
+        grow(points, order, heights, normals, offsets, stack, states, line)
 
     done = 0
     while done < depth:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from soffit._threads import each
+from soffit._threads import check_time, each
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph, Locality, inverse_order
 from soffit.normalize import degree
@@ -76,6 +76,7 @@ def graph_partition(
         labels, eigenvalue = _partition(graph, N, n_clusters, correct, weights)
         return GraphPartition(labels, eigenvalue, None)
     coarse = _coarser(graph, n_clusters, _NODES_PER_CLUSTER)
+    check_time()
     sizes: FloatArray = coarse.sizes
     if weights is not None:
         sizes = np.bincount(coarse.node, weights).astype(np.float64)
@@ -126,6 +127,7 @@ def _partition(
         values, V = multilevel_eigenvectors(A, n_vectors, random_state=0)
     else:
         values, V = leading_eigenvectors(N, n_vectors, random_state=0)
+    check_time()
     labels = best_partition(A, V, k, random_state=0, correct=correct, sizes=sizes)
     return labels, float(values[k]) if len(values) > k else None
 

@@ -68,10 +68,13 @@ def _connected(N: Graph, n_vectors: int, random_state: int) -> tuple[FloatArray,
 
 def _dense(N: FloatArray, n_vectors: int) -> tuple[FloatArray, FloatArray]:
     n = len(N)
+    # Many equal eigenvalues (a complete graph) break the solver for a few of them: it fails, or
+    # finds too few.
     try:
         values, vectors = eigh(N, subset_by_index=[n - n_vectors, n - 1])
     except np.linalg.LinAlgError:
-        # Many equal eigenvalues (a complete graph) break the solver for a few of them.
+        values, vectors = np.zeros(0), np.zeros((n, 0))
+    if len(values) < n_vectors:
         values, vectors = eigh(N, driver="evd")
     return values[-n_vectors:], vectors[:, -n_vectors:]
 

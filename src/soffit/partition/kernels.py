@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from soffit.graph_kernels import insert_column
-
-# Rows up to this length are sorted by insertion, which needs no extra memory.
-_SHORT = 64
+from soffit._compile import njit
 
 
 @njit(cache=True, nogil=True)
-def pair_nodes(indptr, indices, data, inverse):
+def pair_nodes(indptr, indices, data, inverse, group):
     """Pair each node, in order, with its strongest neighbour that is still free.
 
-    The strength is the weight times `inverse` of the neighbour. Returns the number of the pair (or
-    single node) of each node, and the number of pairs.
+    The strength is the weight times `inverse` of the neighbour. Fills the number of the pair (or
+    single node) of each node into `group`, which begins with -1, and returns the number of pairs.
     """
-    n = len(indptr) - 1
-    group = np.full(n, -1, dtype=np.int32)
     count = 0
-    for i in range(n):
+    for i in range(len(group)):
         if group[i] >= 0:
             continue
         best, partner = 0.0, -1
@@ -33,22 +27,18 @@ def pair_nodes(indptr, indices, data, inverse):
         if partner >= 0:
             group[partner] = count
         count += 1
-    return group, count
+    return count
 
 
 @njit(cache=True, nogil=True)
-def join_rows(indptr, indices, data, group, begins, members, first, last, n_groups):
-    """Rows first to last of the graph of groups: lengths, columns in ascending order, weights.
+def join_rows(
+    indptr, indices, data, group, begins, members, first, last, place, lengths, columns, weights
+):
+    """Rows first to last of the graph of groups: fills lengths, columns and weights.
 
-    `members[begins[g]:begins[g + 1]]` are the nodes of group g.
+    `members[begins[g]:begins[g + 1]]` are the nodes of group g. `place` has a number for every
+    group and begins with -1. Returns the number of entries, whose columns are not sorted.
     """
-    room = 0
-    for m in range(begins[first], begins[last]):
-        room += indptr[members[m] + 1] - indptr[members[m]]
-    lengths = np.zeros(last - first, dtype=np.int64)
-    columns = np.empty(room, dtype=np.int32)
-    weights = np.empty(room, dtype=data.dtype)
-    place = np.full(n_groups, -1, dtype=np.int32)
     total = 0
     for g in range(first, last):
         begin = total
@@ -63,153 +53,47 @@ def join_rows(indptr, indices, data, group, begins, members, first, last, n_grou
                     total += 1
                 else:
                     weights[place[column]] += data[p]
-        _sort(columns, weights, begin, total)
         lengths[g - first] = total - begin
-    return lengths, columns[:total].copy(), weights[:total].copy()
-
-
-@njit(cache=True, nogil=True)
-def _sort(columns, weights, begin, end):
-    """Sort the entries from begin to before end by column."""
-    if end - begin <= _SHORT:
-        for p in range(begin + 1, end):
-            insert_column(columns, weights, begin, p, columns[p], weights[p])
-    else:
-        order = np.argsort(columns[begin:end])
-        columns[begin:end] = columns[begin:end][order]
-        weights[begin:end] = weights[begin:end][order]
-
-
-@njit(cache=True, nogil=True)
-def nodes_of_groups(group, count):
-    """Nodes group by group, in ascending order, and the start of each group."""
-    begins = np.zeros(count + 1, dtype=np.int64)
-    for i in range(len(group)):
-        begins[group[i] + 1] += 1
-    for g in range(count):
-        begins[g + 1] += begins[g]
-    place = begins[:-1].copy()
-    members = np.empty(len(group), dtype=np.int32)
-    for i in range(len(group)):
-        members[place[group[i]]] = i
-        place[group[i]] += 1
-    return members, begins
+    return total
 
 
 # Rows processed at a time: their copies and results stay in the fastest cache.
-_BLOCK = 256
+BLOCK = 256
 # Sums may be reordered.
 _FAST = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def squares_with(columns, weights, candidate, closest, squares):
-    """Squared distance of each row to the nearest centre, with the candidate added.
+def assign_rows(columns, weights, centers, halves, labels, ranks, sums, rank):
+    """Assign every row to its nearest centre, and add it to the sums of this centre.
 
-    `closest` are these distances without it. Returns their weighted sum.
+    A rank is half the squared distance without the length of the row; `halves` are half the
+    squared lengths of the centres. `labels` begins with zeros, `ranks` with infinity. The last
+    column of `sums` is for the weights. `rank` has room for the ranks of a block of rows.
     """
     d, n = columns.shape
-    total = 0.0
-    for first in range(0, n, _BLOCK):
-        last = min(first + _BLOCK, n)
-        part, before = squares[first:last], closest[first:last]
-        part[:] = 0.0
-        for q in range(d):
-            row, y = columns[q][first:last], columns[q, candidate]
-            for b in range(last - first):
-                step = row[b] - y
-                part[b] += step * step
-        for b in range(last - first):
-            part[b] = min(part[b], before[b])
-            total += weights[first + b] * part[b]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def lloyd(columns, lengths, weights, centers, least_shift, most_steps):
-    """Labels after alternating updates of labels and centres, and the inertia.
-
-    `lengths` are the squared lengths of the rows. Stops when no label changes, or when all centres
-    together move by at most `least_shift` (squared).
-    """
-    n = columns.shape[1]
-    labels = np.full(n, -1, dtype=np.int64)
-    ranks = np.empty(n, dtype=columns.dtype)
-    for _ in range(most_steps):
-        n_changed = _nearest(columns, centers, labels, ranks)
-        if n_changed == 0:
-            return labels, np.sum(weights * lengths) + 2.0 * np.sum(weights * ranks)
-        moved = _means(columns, lengths, weights, centers, labels, ranks)
-        shift = np.sum((moved - centers) ** 2)
-        centers = moved
-        if shift <= least_shift:
-            break
-    _nearest(columns, centers, labels, ranks)
-    return labels, np.sum(weights * lengths) + 2.0 * np.sum(weights * ranks)
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def _nearest(columns, centers, labels, ranks):
-    """Assign every row to its nearest centre; returns how many labels change.
-
-    A rank is half the squared distance without the length of the row.
-    """
-    d, n = columns.shape
-    halves = np.zeros(len(centers), dtype=columns.dtype)
-    for c in range(len(centers)):
-        for q in range(d):
-            halves[c] += centers[c, q] * centers[c, q] / 2
-    rank = np.empty(_BLOCK, dtype=columns.dtype)
-    least = np.empty(_BLOCK, dtype=columns.dtype)
-    best = np.empty(_BLOCK, dtype=np.int32)
-    n_changed = 0
-    for first in range(0, n, _BLOCK):
-        size = min(_BLOCK, n - first)
-        least[:] = np.inf
-        best[:] = 0
-        for c in range(len(centers)):
-            rank[:] = halves[c]
+    for first in range(0, n, BLOCK):
+        size = n - first
+        if size > BLOCK:
+            size = BLOCK
+        own, least = labels[first:], ranks[first:]
+        for c in range(centers.shape[0]):
+            for b in range(size):
+                rank[b] = halves[c]
             for q in range(d):
-                row, y = columns[q][first : first + size], centers[c, q]
+                row, y = columns[q, first:], centers[c, q]
                 for b in range(size):
                     rank[b] -= row[b] * y
             for b in range(size):
                 nearer = rank[b] < least[b]
                 least[b] = rank[b] if nearer else least[b]
-                best[b] = np.int32(c) if nearer else best[b]
+                own[b] = c if nearer else own[b]
+        for q in range(d):
+            row = columns[q, first:]
+            for b in range(size):
+                sums[own[b], q] += weights[first + b] * row[b]
         for b in range(size):
-            n_changed += labels[first + b] != best[b]
-            labels[first + b] = best[b]
-            ranks[first + b] = least[b]
-    return n_changed
-
-
-@njit(cache=True, nogil=True)
-def _means(columns, lengths, weights, centers, labels, ranks):
-    """Weighted means of the rows of each centre; an empty one gets the farthest row."""
-    k, d = centers.shape
-    sums = np.zeros((k, d))
-    totals = np.zeros(k)
-    for i in range(len(labels)):
-        totals[labels[i]] += weights[i]
-    for q in range(d):
-        row = columns[q]
-        for i in range(len(labels)):
-            sums[labels[i], q] += weights[i] * row[i]
-    empty = np.flatnonzero(totals == 0)
-    if len(empty) > 0:
-        squares = lengths + 2 * ranks
-        for c in empty:
-            far = squares.argmax()
-            squares[far] = -np.inf
-            totals[labels[far]] -= weights[far]
-            sums[labels[far]] -= weights[far] * columns[:, far]
-            totals[c] = weights[far]
-            sums[c] = weights[far] * columns[:, far]
-    moved = centers.copy()
-    for filled in np.flatnonzero(totals > 0):
-        moved[filled] = sums[filled] / totals[filled]
-    return moved
+            sums[own[b], d] += weights[first + b]
 
 
 @njit(cache=True, nogil=True)

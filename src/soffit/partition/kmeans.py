@@ -6,6 +6,8 @@ checks and thread management than on tables as small as these.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from soffit._threads import each
@@ -13,6 +15,8 @@ from soffit._typing import FloatArray, IntArray
 
 _MOST_STEPS = 300
 _TOL = 1e-4
+# Below this number of products, a step is as fast without a compiled loop.
+_FEW = 2**15
 
 
 def kmeans(
@@ -27,19 +31,14 @@ def kmeans(
 
     Rows may have weights. Safe to run in several threads at once.
     """
-    from soffit.partition.kernels import lloyd
-
-    Y = Y - Y.mean(axis=0)
-    columns = np.ascontiguousarray(Y.T)
-    lengths = np.einsum("ij,ij->i", Y, Y)
-    importance = np.ones(len(Y), Y.dtype) if weights is None else weights.astype(Y.dtype)
-    least_shift = _TOL * float(np.var(Y, axis=0).mean())
+    centred = np.asarray(Y - Y.mean(axis=0), dtype=np.float64)
+    rows = _Rows.of(centred, np.ones(len(Y)) if weights is None else weights)
+    least_shift = _TOL * float(np.var(centred, axis=0).mean())
     random = np.random.RandomState(random_state)
-    starts = [Y[_seeds(columns, importance, n_clusters, random)] for _ in range(n_init)]
+    starts = [centred[_seeds(rows, n_clusters, random)] for _ in range(n_init)]
 
     def run(centers: FloatArray) -> tuple[IntArray, float]:
-        labels, inertia = lloyd(columns, lengths, importance, centers, least_shift, _MOST_STEPS)
-        return labels, float(inertia)
+        return _lloyd(rows, centers, least_shift, _MOST_STEPS)
 
     best, least = run(starts[0])
     for labels, inertia in each(run, starts[1:]):
@@ -51,16 +50,92 @@ def kmeans(
 
 def improved_labels(Y: FloatArray, labels: IntArray, *, n_steps: int) -> IntArray:
     """Labels after a few steps of k-means on the rows, from the given ones."""
-    from soffit.partition.kernels import lloyd
-
     used, place = np.unique(labels, return_inverse=True)
-    columns = np.ascontiguousarray(Y.T)
-    sums = np.stack([np.bincount(place, column) for column in columns], axis=1)
-    centers = (sums / np.bincount(place)[:, None]).astype(Y.dtype)
-    lengths, ones = np.einsum("ij,ij->i", Y, Y), np.ones(len(Y), Y.dtype)
+    rows = _Rows.of(np.asarray(Y, dtype=np.float64), np.ones(len(Y)))
+    sums = np.stack([np.bincount(place, column) for column in rows.columns], axis=1)
+    centers = sums / np.bincount(place)[:, None]
     # The final step assigns every row to its nearest centre.
-    found: IntArray = lloyd(columns, lengths, ones, centers, 0.0, n_steps - 1)[0]
-    return np.asarray(used[found])
+    return np.asarray(used[_lloyd(rows, centers, 0.0, n_steps - 1)[0]])
+
+
+class _Rows(NamedTuple):
+    """The rows in double precision, column by column, with their weights and squared lengths."""
+
+    columns: FloatArray
+    weights: FloatArray
+    lengths: FloatArray
+
+    @classmethod
+    def of(cls, Y: FloatArray, weights: FloatArray) -> _Rows:
+        lengths = np.einsum("ij,ij->i", Y, Y)
+        return cls(np.ascontiguousarray(Y.T), np.asarray(weights, dtype=np.float64), lengths)
+
+    def nearest(self, centers: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """The nearest centre of each row, its rank, and the weighted sum of the rows of a centre.
+
+        A rank is half the squared distance without the length of the row. The last column of the
+        sums is for the weights.
+        """
+        d, n = self.columns.shape
+        k = len(centers)
+        halves = 0.5 * np.einsum("ij,ij->i", centers, centers)
+        if n * d * k < _FEW:
+            all_ranks = (halves[:, None] - centers @ self.columns).T
+            labels = all_ranks.argmin(axis=1)
+            members = (labels == np.arange(k)[:, None]) * self.weights
+            totals = members.sum(axis=1, keepdims=True)
+            sums = np.hstack([members @ self.columns.T, totals])
+            return labels, all_ranks[np.arange(n), labels], sums
+        from soffit.partition.kernels import BLOCK, assign_rows
+
+        labels, ranks, sums = np.zeros(n, np.int64), np.full(n, np.inf), np.zeros((k, d + 1))
+        assign_rows(
+            self.columns, self.weights, centers, halves, labels, ranks, sums, np.empty(BLOCK)
+        )
+        return labels, ranks, sums
+
+    def inertia(self, ranks: FloatArray) -> float:
+        """Weighted sum of the squared distances with these ranks."""
+        return float(self.weights @ (self.lengths + 2.0 * ranks))
+
+
+def _lloyd(
+    rows: _Rows, centers: FloatArray, least_shift: float, most_steps: int
+) -> tuple[IntArray, float]:
+    """Labels after alternating updates of labels and centres, and the inertia.
+
+    Stops when no label changes, or when all centres together move by at most `least_shift`
+    (squared).
+    """
+    earlier: IntArray | None = None
+    for _ in range(most_steps):
+        labels, ranks, sums = rows.nearest(centers)
+        if earlier is not None and np.array_equal(labels, earlier):
+            return labels, rows.inertia(ranks)
+        moved = _means(rows, centers, labels, ranks, sums)
+        shift = float(np.square(moved - centers).sum())
+        centers, earlier = moved, labels
+        if shift <= least_shift:
+            break
+    labels, ranks, _ = rows.nearest(centers)
+    return labels, rows.inertia(ranks)
+
+
+def _means(
+    rows: _Rows, centers: FloatArray, labels: IntArray, ranks: FloatArray, sums: FloatArray
+) -> FloatArray:
+    """Weighted means of the rows of each centre; an empty one gets the farthest row."""
+    empty = np.flatnonzero(sums[:, -1] == 0)
+    if len(empty):
+        squares = rows.lengths + 2.0 * ranks
+        for c in empty:
+            far = int(squares.argmax())
+            squares[far] = -np.inf
+            one = rows.weights[far] * np.append(rows.columns[:, far], 1.0)
+            sums[labels[far]] -= one
+            sums[c] = one
+    filled = sums[:, -1:] > 0
+    return np.divide(sums[:, :-1], sums[:, -1:], out=centers.copy(), where=filled)
 
 
 def _same_clustering(first: IntArray, second: IntArray, n_clusters: int) -> bool:
@@ -69,26 +144,27 @@ def _same_clustering(first: IntArray, second: IntArray, n_clusters: int) -> bool
     return len(pairs) == len(np.unique(first)) == len(np.unique(second))
 
 
-def _seeds(
-    columns: FloatArray, weights: FloatArray, n_clusters: int, random: np.random.RandomState
-) -> IntArray:
+def _seeds(rows: _Rows, n_clusters: int, random: np.random.RandomState) -> IntArray:
     """Rows far from one another (k-means++): of several draws at a time, the best one."""
-    from soffit.partition.kernels import squares_with
-
+    columns, weights, lengths = rows
     n = columns.shape[1]
     n_drawn = 2 + int(np.log(n_clusters))
     seeds = np.empty(n_clusters, dtype=np.int64)
-    closest = np.full(n, np.inf, dtype=columns.dtype)
-    squares = np.empty((n_drawn, n), dtype=columns.dtype)
-    chances = np.asarray(weights, dtype=np.float64)
-    drawn = np.array([random.choice(n, p=chances / chances.sum())])
+    closest = np.full(n, np.inf)
+    drawn = np.array([random.choice(n, p=weights / weights.sum())])
     for c in range(n_clusters):
-        sums = [squares_with(columns, weights, i, closest, squares[t]) for t, i in enumerate(drawn)]
+        squares = columns[:, drawn].T @ columns
+        squares *= -2.0
+        squares += lengths
+        squares += lengths[drawn][:, None]
+        np.clip(squares, 0.0, closest, out=squares)
+        # By rounding, a row need not have distance zero to its copies.
+        squares[np.arange(len(drawn)), drawn] = 0.0
+        sums = squares @ weights
         best = int(np.argmin(sums))
         seeds[c], closest = drawn[best], squares[best].copy()
         if c + 1 == n_clusters:
             break
         places = random.uniform(size=n_drawn) * sums[best]
-        drawn = np.searchsorted(np.cumsum(weights * closest, dtype=np.float64), places)
-        drawn = np.minimum(drawn, n - 1)
+        drawn = np.minimum(np.searchsorted(np.cumsum(weights * closest), places), n - 1)
     return seeds

@@ -22,13 +22,15 @@ _MOST_PIECES = 32
 _GROUPS = 2**12
 
 
-def coarser_graphs(A: sp.csr_array, n_nodes: int) -> tuple[list[sp.csr_array], list[IntArray]]:
+def coarser_graphs(
+    A: sp.csr_array, n_nodes: int, *, pairings: int = _PAIRINGS
+) -> tuple[list[sp.csr_array], list[IntArray]]:
     """The graph and coarser ones; and for each but the last, the coarse node of every node."""
     levels, groups = [A], []
     while levels[-1].shape[0] > n_nodes:
         coarse = levels[-1]
         group: IntArray = np.arange(coarse.shape[0])
-        for _ in range(_PAIRINGS):
+        for _ in range(pairings):
             pairs, coarse = _paired(coarse)
             group = pairs[group]
         if coarse.shape[0] > (1 - _LEAST_REMOVED) * levels[-1].shape[0]:
@@ -50,9 +52,12 @@ class CoarseGraph(NamedTuple):
         return np.bincount(self.node).astype(np.float64)
 
 
-def coarse_graph(A: sp.csr_array, n_nodes: int) -> CoarseGraph:
-    """A graph of at most about `n_nodes` nodes, made by pairing nodes along their edges."""
-    levels, groups = coarser_graphs(A, n_nodes)
+def coarse_graph(A: sp.csr_array, n_nodes: int, *, pairings: int = _PAIRINGS) -> CoarseGraph:
+    """A graph of at most about `n_nodes` nodes, made by pairing nodes along their edges.
+
+    With one pairing per level it has more than about half as many, with two about a quarter.
+    """
+    levels, groups = coarser_graphs(A, n_nodes, pairings=pairings)
     group: IntArray = np.arange(A.shape[0])
     for coarser in groups:
         group = coarser[group]
@@ -61,24 +66,40 @@ def coarse_graph(A: sp.csr_array, n_nodes: int) -> CoarseGraph:
 
 def _paired(A: sp.csr_array) -> tuple[IntArray, sp.csr_array]:
     """Pairs of nodes, and the graph of their total weights (inner weights on the diagonal)."""
-    from soffit.partition.kernels import join_rows, nodes_of_groups, pair_nodes
+    from soffit.partition.kernels import join_rows, pair_nodes
 
-    inverse = 1.0 / np.sqrt(np.maximum(Graph.of(A).degrees(), np.finfo(np.float64).tiny))
-    group, count = pair_nodes(A.indptr, A.indices, A.data, inverse)
-    members, begins = nodes_of_groups(group, count)
+    n, graph = A.shape[0], Graph(A)
+    edges = graph.edges()
+    inverse = 1.0 / np.sqrt(np.maximum(graph.degrees(), np.finfo(np.float64).tiny))
+    group = np.full(n, -1, dtype=np.int32)
+    count = pair_nodes(*edges, inverse, group)
+    # The nodes of each group, in ascending order.
+    there = np.ones(n, dtype=np.int8)
+    nodes = sp.csr_array((there, (group, np.arange(n, dtype=np.int32))), shape=(count, n))
+    begins, members = nodes.indptr.astype(np.int32), nodes.indices.astype(np.int32)
+    degrees = np.diff(A.indptr)[members]
 
     def join(part: range) -> tuple[IntArray, IntArray, FloatArray]:
-        joined: tuple[IntArray, IntArray, FloatArray] = join_rows(
-            A.indptr, A.indices, A.data, group, begins, members, part.start, part.stop, count
+        room = int(degrees[begins[part.start] : begins[part.stop]].sum())
+        place = np.full(count, -1, dtype=np.int32)
+        lengths = np.empty(len(part), dtype=np.int32)
+        columns, weights = np.empty(room, dtype=np.int32), np.empty(room)
+        total = join_rows(
+            *edges, group, begins, members, part.start, part.stop, place, lengths, columns, weights
         )
-        return joined
+        return lengths, columns[:total], weights[:total].astype(A.dtype, copy=False)
 
     parts = each(join, pieces(count, max(_GROUPS, -(-count // _MOST_PIECES))))
     lengths = np.concatenate([part[0] for part in parts])
-    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(A.indptr.dtype)
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(edges[0].dtype)
     columns = np.concatenate([part[1] for part in parts])
     weights = np.concatenate([part[2] for part in parts])
-    return group, sp.csr_array((weights, columns, indptr), shape=(count, count))
+    joined = sp.csr_array((weights, columns, indptr), shape=(count, count))
+    # The graph is symmetric, and the transpose has its columns in order.
+    sorted_ = joined.tocsc()
+    return group, sp.csr_array(
+        (sorted_.data, sorted_.indices, sorted_.indptr), shape=(count, count)
+    )
 
 
 # Graphs of at most this many nodes are decomposed directly.

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from soffit._typing import Matrix, is_sparse
 from soffit.results.fit_quality import UNSTABLE_BELOW, agreement_sentence
-from soffit.results.sentences import uncertainty
+from soffit.results.sentences import telling_sentence, uncertainty
 from soffit.results.summary import Summary
 from soffit.results.words import capitalized, count_of, listed, percent, shorten
 
@@ -205,6 +205,20 @@ def _row_contents(table: Matrix) -> Iterator[Any]:
         yield tidy.indices[begin:end].tobytes(), tidy.data[begin:end].tobytes()
 
 
+def _column_values(summary: Summary) -> Caution | None:
+    seen = telling_sentence(summary)
+    if not seen:
+        return None
+    one = len(summary.telling_columns) == 1
+    return Caution(
+        "The clusters are the values of one column"
+        if one
+        else "The clusters are the values of two columns",
+        seen,
+        f"Leave {'it' if one else 'one of them'} out to see what else the objects have in common.",
+    )
+
+
 def _tiny_clusters(summary: Summary) -> Caution | None:
     if summary.n_clusters == 1:
         return None
@@ -261,6 +275,7 @@ _CHECKS: tuple[Callable[[Summary], Caution | None], ...] = (
     _doubtful_number,
     _disconnected,
     _isolated,
+    _column_values,
     _duplicates,
     _tiny_clusters,
     _many_uncertain,

@@ -80,6 +80,9 @@ class Members:
 def _standardized(table: Matrix, means: ColumnMeans) -> Matrix:
     """The table in standard deviations; not centred, which distances do not need."""
     scale = divided(np.ones_like(means.spread), means.spread)
+    if not is_sparse(table):
+        # A missing value is at the mean.
+        table = np.where(np.isnan(table), means.overall, table)
     return table.multiply(scale).tocsr() if is_sparse(table) else np.asarray(table * scale)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import is_sparse
+from soffit.results.differences import comparable
 from soffit.results.summary import Summary
 
 # The reconstruction has as many entries as there are pairs of objects.
@@ -141,7 +142,10 @@ class _Maps:
                     f"got {points.shape}."
                 )
             return Placement(points, None, "")
-        return place(self._model, self._summary.table)
+        table = self._summary.table
+        if self._summary.mixed is not None and table is not None and not is_sparse(table):
+            return place(self._summary.memberships, comparable(table))
+        return place(self._model, table)
 
     @property
     def _axes(self) -> tuple[str, str] | None:

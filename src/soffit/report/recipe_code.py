@@ -32,7 +32,7 @@ def python_lines(summary: Summary) -> str:
     data = "X"
     if summary.source is not None:
         lines = ["from soffit.io import read", *lines, "", f"source = {_reading(summary.source)}"]
-        data = "source.data"
+        data = "source" if summary.source.is_mixed else "source.data"
     else:
         lines.append("")
     known = _known(summary)

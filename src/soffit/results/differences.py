@@ -55,7 +55,7 @@ class Difference:
 class ColumnMeans:
     r"""Means of every column inside every cluster, weighted by memberships.
 
-    The difference of column j in cluster c is
+    Missing values (NaN) are left out. The difference of column j in cluster c is
 
     .. math:: \frac{\bar x_{jc} - \bar x_j}{\sigma_j},
 
@@ -72,8 +72,11 @@ class ColumnMeans:
     def of(cls, table: Matrix, memberships: FloatArray) -> ColumnMeans:
         """Measure a table."""
         sums, total = _sums(table, memberships)
-        weight = memberships.sum(axis=0)[:, np.newaxis]
-        overall = total / table.shape[0]
+        weight: FloatArray = memberships.sum(axis=0)[:, np.newaxis]
+        count: FloatArray = np.full(table.shape[1], float(table.shape[0]))
+        if np.isnan(total).any():
+            sums, total, weight, count = _sums_with_gaps(table, memberships)
+        overall = divided(total, count)
         spread = _standard_deviation(table, overall)
         inside = divided(sums, weight)
         gap = np.where(np.isclose(inside, overall, rtol=1e-12, atol=0.0), 0.0, inside - overall)
@@ -114,8 +117,36 @@ def _sums(table: Matrix, memberships: FloatArray) -> tuple[FloatArray, FloatArra
     return weighted, total
 
 
+def _sums_with_gaps(
+    table: FloatArray, memberships: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Sums over the values that are there, and the memberships and objects that these have."""
+    k, p = memberships.shape[1], table.shape[1]
+    weighted, weight = np.zeros((k, p)), np.zeros((k, p))
+    total, count = np.zeros(p), np.zeros(p)
+    for rows, block in _blocks(table):
+        known = ~np.isnan(block)
+        values = np.where(known, block, 0.0)
+        weighted += memberships[rows].T @ values
+        weight += memberships[rows].T @ known
+        total += values.sum(axis=0)
+        count += known.sum(axis=0)
+    return weighted, total, weight, count
+
+
+def comparable(table: FloatArray) -> FloatArray:
+    """The table in standard deviations from the mean, missing values at the mean."""
+    with np.errstate(invalid="ignore"):
+        known = ~np.isnan(table)
+        count = np.maximum(known.sum(axis=0), 1)
+        mean = np.where(known, table, 0.0).sum(axis=0) / count
+        steps = np.where(known, table - mean, 0.0)
+    spread = np.sqrt((steps**2).sum(axis=0) / count)
+    return np.asarray(steps / np.where(spread > 0, spread, 1.0))
+
+
 def _standard_deviation(table: Matrix, mean: FloatArray) -> FloatArray:
-    n = table.shape[0]
+    n: Any = table.shape[0]
     if is_sparse(table):
         squares = np.asarray(table.multiply(table).sum(axis=0), dtype=np.float64).ravel()
         variance = squares / n - mean**2
@@ -123,8 +154,9 @@ def _standard_deviation(table: Matrix, mean: FloatArray) -> FloatArray:
         variance = np.where(variance > 1e-12 * squares / n, variance, 0.0)
     else:
         variance = np.zeros(table.shape[1])
+        n = np.maximum(sum((~np.isnan(b)).sum(axis=0) for _, b in _blocks(table)), 1)
         for _, block in _blocks(table):
-            variance += ((block - mean) ** 2).sum(axis=0) / n
+            variance += np.nansum((block - mean) ** 2, axis=0) / n
     spread = np.sqrt(variance)
     # A constant column has no spread but that of rounding.
     return np.where(spread > 1e-12 * np.abs(mean), spread, 0.0)
@@ -132,7 +164,7 @@ def _standard_deviation(table: Matrix, mean: FloatArray) -> FloatArray:
 
 def _is_binary(table: Matrix) -> NDArray[np.bool_]:
     if not is_sparse(table):
-        return np.asarray(((table == 0) | (table == 1)).all(axis=0))
+        return np.asarray(((table == 0) | (table == 1) | np.isnan(table)).all(axis=0))
     other = table.copy()
     other.data = (other.data != 0) & (other.data != 1)
     return np.asarray(np.asarray(other.sum(axis=0)).ravel() == 0)

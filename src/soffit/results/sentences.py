@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
-from soffit.results.words import capitalized, count_of, listed, percent, spelled
+from soffit.results.words import capitalized, count_of, listed, percent, shorten, spelled
 
 _MOST_SIZES = 6
 # Confidence from which a choice is called clear, and likely.
@@ -94,24 +94,40 @@ def choice_evidence(summary: Summary) -> str:
     choice = summary.choice
     if choice is not None:
         if choice.n_clusters == 1:
-            return (
-                "There is no evidence for more than one cluster: no gap between dense regions is "
-                "deep enough."
-            )
+            return _evidence_for_one(choice)
         at = choice.ks == choice.n_clusters
         return _evidence({name: values[at][0] for name, values in choice.table.items()})
     return _path_evidence(summary) if summary.is_chosen else ""
+
+
+def _evidence_for_one(choice: Any) -> str:
+    if choice.runner_up is None:
+        return ""
+    tried = f"Partitions into 2 to {int(choice.ks.max())} clusters were tried"
+    if "depth" not in choice.table:
+        return f"{tried}: none is clearly better than what chance brings in such a graph."
+    second = choice.ks == 2
+    depth = float(choice.table["depth"][second][0]) if second.any() else 0.0
+    falls = f"falls to {percent(math.exp(-depth))}" if depth > 0.05 else "hardly falls"
+    return (
+        f"{tried}: no valley between dense regions is clearly deeper than those that occur by "
+        f"chance in one cluster. In the deepest one the density {falls}."
+    )
 
 
 def _evidence(evidence: dict[str, Any]) -> str:
     longer = math.exp(min(float(evidence["gap"]), 9.0))
     k, valley = int(evidence["k"]), float(evidence["valley"])
     depth = "There is a gap" if valley < 0.05 else f"The density falls to {percent(valley)}"
+    stable = ""
+    if "stability" in evidence:
+        stable = (
+            " The adjusted Rand index with the clusters that are found without a fifth of the "
+            f"links is {float(evidence['stability']):.2f}."
+        )
     return (
         f"Evidence: a random walk on the neighbour graph stays within {k} groups {longer:.1f} "
-        f"times longer than within {k + 1}. {depth} between the two nearest clusters. The adjusted "
-        "Rand index with the clusters that are found without a fifth of the links is "
-        f"{float(evidence['stability']):.2f}."
+        f"times longer than within {k + 1}. {depth} between the two nearest clusters.{stable}"
     )
 
 
@@ -125,4 +141,16 @@ def _path_evidence(summary: Summary) -> str:
     return (
         f"{chosen}: it persists at {lasted} of {len(path)} increasing weight thresholds for "
         "pruning clusters."
+    )
+
+
+def telling_sentence(summary: Summary) -> str:
+    """Which columns determine the clusters, if one or two do."""
+    columns = [f"“{shorten(name)}”" for name in summary.telling_columns]
+    if not columns:
+        return ""
+    one = len(columns) == 1
+    return (
+        f"The clusters are the values of {'one column' if one else 'two columns'}, "
+        f"{listed(columns)}: they say nothing more than {'it does' if one else 'these do'}."
     )

@@ -15,9 +15,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.affinity.mixed_table import MixedPreparation
 from soffit.affinity.precomputed import Precomputed, takes_matrix
 from soffit.inputs import read_input
 from soffit.memberships import entropy
+from soffit.mixed_columns import MixedTable
+from soffit.results.column_values import telling_columns
 from soffit.results.differences import MOST_COLUMNS, ColumnMeans, Difference
 from soffit.results.fit_quality import EarlyStop
 from soffit.results.per_object import (
@@ -129,6 +132,7 @@ class Summary:
     truth: NDArray[np.str_] | None = None  # empty where an object's label is not known
     table: Matrix | None = None
     columns: tuple[str, ...] = ()
+    mixed: MixedTable | None = None  # text and gaps as they were clustered; `table` describes them
 
     @classmethod
     def of(
@@ -164,8 +168,14 @@ class Summary:
         """
         memberships = probabilities(memberships_of(model))
         n, k = memberships.shape
-        given = None if table is None else read_input(table)
-        features, found_columns = _table(model, source, given)
+        mixed = _mixed_table(model, source, table)
+        given = None if table is None or mixed is not None else read_input(table)
+        if mixed is not None:
+            features: Matrix | None
+            found_columns: Sequence[str] | None
+            features, found_columns = mixed.expanded()
+        else:
+            features, found_columns = _table(model, source, given)
         if features is not None and features.shape[0] != n:
             raise ValueError(
                 f"X has {features.shape[0]} rows, but there are memberships of {n} objects. Pass "
@@ -177,6 +187,7 @@ class Summary:
             getattr(model, "ids", None),
             getattr(model, "object_names_", None),
             None if given is None else given.names,
+            None if mixed is None else mixed.names,
         )
         found_truth = _first(truth, getattr(source, "truth", None), getattr(model, "truth", None))
         classes = getattr(model, "classes_", None)
@@ -197,7 +208,8 @@ class Summary:
             id_name=str(_first(*id_names)),
             truth=_truth(found_truth, n),
             table=features,
-            columns=_column_names(columns, found_columns, features),
+            columns=_column_names(None if mixed else columns, found_columns, features),
+            mixed=mixed,
         )
 
     # --- objects -------------------------------------------------------------------------------
@@ -313,6 +325,16 @@ class Summary:
             for c in range(self.n_clusters)
         )
 
+    @cached_property
+    def telling_columns(self) -> tuple[str, ...]:
+        """One or two columns whose values determine the clusters; usually none do."""
+        if self.mixed is not None:
+            names = [column.name for column in self.mixed.columns]
+            return telling_columns(self.mixed.values, names, self.labels)
+        if self.table is None or is_sparse(self.table):
+            return ()
+        return telling_columns(self.table, self.columns, self.labels)
+
     # --- the labels ----------------------------------------------------------------------------
 
     @cached_property
@@ -407,6 +429,7 @@ class Summary:
             "mean_certainty": float(self.certainty.mean()),
             "n_uncertain": self.n_uncertain,
             "scores": self.scores,
+            "telling_columns": list(self.telling_columns),
         }
 
 
@@ -489,6 +512,17 @@ def _truth(truth: Any, n: int) -> NDArray[np.str_] | None:
 
 def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def _mixed_table(model: Any, source: Any, table: Any) -> MixedTable | None:
+    """A table with text, yes/no or gaps, if that was clustered."""
+    fitted = getattr(model, "_fitted", None)
+    is_mixed = isinstance(getattr(fitted, "preparation", None), MixedPreparation)
+    if table is not None:
+        return MixedTable.of(table) if is_mixed else None
+    if source is None or source.kind != "table":
+        return None
+    return MixedTable.of(source) if is_mixed or getattr(source, "is_mixed", False) else None
 
 
 def _table(model: Any, source: Any, given: Any) -> tuple[Matrix | None, Sequence[str] | None]:

@@ -16,10 +16,12 @@ from threadpoolctl import threadpool_limits
 from soffit._deprecation import renamed_parameters
 from soffit._threads import thread_limit
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit._validation import ParameterError
+from soffit._validation import OneOf, ParameterError, check_parameters
 from soffit.affinity import Settings
-from soffit.affinity.given_objects import read_objects
-from soffit.selection.evidence import AHEAD, DEEP, Evidence, gather_evidence
+from soffit.affinity.given_objects import Standardize, read_objects
+from soffit.selection.choice_model import credibility, score_numbers
+from soffit.selection.density import Density
+from soffit.selection.evidence import AHEAD, Evidence, gather_evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,9 @@ class KChoice:
     n_clusters : int
         The selected number.
     confidence : float
-        Between 0 and 1: the credibility of the selected number.
+        The probability that the selected number is right, estimated from the evidence. On kinds
+        of data that its weights were not fitted to, it is on average close to the share of right
+        numbers (see the documentation on uncertainty).
     runner_up : int or None
         The next best number; None if only one was considered.
     ks : ndarray of shape (m,)
@@ -46,16 +50,18 @@ class KChoice:
           negative for clusters that can arise by chance;
         - ``"bound"``: the smallest normalized cut possible for k clusters, by the eigenvalues;
         - ``"cut"``: the normalized cut of the partition found, at least the bound;
+        - ``"modularity"``: the weight inside the clusters beyond that of a random graph;
+        - ``"smallest"``: the size of the smallest cluster over that of an even one;
         - ``"valley"``: the shallowest valley between two linked clusters: the weight cut at their
-          boundary over the weight of cuts inside them, 0 for a gap and 1 for no valley; geometric
-          mean over the graph and its resamples;
-        - ``"stability"``: mean adjusted Rand index with the partitions of resampled graphs;
+          boundary over the weight of cuts inside them, 0 for a gap and 1 for no valley;
+        - ``"depth"``, ``"link_depth"``: the depth of the valley around the k-th most prominent
+          mode of the density, as the logarithm of a ratio of densities; in the second, links that
+          share hardly any neighbours count as sparse. Only if distances are known;
+        - ``"stability"``: mean adjusted Rand index with the partitions of resampled graphs, and
         - ``"likelihood"``: log-likelihood of held-out links in a degree-corrected block model, per
-          unit of weight, relative to a model without clusters;
-        - ``"lasting"``: how much longer k clusters survive a growing pruning threshold than in a
-          graph without structure, as a logarithm;
-        - ``"score"``: the sum by which the number is selected;
-        - ``"credibility"``: the share of exp(score / temperature).
+          unit of weight, relative to a model without clusters. Only with `n_resamples`;
+        - ``"score"``: log-odds of the number, up to a constant;
+        - ``"credibility"``: its probability.
 
     Examples
     --------
@@ -111,52 +117,20 @@ def _cell(name: str, value: Any) -> str:
     return f"{value:>{_width(name)}d}" if name == "k" else f"{value:>{_width(name)}.2f}"
 
 
-# Larger gaps between eigenvalues add no further evidence.
-_WIDE_GAP = 1.0
-# The pruning path is coarse: its numbers persist in discrete steps.
-_LASTING_WEIGHT = 0.5
-# Score that a single cluster may reach for k clusters by chance: _CHANCE + _CHANCE_OF_FEW / k.
-_CHANCE = 1.4
-_CHANCE_OF_FEW = 1.5
-# Difference of scores that makes one number e times as credible as another.
-_TEMPERATURE = 0.4
-
-
-def score_numbers(columns: Evidence, numbers: IntArray) -> FloatArray:
-    r"""The score of each of the numbers of clusters, ascending, from the columns for 1, 2, ...
-
-    .. math:: \min(g_k, 1) \sqrt{1 - v_k} + \frac12 \sum_{m=1}^2
-              \log\frac{v_{k+m} + 0.05}{v_k + 0.05} + s_k + \frac12 l_k
-
-    with the gap g of relaxation times, the shallowest valley v, the stability s and the lasting
-    l on the pruning path. A gap counts only together with valleys: a single round cluster has gaps,
-    too. One cluster gets the score that it might reach by chance for the best other number k,
-    1.4 + 1.5 / k: a single cluster splits more easily into few parts than into many.
-    """
-    valley = columns["valley"]
-    n = len(valley) - AHEAD
-    log_valley = np.log(valley + DEEP)
-    ahead = np.mean([log_valley[m : m + n] for m in range(1, AHEAD + 1)], axis=0)
-    scores = np.minimum(columns["gap"][:n], _WIDE_GAP) * np.sqrt(1.0 - valley[:n])
-    scores += ahead - log_valley[:n]
-    scores += columns["stability"][:n] + _LASTING_WEIGHT * columns["lasting"][:n]
-    scores = scores[numbers - 1]
-    if numbers[0] == 1:
-        rival = numbers[1:][scores[1:].argmax()] if len(numbers) > 1 else np.inf
-        scores[0] = _CHANCE + _CHANCE_OF_FEW / rival
-    return np.asarray(scores)
-
-
-def credibility(scores: FloatArray) -> FloatArray:
-    """Shares that sum to one: how clearly each number's score stands out."""
-    weight = np.exp((scores - scores.max()) / _TEMPERATURE)
-    return np.asarray(weight / weight.sum())
-
-
-# The largest number considered by default, and the smallest mean cluster size.
-_MOST = 20
-_LEAST_SIZE = 5
-_RESAMPLES = 5
+# The first range of numbers, and the factors by which it grows at least and at most.
+_FIRST = 20
+_GROWTH = (1.5, 4.0)
+# More clusters are not looked for unless `max_clusters` says so; nor smaller ones on average.
+_MOST = 160
+_LEAST_SIZE = 4
+# The range grows while its largest numbers have valleys at most this shallow between all clusters,
+_STILL_DEEP = 0.3
+# and there are clear modes for this share of it; then it reaches beyond their number.
+_FILLED = 0.6
+_BEYOND = 1.5
+# Below this dimension links are weak anywhere, and valleys must be deeper.
+_THIN = 1.5
+_DEEPER = 0.05
 _SEEDS = np.iinfo(np.int32).max
 
 
@@ -168,49 +142,55 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     affinity: Any = "nearest_neighbors",
     metric: Any = "euclidean",
     n_neighbors: int = 15,
-    n_resamples: int = _RESAMPLES,
+    standardize: Standardize = "auto",
+    max_clusters: int | None = None,
+    n_resamples: int = 0,
     random_state: Any = 0,
     n_jobs: int | None = -1,
     verbose: int | bool = 0,
 ) -> KChoice:
     r"""Select the number of clusters, and report the evidence for every candidate.
 
-    One graph and one set of its eigenvectors serve all candidates. A number k of clusters is good
-    if a random walk separates k groups much longer than k + 1 (gap g of relaxation times); if there
-    is a valley between any two clusters, while finer partitions cut through regions as dense as the
-    clusters themselves (ratio v of the weight cut at a boundary and inside); if the partition is
-    stable when some links are left out (stability s); and if it persists while a growing threshold
-    prunes clusters (l):
+    One graph and one set of its eigenvectors serve all candidates; a graph of more than 2500
+    objects is represented by a coarser one. A number k of clusters is good if the density has k
+    modes with deep valleys around them, and a (k + 1)-th only with a shallow one; if there is a
+    valley between any two clusters of the partition, while finer partitions cut through regions as
+    dense as the clusters themselves; and if a random walk separates k groups much longer than
+    k + 1. One cluster of any shape has no deep valleys. For networks, where distances are not
+    known, the modularity of the partitions is compared with that of a random graph with the same
+    degrees.
 
-    .. math:: \min(g_k, 1) \sqrt{1 - v_k} + \frac12 \sum_{m=1}^2
-              \log\frac{v_{k+m} + 0.05}{v_k + 0.05} + s_k + \frac12 l_k.
+    A conditional logit model turns this evidence into probabilities. The most probable number is
+    selected, and its probability is the confidence. The other columns of the table are informative
+    only.
 
-    The number with the largest sum is selected. For one cluster there is no such evidence; it gets
-    the score that a single cluster might reach by chance, 1.4 + 1.5 / k with the best other number
-    k. The confidence is the share of exp(2.5 score); on labelled data sets it was close to the
-    share of correct answers. The other columns of the table are informative only: in few
-    dimensions, more clusters always predict held-out links better.
+    The numbers 1 to 20 are considered, and more if the evidence is still strong for the largest of
+    them.
 
     Parameters
     ----------
     X : table, matrix or graph
         Features (NumPy, pandas, polars, SciPy sparse), similarities with
         ``affinity="precomputed"``, distances with ``metric="precomputed"``, a networkx or
-        igraph graph, or an AnnData object. Columns are standardized if their standard deviations
-        differ so much that only different units explain it, as in `SoftClustering`.
+        igraph graph, or an AnnData object.
     ks : iterable of int, optional
         The candidate numbers; include 1 if there may be no clusters at all. By default 1 to 20, at
-        most one per five objects.
+        most one per four objects, and more while the evidence grows.
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
         Any metric of scikit-learn; "precomputed" means that X holds distances.
     n_neighbors : int, default 15
         Neighbours per object in the graph.
-    n_resamples : int, default 5
-        Number of graphs with a fifth of the links left out.
+    standardize : {"auto", True, False}, default "auto"
+        Whether to scale the columns of a table, as for the models.
+    max_clusters : int, optional
+        The largest number to consider, if `ks` is not given. By default the range grows up to 160.
+    n_resamples : int, default 0
+        Number of graphs with a fifth of the links left out, for the columns "stability" and
+        "likelihood". They do not influence the choice.
     random_state : int, RandomState or None, default 0
-        Seed of the resamples and of k-means.
+        Seed of the resamples and of the random graph that a network is compared with.
     n_jobs : int or None, default -1
         Number of threads, as in scikit-learn. It does not change results.
     verbose : int, default 0
@@ -231,19 +211,32 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
 
     References
     ----------
-    The pruning column follows K. Yu, S. Yu & V. Tresp (2005), the bound M. I. Jordan's lecture
-    (2004), the likelihood B. Karrer & M. E. J. Newman (2011), Phys. Rev. E 83, 016107.
+    The bound follows M. I. Jordan's lecture (2004), the likelihood B. Karrer & M. E. J. Newman
+    (2011), Phys. Rev. E 83, 016107.
     """
+    check_parameters(
+        "choose_k", {"standardize": standardize}, {"standardize": OneOf(("auto", True, False))}
+    )
     settings = Settings(
-        metric=metric, n_neighbors=n_neighbors, relative_neighbor=n_neighbors, n_jobs=n_jobs
+        metric=metric,
+        n_neighbors=n_neighbors,
+        relative_neighbor=n_neighbors,
+        standardize=standardize,
+        n_jobs=n_jobs,
     )
     objects = read_objects(X, affinity=affinity, settings=settings)
-    _checked_numbers(ks, objects.n_objects)
+    _checked_numbers(ks, max_clusters, objects.n_objects)
     _say(verbose, "affinities")
     with threadpool_limits(limits=1), thread_limit(n_jobs):
-        A = objects.affinities("auto").affinity.matrix_
+        found = objects.affinities().affinity
         return choose_k_of_graph(
-            A, ks, n_resamples=n_resamples, random_state=random_state, verbose=verbose
+            found.matrix_,
+            ks,
+            density=Density.of(found),
+            max_clusters=max_clusters,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            verbose=verbose,
         )
 
 
@@ -252,7 +245,9 @@ def choose_k_of_graph(
     A: Matrix,
     ks: Iterable[int] | None = None,
     *,
-    n_resamples: int = _RESAMPLES,
+    density: Density | None = None,
+    max_clusters: int | None = None,
+    n_resamples: int = 0,
     random_state: Any = 0,
     verbose: int | bool = 0,
 ) -> KChoice:
@@ -262,9 +257,11 @@ def choose_k_of_graph(
     ----------
     A : ndarray or csr_array of shape (n, n)
         Symmetric nonnegative affinities. A dense matrix of more than 1200 objects is represented
-        by a random sample of 1200.
-    ks, n_resamples, random_state, verbose
+        by a random sample of 1200, a sparse one of more than 2500 by a coarser graph.
+    ks, max_clusters, n_resamples, random_state, verbose
         As for :func:`choose_k`.
+    density : Density, optional
+        The density at every object, from the affinity: ``Density.of(affinity)``.
 
     Returns
     -------
@@ -279,16 +276,22 @@ def choose_k_of_graph(
     >>> choose_k_of_graph(A, ks=range(1, 8)).n_clusters
     4
     """
-    numbers = _checked_numbers(ks, A.shape[0])
-    if not _is_whole(n_resamples) or n_resamples < 1:
-        raise ParameterError("n_resamples", n_resamples, "an integer of at least 1")
+    numbers = _checked_numbers(ks, max_clusters, A.shape[0])
+    if not _is_whole(n_resamples) or n_resamples < 0:
+        raise ParameterError("n_resamples", n_resamples, "an integer of at least 0")
     seed = int(check_random_state(random_state).randint(_SEEDS))
-    _say(verbose, f"evidence for {numbers[0]} to {numbers[-1]} clusters")
+    settings: dict[str, Any] = {"n_resamples": int(n_resamples), "random_state": seed}
     with threadpool_limits(limits=1):
-        columns = gather_evidence(
-            A, int(numbers[-1]), n_resamples=int(n_resamples), random_state=seed
-        )
-    scores = score_numbers(columns, numbers)
+        if ks is None:
+            evidence = evidence_of_range(
+                A, density=density, max_clusters=max_clusters, verbose=verbose, **settings
+            )
+            numbers = np.arange(1, _range_of(evidence) + 1)
+        else:
+            _say(verbose, f"evidence for {numbers[0]} to {numbers[-1]} clusters")
+            evidence = gather_evidence(A, int(numbers[-1]), density=density, **settings)
+    columns = evidence.columns
+    scores = score_numbers(evidence, numbers)
     shares = credibility(scores)
     table: dict[str, Any] = {"k": numbers}
     table |= {name: column[numbers - 1] for name, column in columns.items()}
@@ -305,13 +308,59 @@ def choose_k_of_graph(
     return choice
 
 
-def _checked_numbers(ks: Iterable[int] | None, n_objects: int) -> IntArray:
-    """The candidate numbers, ascending and distinct."""
+def evidence_of_range(
+    A: Matrix,
+    *,
+    density: Density | None,
+    max_clusters: int | None = None,
+    n_resamples: int = 0,
+    random_state: int = 0,
+    verbose: int | bool = 0,
+) -> Evidence:
+    """Evidence for 1, 2, ... clusters, up to a number that grows while the evidence does."""
+    limit = max(min(max_clusters or _MOST, A.shape[0] // _LEAST_SIZE), 1)
+    most = min(_FIRST, limit)
+    while True:
+        _say(verbose, f"evidence for 1 to {most} clusters")
+        evidence = gather_evidence(
+            A, most, density=density, n_resamples=n_resamples, random_state=random_state
+        )
+        if most == limit or not _is_rising(evidence):
+            return evidence
+        least, largest = (int(factor * most) for factor in _GROWTH)
+        most = min(max(int(_BEYOND * evidence.n_modes), least), largest, limit)
+
+
+def _range_of(evidence: Evidence) -> int:
+    return len(evidence.columns["valley"]) - AHEAD
+
+
+def _is_rising(evidence: Evidence) -> bool:
+    """Whether the largest numbers of the range have as much evidence as smaller ones."""
+    columns = evidence.columns
+    most = _range_of(evidence)
+    is_thin = evidence.dimension is not None and evidence.dimension < _THIN
+    if float(columns["valley"][most - 1 :].min()) > (_DEEPER if is_thin else _STILL_DEEP):
+        return False
+    if evidence.dimension is None:
+        return bool(columns["edge"][most - 1] > 0)
+    return evidence.n_modes >= _FILLED * most
+
+
+def _checked_numbers(
+    ks: Iterable[int] | None, max_clusters: int | None, n_objects: int
+) -> IntArray:
+    """The candidate numbers, ascending and distinct; the first of them if none are given."""
+    if max_clusters is not None and (not _is_whole(max_clusters) or max_clusters < 1):
+        raise ParameterError("max_clusters", max_clusters, "an integer of at least 1, or None")
     if ks is None:
-        return np.arange(1, max(min(_MOST, n_objects // _LEAST_SIZE), 1) + 1)
+        return np.arange(1, 2)
     given: list[Any] = list(ks) if isinstance(ks, Iterable) else [ks]
     if not given:
-        raise ValueError("ks is empty. Pass at least one number of clusters, or None for 1 to 20.")
+        raise ValueError(
+            "ks is empty. Pass at least one number of clusters, or None to consider 1 to 20 and "
+            "more while the evidence grows."
+        )
     wrong = [k for k in given if not _is_whole(k) or k < 1]
     if wrong:
         raise ValueError(f"ks must be integers of at least 1, got {wrong[0]!r}.")

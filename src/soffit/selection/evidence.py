@@ -14,8 +14,10 @@ from soffit.graph import Graph
 from soffit.normalize import degree
 from soffit.partition.candidates import group_weights
 from soffit.partition.cut import bound_from
+from soffit.partition.multilevel import coarse_graph
+from soffit.selection.density import Density, mode_depths
 from soffit.selection.path import PartitionPath
-from soffit.selection.pruning import lasting, pruning_path, random_edges, relaxation_times
+from soffit.selection.pruning import random_edges, relaxation_times
 from soffit.selection.valleys import valleys
 
 # Share of the links that each resample leaves out.
@@ -28,7 +30,6 @@ class Agreement:
 
     stability: FloatArray
     likelihood: FloatArray
-    valley: FloatArray
 
 
 def resample(
@@ -48,16 +49,15 @@ def _one(
     path: PartitionPath,
     n_vectors: int,
     out: IntArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray]:
     graph = Graph.of(_graph(links, ~out, A.shape[0]))
     linked = graph.linked()
     stability, likelihood = np.zeros(path.most), np.zeros(path.most)
     stability[0] = 1.0
-    valley = (np.arange(path.most) > 0).astype(np.float64)
     if len(linked) < 2 * path.most:
-        return stability, likelihood, valley
+        return stability, likelihood
     thinned = graph.subgraph(linked).csr
-    values, V = leading_eigenvectors(degree(thinned).matrix, min(n_vectors, len(linked) - 1))
+    _, V = leading_eigenvectors(degree(thinned).matrix, min(n_vectors, len(linked) - 1))
     again = PartitionPath(thinned, V, min(path.most, V.shape[1]))
     left_out = Graph.of(_graph(links, out, A.shape[0])).subgraph(linked).csr
     half = 0.5 * float(thinned.data.mean())
@@ -66,8 +66,7 @@ def _one(
         stability[k - 1] = _adjusted_rand(path.labels(k)[linked], labels, k)
         seen, unseen = (group_weights(graph, labels, k) for graph in (thinned, left_out))
         likelihood[k - 1] = _gain(seen, unseen, half)
-    valley[: again.most] = valleys(thinned, values, V, again)
-    return stability, likelihood, valley
+    return stability, likelihood
 
 
 def _graph(links: sp.coo_array, chosen: IntArray, n: int) -> sp.csr_array:
@@ -107,16 +106,53 @@ _MOST_DENSE = 1200
 _FULL = 0.1
 # Fewer objects per eigenvector than this are not a group.
 _LEAST_PER_VECTOR = 4
+# Modes with valleys of this depth around them are clear, by the density and by the links.
+_CLEAR = (0.6, 0.8)
+# Larger graphs are represented by coarser ones, with at least this many nodes per cluster.
+_MOST_NODES = 2500
+_NODES_PER_CLUSTER = 16
+# A graph whose walk is still this slow after the groups of largest modularity has no such groups:
+# it is a neighbour graph, where any finer partition has a larger modularity.
+_SLOW = 0.75
 
-Evidence = dict[str, FloatArray]
+Columns = dict[str, FloatArray]
 
 
-def gather_evidence(A: Matrix, most: int, *, n_resamples: int, random_state: int) -> Evidence:
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a graph tells about the numbers of clusters 1, 2, ..., `most` and some more.
+
+    Parameters
+    ----------
+    columns : dict of str to ndarray
+        Evidence by name, one entry per number.
+    n_objects : int
+        Objects with links.
+    dimension : float or None
+        Dimension of the data around an object; None if distances are not known.
+    chance : float or None
+        Largest modularity in a random graph with the same degrees, if the graph is a network.
+    n_modes : int
+        Clear modes of the density; 0 if distances are not known.
+    """
+
+    columns: Columns
+    n_objects: int
+    dimension: float | None = None
+    chance: float | None = None
+    n_modes: int = 0
+
+
+def gather_evidence(
+    A: Matrix, most: int, *, density: Density | None, n_resamples: int, random_state: int
+) -> Evidence:
     """Columns for 1, 2, ..., `most` clusters; worst values where the graph is too small."""
-    columns = _nothing(most)
-    graph = _linked_part(A, most, random_state)
-    if graph is None:
-        return columns
+    names = ("depth", "link_depth") if density is not None else ()
+    columns = _nothing(most, names, resampled=n_resamples > 0)
+    part = _linked_part(A, most, density, random_state)
+    if part is None:
+        return Evidence(columns, A.shape[0], None if density is None else density.dimension)
+    graph, sizes = part.graph, part.sizes
     n = graph.shape[0]
     n_vectors = min(2 * (most + AHEAD), max(n // _LEAST_PER_VECTOR, 3), n)
     N = degree(graph).matrix
@@ -125,38 +161,55 @@ def gather_evidence(A: Matrix, most: int, *, n_resamples: int, random_state: int
     reach = min(most + AHEAD, n_vectors - 1)
     path = PartitionPath(graph, V, reach)
     found = _spectral_columns(N, values, reach)
-    found["cut"] = np.array([normalized_cut(graph, path.labels(k)) for k in range(1, reach + 1)])
-    found["lasting"] = _pruning_column(graph, path)
-    agreement = resample(graph, path, n_vectors, n_resamples=n_resamples, random_state=random_state)
-    found["stability"] = agreement.stability.mean(axis=0)
-    found["likelihood"] = agreement.likelihood.mean(axis=0)
-    found["valley"] = _typical(np.vstack([valleys(graph, values, V, path), agreement.valley]))
+    found["valley"] = valleys(graph, values, V, path)
+    found |= _partition_columns(graph, path, sizes)
+    chance, n_modes = None, 0
+    if part.density is not None:
+        depths = mode_depths(graph, part.density, sizes, most)
+        found |= {n: np.concatenate([[0.0], d]) for n, d in zip(names, depths, strict=True)}
+        n_modes = 1 + max(int(np.sum(d > least)) for d, least in zip(depths, _CLEAR, strict=True))
+    elif _is_network(found["modularity"], values):
+        chance = _chance_modularity(graph, most, random_state)
+    if n_resamples:
+        agreement = resample(
+            graph, path, n_vectors, n_resamples=n_resamples, random_state=random_state
+        )
+        found["stability"] = agreement.stability.mean(axis=0)
+        found["likelihood"] = agreement.likelihood.mean(axis=0)
     for name, column in found.items():
         shown = min(len(column), most + AHEAD)
         columns[name][:shown] = column[:shown]
-    return columns
+    dimension = None if part.density is None else part.density.dimension
+    return Evidence(columns, int(sizes.sum()), dimension, chance, n_modes)
 
 
-def _typical(valley: FloatArray) -> FloatArray:
-    """Geometric mean over the graph and its resamples; below DEEP all valleys are equal."""
-    mean = np.exp(np.log(valley + DEEP).mean(axis=0)) - DEEP
-    return np.asarray(np.clip(mean, 0.0, 1.0))
-
-
-def _nothing(most: int) -> Evidence:
+def _nothing(most: int, depths: tuple[str, ...], *, resampled: bool) -> Columns:
     """The evidence from a graph without structure or without links."""
     size = most + AHEAD
     k = np.arange(1.0, size + 1)
-    columns: Evidence = {name: np.zeros(size) for name in ("gap", "edge", "lasting", "likelihood")}
-    columns |= {"bound": k - 1, "cut": k - 1}
-    columns |= {"valley": (k > 1).astype(float), "stability": (k == 1).astype(float)}
+    none = ("gap", "edge", *depths, "modularity", *(("likelihood",) if resampled else ()))
+    columns: Columns = {name: np.zeros(size) for name in none}
+    columns |= {"bound": k - 1, "cut": k - 1, "smallest": (k == 1).astype(float)}
+    columns["valley"] = (k > 1).astype(float)
+    if resampled:
+        columns["stability"] = (k == 1).astype(float)
     return columns
 
 
-def _linked_part(A: Matrix, most: int, random_state: int) -> sp.csr_array | None:
-    """The objects with links as a sparse graph; None if there are too few."""
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The linked objects as a sparse graph; a node may represent several of them."""
+
+    graph: sp.csr_array
+    sizes: FloatArray
+    density: Density | None
+
+
+def _linked_part(A: Matrix, most: int, density: Density | None, random_state: int) -> _Part | None:
+    """The objects with links, as a graph that is not too large; None if there are too few."""
     graph = Graph.of(A).without_diagonal().without_strays(most)
     n = graph.n
+    chosen = np.arange(n)
     if n > _MOST_DENSE and np.count_nonzero(graph.values) > _FULL * n * n:
         chosen = np.sort(np.random.default_rng(random_state).permutation(n)[:_MOST_DENSE])
         graph = graph.subgraph(chosen)
@@ -165,11 +218,19 @@ def _linked_part(A: Matrix, most: int, random_state: int) -> sp.csr_array | None
     if len(linked) < 3 * _LEAST_PER_VECTOR:
         return None
     part = graph.subgraph(linked).csr
+    sizes: FloatArray = np.ones(len(linked))
+    node = None
+    most_nodes = max(_MOST_NODES, _NODES_PER_CLUSTER * most)
+    if len(linked) > most_nodes:
+        coarse = coarse_graph(part, most_nodes, pairings=1)
+        part, sizes, node = coarse.matrix, coarse.sizes, coarse.node
+        part = Graph(part).without_diagonal().csr
     part.sort_indices()
-    return part
+    at_nodes = None if density is None else density.of_nodes(chosen[linked], node)
+    return _Part(part, sizes, at_nodes)
 
 
-def _spectral_columns(N: sp.csr_array, values: FloatArray, reach: int) -> Evidence:
+def _spectral_columns(N: sp.csr_array, values: FloatArray, reach: int) -> Columns:
     """Gap of relaxation times, distance to a random graph's spectrum, and the relaxed bound."""
     times = relaxation_times(values)
     gap = np.log(times[:reach] / times[1 : reach + 1])
@@ -180,11 +241,48 @@ def _spectral_columns(N: sp.csr_array, values: FloatArray, reach: int) -> Eviden
     return {"gap": gap, "edge": above, "bound": bound}
 
 
-def _pruning_column(graph: sp.csr_array, path: PartitionPath) -> FloatArray:
-    """How long each number persists under pruning; the nodes are groups of the fine partition."""
-    n_groups = int(path.fine.max()) + 1
-    between = group_weights(graph, path.fine, n_groups)
-    _, alive = pruning_path(between, np.arange(n_groups), n_groups)
-    column = np.zeros(path.most)
-    column[1:] = lasting(alive, np.arange(2, path.most + 1))
-    return column
+def _partition_columns(graph: sp.csr_array, path: PartitionPath, sizes: FloatArray) -> Columns:
+    """Cut, modularity and smallest cluster of every partition."""
+    cut, modularity, smallest = (np.zeros(path.most) for _ in range(3))
+    for k in range(1, path.most + 1):
+        labels = path.labels(k)
+        cut[k - 1] = normalized_cut(graph, labels)
+        modularity[k - 1] = _modularity(group_weights(graph, labels, k))
+        counts = np.bincount(labels, weights=sizes, minlength=k)
+        smallest[k - 1] = counts.min() * k / sizes.sum()
+    return {"cut": cut, "modularity": modularity, "smallest": smallest}
+
+
+def _modularity(between: FloatArray) -> float:
+    """Weight inside the clusters beyond that of a random graph with the same degrees."""
+    volume = between.sum(axis=1)
+    total = float(volume.sum())
+    return float(np.trace(between) / total - np.sum((volume / total) ** 2))
+
+
+def _is_network(modularity: FloatArray, values: FloatArray) -> bool:
+    """Whether the walk mixes inside the groups of largest modularity."""
+    after = int(modularity.argmax()) + 1
+    return float(values[min(after, len(values) - 1)]) <= _SLOW
+
+
+def _chance_modularity(A: sp.csr_array, most: int, random_state: int) -> float:
+    """Largest modularity in a random graph with the same degrees (configuration model)."""
+    rng = np.random.default_rng(random_state)
+    links = sp.coo_array(sp.triu(A, k=1))
+    ends = rng.permutation(np.concatenate([links.row, links.col]))
+    first, second = ends[: links.nnz], ends[links.nnz :]
+    weight = links.data[rng.permutation(links.nnz)]
+    apart = first != second
+    upper = sp.csr_array((weight[apart], (first[apart], second[apart])), shape=A.shape)
+    graph = Graph(sp.csr_array(upper + upper.T))
+    linked = graph.linked()
+    if len(linked) < 3 * _LEAST_PER_VECTOR:
+        return 0.0
+    random = graph.subgraph(linked).csr
+    n = len(linked)
+    n_vectors = min(2 * (most + AHEAD), max(n // _LEAST_PER_VECTOR, 3), n)
+    _, V = leading_eigenvectors(degree(random).matrix, n_vectors)
+    path = PartitionPath(random, V, min(most + AHEAD, n_vectors - 1))
+    found = [_modularity(group_weights(random, path.labels(k), k)) for k in range(2, path.most + 1)]
+    return max(found, default=0.0)

@@ -1,9 +1,10 @@
-"""Compiled loop over the boundaries between clusters."""
+"""Compiled loops over the boundaries between clusters, and over the modes of a density."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from soffit._compile import njit
 
 
 @njit(cache=True, nogil=True)
@@ -57,3 +58,40 @@ def _ratio(cut, n_first, play):
     inside = min(cut[: boundary + 1].max(), cut[boundary:].max())
     # Rounding leaves tiny negative sums where nothing is cut.
     return min(max(cut[boundary], 0.0) / inside, 1.0) if inside > 0.0 else 1.0
+
+
+@njit(cache=True, nogil=True)
+def depths_of_modes(first, second, at, order, height, sizes, least):
+    """Depths at which modes end while links are added in the given order, by descending `at`.
+
+    A mode starts at every node, as high as the node. Of two modes that a link joins the lower one
+    ends; it counts if both hold at least `least` objects. A mode with fewer objects is no summit.
+    """
+    n = len(height)
+    root = np.arange(n)
+    top = height.copy()
+    mass = sizes.copy()
+    depths = np.empty(n)
+    count = 0
+    for e in order:
+        a, b = _root(root, first[e]), _root(root, second[e])
+        if a == b:
+            continue
+        low, high = (a, b) if top[a] < top[b] or (top[a] == top[b] and a > b) else (b, a)
+        if mass[low] >= least:
+            if mass[high] >= least:
+                depths[count] = top[low] - at[e]
+                count += 1
+            else:
+                low, high = high, low
+        root[low] = high
+        mass[high] += mass[low]
+    return depths[:count]
+
+
+@njit(cache=True, nogil=True)
+def _root(root, node):
+    while root[node] != node:
+        root[node] = root[root[node]]
+        node = root[node]
+    return node

@@ -16,6 +16,8 @@ from tests.reference.problems import random_matrix, random_rows
 from soffit.factorize import Problem
 from soffit.factorize.quadratic import exact_gram
 from soffit.factorize.simplex.kernels import (
+    GAP,
+    N_VECTORS,
     pair_statistics,
     simplex_qp,
     solve_new_rows,
@@ -86,16 +88,19 @@ def test_sweeps_are_naive_gauss_seidel(degree_problem):
         W = start.copy()
         U = theta[:, None] * W
         gram = exact_gram(U)
+        work, b = np.empty((3 + N_VECTORS, 3)), np.zeros(3)
         none = (np.zeros(12, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0))
         if sweep == "sparse":
-            b = sweep_sparse(
-                A.indptr, A.indices, A.data, *none, W, U, U, 0, theta, s, gram, 0, len(W)
+            sweep_sparse(
+                *(A.indptr, A.indices, A.data, *none, W, U, U, 0, theta, s, gram, 0, len(W)),
+                *(work, b),
             )
         else:
             later = problem.matrix @ U
             earlier = np.zeros_like(later)
-            b = sweep_block(
-                0, problem.matrix, earlier, later, *none, W, U, U.copy(), theta, s, gram
+            sweep_block(
+                *(0, problem.matrix, earlier, later, *none, W, U, U.copy(), theta, s, gram),
+                *(GAP, work, b),
             )
         np.testing.assert_allclose(W, expected, atol=1e-7)
         np.testing.assert_allclose(U, theta[:, None] * W, atol=1e-15)

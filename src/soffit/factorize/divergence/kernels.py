@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from soffit._compile import njit
 
 # Sums over clusters may be reordered, which allows vectorisation. The order is fixed at compile
 # time: it depends neither on the data nor on the number of threads.

@@ -10,7 +10,8 @@ entry that has fallen to `least` is rounding error of an empty column.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from soffit._compile import njit
 
 # A column sum over the other objects below this share of the entry is only rounding error.
 _ROUNDING = 1e-14

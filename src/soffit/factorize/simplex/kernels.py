@@ -9,12 +9,14 @@ that side information links to i. An isolated object (theta 0) has only r_i.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-# A row is solved when the optimality gap falls below this share of its gradient, or below single
-# precision where rows are stored in it.
-_GAP = 1e-9
+from soffit._compile import njit
+
+# A row is solved when the optimality gap falls below this share of its gradient.
+GAP = 1e-9
 _MAX_STEPS_PER_CLUSTER = 100
+# Vectors after the k rows of Q in the working array of a sweep over k clusters.
+N_VECTORS = 6
 
 
 @njit(cache=True, nogil=True)
@@ -34,30 +36,27 @@ def simplex_qp(Q, c, w, gradient, gap_share):
             if gradient[a] < gradient[low]:
                 low = a
         # The partner that gains most (second-order choice) among those with a positive share.
-        high, best, gap = -1, 0.0, 0.0
+        high, best, gap, moved = -1, 0.0, 0.0, 0.0
         for a in range(k):
-            if w[a] > 0.0 and a != low:
-                difference = gradient[a] - gradient[low]
-                gap = max(gap, difference)
-                if difference > 0.0:
-                    curvature = max(Q[a, a] + Q[low, low] - 2.0 * Q[a, low], 1e-300)
-                    step = min(difference / curvature, w[a])
-                    gain = step * (2.0 * difference - step * curvature)
-                    if gain > best:
-                        best, high = gain, a
+            difference = gradient[a] - gradient[low]
+            if w[a] > 0.0 and difference > 0.0:
+                if difference > gap:
+                    gap = difference
+                curvature = Q[a, a] + Q[low, low] - 2.0 * Q[a, low]
+                if curvature < 1e-300:
+                    curvature = 1e-300
+                step = difference / curvature
+                if step > w[a]:
+                    step = w[a]
+                gain = step * (2.0 * difference - step * curvature)
+                if gain > best:
+                    best, high, moved = gain, a, step
         if high < 0 or gap <= gap_share * size:
             break
-        difference = gradient[high] - gradient[low]
-        curvature = max(Q[high, high] + Q[low, low] - 2.0 * Q[high, low], 1e-300)
-        step = difference / curvature
-        if step >= w[high]:
-            step = w[high]
-            w[high] = 0.0
-        else:
-            w[high] -= step
-        w[low] += step
+        w[high] -= moved
+        w[low] += moved
         for a in range(k):
-            gradient[a] += step * (Q[a, low] - Q[a, high])
+            gradient[a] += moved * (Q[a, low] - Q[a, high])
     total = 0.0
     for a in range(k):
         total += w[a]
@@ -66,26 +65,29 @@ def simplex_qp(Q, c, w, gradient, gap_share):
 
 
 @njit(cache=True, nogil=True)
-def _side_term(i, indptr, indices, data, W, r):
-    """Sum of S_ij w_j over the pairs of object i in the side information."""
-    r[:] = 0.0
-    for p in range(indptr[i], indptr[i + 1]):
-        for a in range(r.shape[0]):
-            r[a] += data[p] * W[indices[p], a]
+def _move_row(i, ties, tied, strength, W, U, theta, s, gram, work, gap):
+    """Solve the problem of row i against the other rows and store the result.
 
-
-@njit(cache=True, nogil=True)
-def _move_row(i, b, r, W, U, theta, s, gram, Q, c, w, gradient):
-    """Solve the problem of row i against the other rows and store the result."""
+    `work` holds Q, then the vectors b (without the rows before i), the part of b that comes from
+    these, both filled by the caller, and c, w, r and the gradient.
+    """
     k = W.shape[1]
-    linked = theta[i] > 0.0
+    b, earlier, c, w, r = work[k], work[k + 1], work[k + 2], work[k + 3], work[k + 4]
+    t = np.float64(theta[i])
+    for a in range(k):
+        r[a] = 0.0
+    for p in range(ties[i], ties[i + 1]):
+        for a in range(k):
+            r[a] += strength[p] * W[tied[p], a]
     for a in range(k):
         w[a] = W[i, a]
-        c[a] = s[a] * b[a] / theta[i] + 0.5 * r[a] / theta[i] ** 2 if linked else 0.5 * r[a]
+        c[a] = 0.5 * r[a]
+        if t > 0.0:
+            c[a] = s[a] * (b[a] + earlier[a]) / t + c[a] / t**2
         for d in range(k):
             gram[a, d] -= np.float64(U[i, a]) * np.float64(U[i, d])
-            Q[a, d] = s[a] * s[d] * gram[a, d] if linked else 0.0
-    simplex_qp(Q, c, w, gradient, max(_GAP, np.finfo(W.dtype).eps))
+            work[a, d] = s[a] * s[d] * gram[a, d] if t > 0.0 else 0.0
+    simplex_qp(work, c, w, work[k + 5], gap)
     for a in range(k):
         W[i, a] = w[a]
         U[i, a] = theta[i] * w[a]
@@ -96,30 +98,25 @@ def _move_row(i, b, r, W, U, theta, s, gram, Q, c, w, gradient):
 
 @njit(cache=True, nogil=True)
 def sweep_sparse(
-    indptr, indices, data, ties, tied, strength, W, U, U_group, group, theta, s, gram, first, last
-):
+    indptr, indices, data, ties, tied, strength,
+    W, U, U_group, group, theta, s, gram, first, last, work, association,
+):  # fmt: skip
     """One Gauss-Seidel pass over the rows first to last of a CSR matrix.
 
     Rows are read in their current state, except those updated concurrently outside the range: the
-    rows from `group` on, which `U_group` holds in their earlier state. Returns the range's part of
-    u_c'A u_c without the diagonal; `ties`, `tied` and `strength` are the CSR arrays of the side
-    information.
+    rows from `group` on, which `U_group` holds in their earlier state. The range's part of
+    u_c'A u_c without the diagonal is added to `association`; `ties`, `tied` and `strength` are the
+    CSR arrays of the side information, and `work` is a (k + N_VECTORS, k) working array.
     """
     k = W.shape[1]
     group_end = group + len(U_group)
-    Q = np.empty((k, k))
-    c = np.empty(k)
-    w = np.empty(k)
-    gradient = np.empty(k)
-    earlier = np.empty(k)
-    b = np.empty(k)
-    r = np.empty(k)
-    association = np.zeros(k)
+    b, earlier = work[k], work[k + 1]
     for i in range(first, last):
         if theta[i] == 0.0 and ties[i] == ties[i + 1]:
             continue
-        earlier[:] = 0.0
-        b[:] = 0.0
+        for a in range(k):
+            b[a] = 0.0
+            earlier[a] = 0.0
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
             if group <= j < group_end and (j < first or j >= last):
@@ -131,20 +128,17 @@ def sweep_sparse(
             elif j != i:
                 for a in range(k):
                     b[a] += data[p] * U[j, a]
-        for a in range(k):
-            b[a] += earlier[a]
-        _side_term(i, ties, tied, strength, W, r)
-        _move_row(i, b, r, W, U, theta, s, gram, Q, c, w, gradient)
+        _move_row(i, ties, tied, strength, W, U, theta, s, gram, work, GAP)
         # Each pair is met once, just after its later row was updated: no second product is needed.
         for a in range(k):
             association[a] += 2.0 * U[i, a] * earlier[a]
-    return association
 
 
 @njit(cache=True, nogil=True)
 def sweep_supported(
-    indptr, indices, data, ties, tied, strength, W, U, U_group, group, theta, s, gram, first, last
-):
+    indptr, indices, data, ties, tied, strength,
+    W, U, U_group, group, theta, s, gram, first, last,
+):  # fmt: skip
     """The same pass for many clusters: a row's problem has only the clusters used around it.
 
     An object never joins a cluster that neither it nor any of its neighbours uses, so that the cost
@@ -160,7 +154,8 @@ def sweep_supported(
         if theta[i] == 0.0 and ties[i] == ties[i + 1]:
             continue
         count = _collect(i, 1.0, W, r, used, chosen, 0)
-        r[chosen[:count]] = 0.0
+        for x in range(count):
+            r[chosen[x]] = 0.0
         for p in range(ties[i], ties[i + 1]):
             count = _collect(tied[p], strength[p], W, r, used, chosen, count)
         for p in range(indptr[i], indptr[i + 1]):
@@ -173,7 +168,6 @@ def sweep_supported(
         for x in range(count):
             a = chosen[x]
             b[a], r[a], used[a] = 0.0, 0.0, False
-    return np.zeros(k)
 
 
 @njit(cache=True, nogil=True)
@@ -205,9 +199,9 @@ def _move_supported(i, b, r, W, U, theta, s, gram, chosen):
         if linked:
             for y in range(count):
                 d = chosen[y]
-                gram[a, d] -= np.float64(U[i, a]) * np.float64(U[i, d])
+                gram[a, d] -= U[i, a] * U[i, d]
                 Q[x, y] = s[a] * s[d] * gram[a, d]
-    simplex_qp(Q, c, w, gradient, max(_GAP, np.finfo(W.dtype).eps))
+    simplex_qp(Q, c, w, gradient, GAP)
     for x in range(count):
         W[i, chosen[x]] = w[x]
         U[i, chosen[x]] = theta[i] * w[x]
@@ -215,29 +209,22 @@ def _move_supported(i, b, r, W, U, theta, s, gram, chosen):
         for x in range(count):
             for y in range(count):
                 a, d = chosen[x], chosen[y]
-                gram[a, d] += np.float64(U[i, a]) * np.float64(U[i, d])
+                gram[a, d] += U[i, a] * U[i, d]
 
 
 @njit(cache=True, nogil=True)
 def sweep_block(
-    first, A_block, earlier_block, later_block, ties, tied, strength, W, U, U_old, theta, s, gram
-):
+    first, A_block, earlier_block, later_block, ties, tied, strength,
+    W, U, U_old, theta, s, gram, gap, work, association,
+):  # fmt: skip
     """Gauss-Seidel inside one block of dense rows, given its products with all others.
 
     `earlier_block` holds A_block times the rows before the block (already updated), `later_block`
     times the rows of the block and after it, before the block's update (`U_old`).
     """
-    size = A_block.shape[0]
     k = W.shape[1]
-    Q = np.empty((k, k))
-    c = np.empty(k)
-    w = np.empty(k)
-    gradient = np.empty(k)
-    earlier = np.empty(k)
-    b = np.empty(k)
-    r = np.empty(k)
-    association = np.zeros(k)
-    for q in range(size):
+    b, earlier = work[k], work[k + 1]
+    for q in range(A_block.shape[0]):
         i = first + q
         if theta[i] == 0.0 and ties[i] == ties[i + 1]:
             continue
@@ -249,13 +236,9 @@ def sweep_block(
             for a in range(k):
                 earlier[a] += value * U[first + before, a]
                 b[a] -= value * U_old[before, a]
-        for a in range(k):
-            b[a] += earlier[a]
-        _side_term(i, ties, tied, strength, W, r)
-        _move_row(i, b, r, W, U, theta, s, gram, Q, c, w, gradient)
+        _move_row(i, ties, tied, strength, W, U, theta, s, gram, work, gap)
         for a in range(k):
             association[a] += 2.0 * U[i, a] * earlier[a]
-    return association
 
 
 @njit(cache=True, nogil=True)
@@ -284,7 +267,7 @@ def sweep_weighted(indptr, indices, data, weight, W, s):
             continue
         for a in range(k):
             w[a] = W[i, a]
-        simplex_qp(Q, c, w, gradient, _GAP)
+        simplex_qp(Q, c, w, gradient, GAP)
         for a in range(k):
             W[i, a] = w[a]
 
@@ -322,6 +305,6 @@ def solve_new_rows(Q, C, W):
         for a in range(k):
             c[a] = C[i, a]
             w[a] = W[i, a]
-        simplex_qp(Q, c, w, gradient, _GAP)
+        simplex_qp(Q, c, w, gradient, GAP)
         for a in range(k):
             W[i, a] = w[a]

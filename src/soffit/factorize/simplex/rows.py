@@ -173,6 +173,11 @@ def solve_rows(
     check_support("rows", problem)
     if problem.pair_weight is not None:
         return solve_weighted_rows(problem, start, max_iter=max_iter, tol=tol, callback=callback)
+    if problem.graph.is_sparse and problem.matrix.dtype != np.float64:
+        # In double precision, too: the loop over the rows is compiled once.
+        exact = problem.as_type(np.float64)
+        found = solve_rows(exact, start, max_iter=max_iter, tol=tol, callback=callback, scale=scale)
+        return replace(found, factor=found.factor.astype(problem.matrix.dtype))
     theta = problem.row_factors()
     W = copy_start(problem, start)
     del start  # As large as W, and often not referenced elsewhere.
@@ -224,7 +229,7 @@ class _Side:
         self._matrix = sp.csr_array((n, n), dtype=problem.matrix.dtype) if S is None else S
         self._most = float(np.maximum(self._matrix.data, 0.0).sum(dtype=np.float64))
         self.is_given = self._matrix.nnz > 0
-        self.arrays = (self._matrix.indptr, self._matrix.indices, self._matrix.data)
+        self.arrays = Graph(self._matrix).edges()
 
     def loss(self, W: FloatArray) -> float:
         """Loss of pairs that are apart (must-link) or together (cannot-link)."""
@@ -245,13 +250,13 @@ class _SparseSweep:
     """
 
     def __init__(self, problem: Problem, theta: FloatArray, side: _Side) -> None:
-        A = problem.graph.csr
-        self._A, self._theta, self._side = A, theta, side
+        self._graph, self._theta, self._side = problem.graph, theta, side
+        self._edges = problem.graph.edges()
         n = problem.n_objects
         # Pairs of the side information may span two ranges: they are read in their current state.
         self._ranges = pieces(n, n if side.is_given else _RANGE)
         self._at_once = len(self._ranges) > 1
-        self._before = np.empty((0, 0), dtype=A.dtype)
+        self._before = np.empty((0, 0))
         self._few = problem.n_clusters <= _FEW_CLUSTERS
 
     def __call__(self, W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
@@ -268,7 +273,7 @@ class _SparseSweep:
         # The sweep over a single range has visited every pair; with several ranges, or rows
         # restricted to some clusters, the sum needs one more product.
         met_all = len(self._ranges) == 1 and self._few
-        return total if met_all else Graph.of(self._A).column_forms(U, diagonal=False)
+        return total if met_all else self._graph.column_forms(U, diagonal=False)
 
     def _move_group(
         self, ranges: list[range], W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray
@@ -297,14 +302,17 @@ class _SparseSweep:
     ) -> FloatArray:
         from soffit.factorize.simplex import kernels as _kernels
 
-        A = self._A
-        kernel = _kernels.sweep_sparse if self._few else _kernels.sweep_supported
-        return np.asarray(
-            kernel(
-                A.indptr, A.indices, A.data, *self._side.arrays,
-                W, U, *group, self._theta, s, gram, rows.start, rows.stop,
-            )
+        k = W.shape[1]
+        moved = (
+            *self._edges, *self._side.arrays,
+            W, U, *group, self._theta, s, gram, rows.start, rows.stop,
         )  # fmt: skip
+        total = np.zeros(k)
+        if self._few:
+            _kernels.sweep_sparse(*moved, np.empty((k + _kernels.N_VECTORS, k)), total)
+        else:
+            _kernels.sweep_supported(*moved)
+        return total
 
     def halve(self, W: FloatArray, U: FloatArray) -> bool:
         if self._at_once:
@@ -337,16 +345,20 @@ class _DenseSweep:
         self._products = np.empty(shape, self._A.dtype), np.empty(shape, self._A.dtype)
 
     def __call__(self, W: FloatArray, U: FloatArray, s: FloatArray, gram: FloatArray) -> FloatArray:
-        from soffit.factorize.simplex.kernels import sweep_block
+        from soffit.factorize.simplex.kernels import GAP, N_VECTORS, sweep_block
 
-        total = np.zeros(W.shape[1])
+        k = W.shape[1]
+        total, work = np.zeros(k), np.empty((k + N_VECTORS, k))
+        # Rows in single precision are not solved beyond it.
+        gap = max(GAP, float(np.finfo(W.dtype).eps))
         for first in range(0, len(W), _BLOCK):
             rows = self._A[first : first + _BLOCK]
             _products(rows, U, first, *self._products)
             old = U[first : first + _BLOCK].copy()
-            total += sweep_block(
-                first, rows, *self._products, *self._side.arrays, W, U, old, self._theta, s, gram
-            )
+            sweep_block(
+                first, rows, *self._products, *self._side.arrays,
+                W, U, old, self._theta, s, gram, gap, work, total,
+            )  # fmt: skip
         return total
 
     def halve(self, W: FloatArray, U: FloatArray) -> bool:

@@ -7,7 +7,8 @@ sum_r prod_a G[tuples[t, a], r]. The tuples of object i are members[indptr[i]:in
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from soffit._compile import njit
 
 # Ratio steps per row and sweep; they are cheap compared with the row's linear terms.
 _ROW_STEPS = 10

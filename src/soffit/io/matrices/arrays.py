@@ -296,7 +296,8 @@ def _table(path: Path, source: Source, data: Matrix, choice: Choice, names: list
     if is_sparse(data):
         return source
     filled, kept, said = fill_gaps(path, data, wanted, choice.impute)
-    source = replace(source, data=filled, notes=(*source.notes, *said))
+    is_mixed = choice.impute in ("none", "auto") and bool(np.isnan(filled).any())
+    source = replace(source, data=filled, notes=(*source.notes, *said), is_mixed=is_mixed)
     if kept is None:
         return source
     ids = text_array(range(len(data))) if source.ids is None else source.ids

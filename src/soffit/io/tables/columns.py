@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +17,9 @@ from soffit.io.data_error import DataError, counted, listed, shown
 from soffit.io.limits import check_bytes
 from soffit.io.tables.tabular import Category
 
-Impute = Literal["median", "mean", "drop"]
+Impute = Literal["none", "auto", "median", "mean", "drop"]
+# With "auto" gaps stay if at most this share of the entries is missing.
+_FEW_GAPS = 0.2
 
 
 def empty_columns(X: FloatArray) -> NDArray[np.bool_]:
@@ -40,24 +42,68 @@ def constant_columns(X: FloatArray) -> NDArray[np.bool_]:
     return constant
 
 
+# Values that often stand for a missing one.
+_SENTINELS = tuple(sign * (10**digits - 1) for digits in range(1, 7) for sign in (-1, 1))
+# A sentinel occurs this often and lies outside by this share of the range of the other values.
+_LEAST_SENTINELS = 2
+_FAR = 0.3
+
+
+def sentinel_notes(X: FloatArray, names: Sequence[str], codes: Collection[str] = ()) -> list[str]:
+    """Notes on numbers such as 999 or -9 that seem to mark missing values."""
+    notes: list[str] = []
+    for position, name in enumerate(names):
+        if name in codes:
+            continue
+        column = X[:, position]
+        values, counts = np.unique(column[np.isfinite(column)], return_counts=True)
+        for place, inner in ((len(values) - 1, values[:-1]), (0, values[1:])):
+            if len(inner) < 3 or values[place] not in _SENTINELS:
+                continue
+            low, high = float(inner[0]), float(inner[-1])
+            apart = values[place] - high if place else low - values[place]
+            # 9 is too small to stand out.
+            if abs(values[place]) < 99 and values[place] > 0:
+                continue
+            if counts[place] >= _LEAST_SENTINELS and apart > _FAR * (high - low):
+                notes.append(_sentinel_note(name, values[place], int(counts[place]), low, high))
+    return notes
+
+
+def _sentinel_note(name: str, value: float, count: int, low: float, high: float) -> Message:
+    return Message(
+        f"{value:g} occurs {count:,} times in {shown(name)}, far from its other values ({low:g} "
+        f"to {high:g}). If it stands for a missing value, pass ",
+        *(Parameter("na", [f"{value:g}"]), "."),
+    )
+
+
 def fill_gaps(
-    path: Path, X: FloatArray, names: Sequence[str], impute: Impute | None
+    path: Path,
+    X: FloatArray,
+    names: Sequence[str],
+    impute: Impute | None,
+    codes: Collection[str] = (),
 ) -> tuple[FloatArray, NDArray[np.intp] | None, list[str]]:
     """A table without gaps, the rows kept if some were dropped, and notes.
 
-    Encoded columns have the name of the column that they come from. X is changed in place: it was
-    made for this table.
+    Encoded columns have the name of the column that they come from; `codes` names columns of codes,
+    whose gaps are never filled. X is changed in place: it was made for this table.
     """
     missing, infinite = _counts(X)
     if not (missing.any() or infinite.any()):
         return X, None, []
-    if impute is None:
-        raise _refusal(path, len(X), names, missing, infinite)
+    n_gaps = int(missing.sum() + infinite.sum())
+    if impute is None or (impute == "auto" and n_gaps > _FEW_GAPS * X.size):
+        raise _refusal(path, X.shape, names, missing, infinite)
     _blank_infinities(X)
     notes = []
     if infinite.any():
         notes.append(f"Infinite values count as missing in {_by_column(names, infinite)}.")
     gaps = missing + infinite
+    if impute in ("none", "auto"):
+        notes.append(f"Missing values stay missing in {_by_column(names, gaps)}.")
+        return X, None, notes
     if impute == "drop":
         kept = np.concatenate(
             [np.flatnonzero(np.isfinite(X[r]).all(axis=1)) + r.start for r in row_blocks(X.shape)]
@@ -74,10 +120,15 @@ def fill_gaps(
         notes.append(f"Dropped {dropped} with missing values in {_by_column(names, gaps)}.")
         return X[kept], kept, notes
     middle = np.nanmedian if impute == "median" else np.nanmean
-    for position in np.flatnonzero(gaps):
+    is_code = np.array([name in codes for name in names])
+    for position in np.flatnonzero((gaps > 0) & ~is_code):
         column = X[:, position]
         column[np.isnan(column)] = middle(column)
-    notes.append(f"Missing values were set to the {impute} in {_by_column(names, gaps)}.")
+    filled, kept = np.where(is_code, 0, gaps), np.where(is_code, gaps, 0)
+    if filled.any():
+        notes.append(f"Missing values were set to the {impute} in {_by_column(names, filled)}.")
+    if kept.any():
+        notes.append(f"Missing text stays missing in {_by_column(names, kept)}.")
     return X, None, notes
 
 
@@ -102,7 +153,7 @@ def _blank_infinities(X: FloatArray) -> None:
 
 def _refusal(
     path: Path,
-    n_rows: int,
+    shape: tuple[int, ...],
     names: Sequence[str],
     missing: NDArray[np.intp],
     infinite: NDArray[np.intp],
@@ -113,11 +164,14 @@ def _refusal(
     if infinite.any():
         parts.append(f"values are infinite in {_by_column(names, infinite)}")
     worst = names[int(np.argmax(missing + infinite))]
+    share = float(missing.sum() + infinite.sum()) / (shape[0] * shape[1])
     return DataError(
-        f"{path}: {' and '.join(parts)}, of {counted(n_rows, 'row')}.",
+        f"{path}: {' and '.join(parts)}, of {counted(shape[0], 'row')} ({share:.0%} of the "
+        "entries).",
         Message(
-            *("Fill them in with ", Parameter("impute", "median"), " (or mean), drop these rows "),
-            *("with ", Parameter("impute", "drop"), ", or leave out the column with "),
+            *("Compare what is there with ", Parameter("impute", "none"), ", fill them in with "),
+            *(Parameter("impute", "median"), " (or mean), drop these rows with "),
+            *(Parameter("impute", "drop"), ", or leave out the column with "),
             *(Parameter("drop", [worst]), "."),
         ),
     )
@@ -128,17 +182,18 @@ def _by_column(names: Sequence[str], counts: NDArray[np.intp]) -> str:
     return listed(f"{shown(name)} ({count:,})" for name, count in by_name.items())
 
 
-TextRule = Literal["auto", "onehot", "drop"]
+TextRule = Literal["auto", "category", "onehot", "drop"]
 # Columns with more distinct values than this hold names or sentences, not categories.
 _FEW = 20
 _MOST = 1000
+_MOST_CATEGORIES = 100_000
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}([.,' ]\d{3})+([.,]\d+)?")
 
 
 def most_values(text: TextRule) -> int:
     """The number of distinct values up to which a column is encoded."""
-    return _MOST if text == "onehot" else _FEW
+    return {"onehot": _MOST, "category": _MOST_CATEGORIES}.get(text, _FEW)
 
 
 def split_categories(
@@ -148,22 +203,33 @@ def split_categories(
     text: TextRule,
     *,
     named: bool = True,
+    wanted: Collection[str] = (),
 ) -> tuple[dict[str, Category], list[str]]:
-    """Columns to encode, and notes on the others; `named` if the objects have identifiers."""
+    """Columns to encode, and notes on the others.
+
+    `named` if the objects have identifiers; `wanted` categories are kept with any values.
+    """
     chosen: dict[str, Category] = {}
     many: list[str] = []
     notes: list[str] = []
     for name, category in categories.items():
         values = list(category.values)
+        if text == "category" and name in wanted and category.parts is not None:
+            chosen[name] = category
+            continue
         if text == "onehot" and category.parts is None:
             raise DataError(
                 f"{path}: column {shown(name)} has more than {_MOST:,} distinct values, too many "
                 "for one column per value.",
                 Message("Leave it out with ", Parameter("drop", [name]), "."),
             )
-        if text == "auto" and values and all(map(_DATE.fullmatch, values[:_FEW])):
+        if text in ("auto", "category") and values and all(map(_DATE.fullmatch, values[:_FEW])):
             notes.append(f"Left out {shown(name)}: it holds dates. Convert them to numbers.")
-        elif text == "auto" and values and all(map(_THOUSANDS.fullmatch, values[:_FEW])):
+        elif (
+            text in ("auto", "category")
+            and values
+            and all(map(_THOUSANDS.fullmatch, values[:_FEW]))
+        ):
             notes.append(
                 f"Left out {shown(name)}: its numbers seem to have thousands separators "
                 f"({shown(values[0])}). Remove the separators to use them."
@@ -191,9 +257,9 @@ def sources(names: Sequence[str], chosen: Mapping[str, Category]) -> list[str]:
     return [encoded.get(name, name) for name in names]
 
 
-def encode_note(chosen: Mapping[str, Category]) -> list[str]:
+def encode_note(chosen: Mapping[str, Category], text: TextRule) -> list[str]:
     """A note on the columns that were encoded."""
-    if not chosen:
+    if not chosen or text == "category":
         return []
     some = listed(
         f"{shown(name)} ({counted(len(item.values), 'value')})" for name, item in chosen.items()
@@ -209,11 +275,16 @@ def assemble(
     chosen: Mapping[str, Category],
     *,
     fill: bool,
+    codes: bool = False,
 ) -> tuple[FloatArray, list[str]]:
-    """Numbers and encoded text side by side, in the order of the file."""
+    """Numbers and encoded text side by side, in the order of the file.
+
+    With `codes` a column of text is one column: the number of the value in alphabetical order.
+    """
     if not chosen:
         return numbers, list(number_names)
-    n_columns = len(number_names) + sum(len(item.values) for item in chosen.values())
+    widths = [1 if codes else len(item.values) for item in chosen.values()]
+    n_columns = len(number_names) + sum(widths)
     needed = float(len(numbers)) * n_columns * numbers.dtype.itemsize
     remedy = Message("Pass ", Parameter("text", "drop"), ".")
     check_bytes(path, needed, "its table with one-hot encoded text", remedy)
@@ -224,11 +295,30 @@ def assemble(
         if name in place:
             table[:, len(names)] = numbers[:, place[name]]
             names.append(name)
+        elif name in chosen and codes:
+            table[:, len(names)] = _ordered_codes(chosen[name])
+            names.append(name)
         elif name in chosen:
             for value, column in _one_hot(chosen[name], fill=fill):
                 table[:, len(names)] = column
                 names.append(f"{name}={value}")
     return table, names
+
+
+def _ordered_codes(category: Category) -> NDArray[np.float64]:
+    """The number of each value in alphabetical order; missing values are NaN."""
+    codes = category.codes
+    assert codes is not None
+    place = np.full(len(category.values) + 1, np.nan)
+    for number, value in enumerate(sorted(category.values)):
+        place[category.values[value]] = number
+    # The code of a missing value, -1, is the last place.
+    return np.asarray(place[codes])
+
+
+def category_values(chosen: Mapping[str, Category]) -> dict[str, tuple[str, ...]]:
+    """The values that codes stand for."""
+    return {name: tuple(sorted(item.values)) for name, item in chosen.items()}
 
 
 def _one_hot(category: Category, *, fill: bool) -> Iterable[tuple[str, NDArray[np.float64]]]:

@@ -21,6 +21,7 @@ from soffit.io.tables.columns import (
     Impute,
     TextRule,
     assemble,
+    category_values,
     constant_columns,
     empty_columns,
     encode_note,
@@ -28,6 +29,7 @@ from soffit.io.tables.columns import (
     gaps_note,
     is_filled,
     most_values,
+    sentinel_notes,
     sources,
     split_categories,
 )
@@ -38,6 +40,8 @@ _LIKE_AN_IDENTIFIER = re.compile(
 )
 # As in customerId; the capital letter excludes words such as acid.
 _CAMEL_CASE = re.compile(r".*[a-z]I[dD]")
+# In fewer rows, consecutive numbers may be measurements.
+_FEWEST_NUMBERED = 30
 _WHOLE_NUMBER = re.compile(r"[-+]?\d+")
 # What to pass for a square matrix.
 SAY_WHICH = Message(
@@ -140,15 +144,29 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
     notes += found.notes
     ids, roles, found = _identify(rows, roles, found, notes)
     chosen, said = split_categories(
-        rows.path, found.categories, found.n_rows, choice.text, named=ids is not None
+        rows.path,
+        found.categories,
+        found.n_rows,
+        choice.text,
+        named=ids is not None,
+        wanted=choice.columns or (),
     )
-    notes += [*said, *encode_note(chosen), *gaps_note(chosen, choice.impute)]
+    codes = choice.text == "category"
+    notes += [*said, *encode_note(chosen, choice.text)]
+    notes += [] if codes else gaps_note(chosen, choice.impute)
     fill = is_filled(choice.impute)
-    X, names = assemble(rows.path, roles.features, found.numbers, roles.numbers, chosen, fill=fill)
+    X, names = assemble(
+        rows.path, roles.features, found.numbers, roles.numbers, chosen, fill=fill, codes=codes
+    )
     if ask:
         ask_if_square(rows.path, X, names, ids)
-    X, names = _without_empty(rows, X, names, notes)
-    X, selected, said = fill_gaps(rows.path, X, sources(names, chosen), choice.impute)
+    if choice.columns is None or choice.impute != "none":
+        X, names = _without_empty(rows, X, names, notes)
+    if choice.columns is None:
+        X, names = _without_numbering(X, names, rows, notes)
+    texts = category_values(chosen) if codes else {}
+    notes += sentinel_notes(X, sources(names, chosen), texts)
+    X, selected, said = fill_gaps(rows.path, X, sources(names, chosen), choice.impute, texts)
     notes += said
     truth = None if roles.label is None else text_array(found.texts[roles.label])
     id_name = roles.id or "id"
@@ -159,10 +177,14 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
             notes.append("Objects are identified by their row in the file, counted from 0.")
         ids = ids[selected]
     notes += _constant_note(X, names)
+    has_gaps = choice.impute not in (None, "drop") and bool(np.isnan(X).any())
+    truths = codes and any(rows.kinds.get(name) == "boolean" for name in names)
     return Source(
         "table",
         X,
         columns=tuple(names),
+        categories={name: texts[name] for name in names if name in texts},
+        is_mixed=bool(texts) or has_gaps or truths,
         ids=ids,
         id_name=id_name,
         truth=truth,
@@ -277,6 +299,45 @@ def _without_empty(
     if not names:
         raise _nothing_left(rows, notes)
     return X, names
+
+
+def _without_numbering(
+    X: FloatArray, names: list[str], rows: Rows, notes: list[str]
+) -> tuple[FloatArray, list[str]]:
+    """Leave out columns of numbers that only count or name the rows."""
+    numbering = [
+        name
+        for place, name in enumerate(names)
+        if rows.kinds.get(name) == "number" and _numbers_rows(name, X[:, place])
+    ]
+    if not numbering or len(numbering) == len(names):
+        return X, names
+    notes.append(
+        Message(
+            f"Left out {listed(map(shown, numbering))}: they number the objects. To use them as "
+            "features, name all features in ",
+            *(Parameter("columns"), "."),
+        )
+        if len(numbering) > 1
+        else Message(
+            f"Left out {shown(numbering[0])}: it numbers the objects. To use it as a feature, name "
+            "all features in ",
+            *(Parameter("columns"), "."),
+        )
+    )
+    kept = [place for place, name in enumerate(names) if name not in numbering]
+    return X[:, kept], [names[place] for place in kept]
+
+
+def _numbers_rows(name: str, column: FloatArray) -> bool:
+    """Whether the values are those of a counter, or different whole numbers of a column of ids."""
+    n = len(column)
+    if n < _FEWEST_NUMBERED or column[0] != np.floor(column[0]):
+        return False
+    if column[0] in (0, 1) and np.array_equal(column, np.arange(n) + column[0]):
+        return True
+    whole = bool(np.isfinite(column).all() and (column == np.floor(column)).all())
+    return whole and looks_like_identifier(name) and len(np.unique(column)) == n
 
 
 def _nothing_left(rows: Rows, notes: Sequence[str]) -> DataError:

@@ -7,8 +7,8 @@ different categories, and the weight.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from soffit._compile import njit
 from soffit.neighbors.kernels import insert_sorted
 
 
@@ -55,7 +55,7 @@ def nearest_mixed(X, Y, terms, total, one, indices, squares):
         for j in range(len(Y)):
             square = mixed_square(X[i], Y[j], terms, total, one, squares[i, -1])
             if square < squares[i, -1]:
-                insert_sorted(squares[i], indices[i], square, j)
+                insert_sorted(squares[i], indices[i], squares.shape[1], square, j)
 
 
 @njit(cache=True, nogil=True)
@@ -73,4 +73,4 @@ def rank_candidates(X, Y, candidates, terms, total, one, indices, squares):
                 continue
             square = mixed_square(X[i], Y[j], terms, total, one, squares[i, -1])
             if square < squares[i, -1]:
-                insert_sorted(squares[i], indices[i], square, j)
+                insert_sorted(squares[i], indices[i], squares.shape[1], square, j)
