@@ -607,7 +607,8 @@ def _with_ties(find: Find, length: int, most: int) -> tuple[IntArray, FloatArray
 
 def _is_tied(distance: FloatArray, other: FloatArray) -> NDArray[np.bool_]:
     """Whether distances are equal up to rounding."""
-    tolerance = 32 * np.finfo(distance.dtype).eps
+    # Differences of coordinates lose digits: far more than the last one may be rounded.
+    tolerance = np.finfo(distance.dtype).eps ** 0.6
     with np.errstate(invalid="ignore"):
         return np.asarray(np.abs(distance - other) <= tolerance * np.abs(other))
 

@@ -31,8 +31,8 @@ class RelativeDistance(Affinity):
 
     :math:`s_i` is the distance L from object i to its n-th neighbour, itself not counted.
     Multiplying all distances by a constant does not change P. Objects that are equal count as one
-    neighbour. If :math:`s_i` is zero even so, it is the smallest positive distance of the object,
-    or 1 if all objects are equal to it.
+    neighbour, except in sparse distances. If :math:`s_i` is zero even so, it is the smallest
+    positive distance of the object, or 1 if all objects are equal to it.
 
     A model tells how many clusters it looks for (`fit_for`). If an even cluster has no more objects
     than n, the neighbour halfway through it takes the place of the n-th.
