@@ -308,13 +308,19 @@ class NeighborGraph(Affinity):
     n_jobs: int | None = None
     _of_rows: ClassVar[bool] = True
     _arrays: ClassVar[dict[str, str]] = {
-        "_members": "int? n *",
-        "_radius": "float? n",
-        "_local_scale": "float? n",
-        "_few_rank": "int?",
-        "_search": "part? query() n? p?",
-        "matrix_": "matrix? n n",
-        "recall_": "float?",
+        "n_neighbors": "count",
+        "metric": "metric",
+        "keep": "text",
+        "weights": "text",
+        "connect": "bool",
+        "n_jobs": "int?",
+        "_members": "int?matrix_ n *",
+        "_radius": "float?matrix_ n",
+        "_local_scale": "float?matrix_ n",
+        "_few_rank": "count?",
+        "_search": "part?matrix_ query() n? p?",
+        "matrix_": "affinities? n n",
+        "recall_": "finite?matrix_",
     }
 
     def fit(self, X: Any) -> Self:

@@ -84,11 +84,16 @@ class RelativeDistance(Affinity):
     n_jobs: int | None = None
     _of_rows: ClassVar[bool] = True
     _arrays: ClassVar[dict[str, str]] = {
-        "objects_": "table? n *",
-        "scales_": "float? n",
-        "matrix_": "matrix? n n",
+        "metric": "metric",
+        "c": "positive",
+        "neighbor": "count",
+        "squared": "bool",
+        "n_jobs": "int?",
+        "objects_": "table?matrix_ n *",
+        "scales_": "positive?matrix_ n",
+        "matrix_": "affinities? n n",
         "_distinct": "int? * <n",
-        "_few_rank": "int?",
+        "_few_rank": "count?",
     }
 
     def fit(self, X: Any) -> Self:
@@ -272,9 +277,13 @@ class _Kernel(Affinity):
 
     _of_rows: ClassVar[bool] = True
     _arrays: ClassVar[dict[str, str]] = {
-        "objects_": "table? n *",
-        "bandwidth_": "float?",
-        "matrix_": "matrix? n n",
+        "metric": "metric",
+        "bandwidth": "positive?",
+        "neighbor": "count",
+        "n_jobs": "int?",
+        "objects_": "table?matrix_ n *",
+        "bandwidth_": "positive?matrix_",
+        "matrix_": "affinities? n n",
     }
     _c: ClassVar[float]
     _squared: ClassVar[bool]
@@ -420,7 +429,10 @@ class Cosine(Affinity):
     """
 
     _of_rows: ClassVar[bool] = True
-    _arrays: ClassVar[dict[str, str]] = {"units_": "matrix? n p", "matrix_": "matrix? n n"}
+    _arrays: ClassVar[dict[str, str]] = {
+        "units_": "matrix?matrix_ n p",
+        "matrix_": "affinities? n n",
+    }
 
     def fit(self, X: Any) -> Self:
         """Compute the similarities of all pairs and keep the unit rows."""

@@ -16,7 +16,7 @@ from soffit.factorize import Factorization, Problem
 from soffit.factorize.problem import Stop
 from soffit.fitting.data import Constraints, PartialLabels
 from soffit.fitting.fitted import Fitted, Part, Smoothing
-from soffit.fitting.monitor import Progress
+from soffit.fitting.monitor import Plan, Progress
 from soffit.normalize import Normalized
 
 Relations = TypeVar("Relations")
@@ -116,6 +116,8 @@ class Recipe(Generic[Relations]):
         Whether objects may have weights. Equal objects are then fitted as one.
     effort : int
         How many times as long the first steps take for an object as in models of pairs.
+    plan : tuple of (str, float)
+        The phases and their typical shares of the time, from which the time left is estimated.
     """
 
     n_clusters: int | None
@@ -124,6 +126,7 @@ class Recipe(Generic[Relations]):
     solve: Callable[[Stage[Relations]], Fitted]
     weighted: bool = False
     effort: int = 1
+    plan: Plan = (("affinities", 0.3), ("factorization", 0.6), ("memberships", 0.1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
+from soffit._process import without_warnings
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity.given_objects import Affinities
 from soffit.fitting.data import Constraints
@@ -73,7 +73,7 @@ def fit_subsamples(
     fixed = replace(recipe, n_clusters=stage.n_clusters, count=lambda _: Count(stage.n_clusters))
     found: list[FloatArray] = []
     for number in range(n_resamples):
-        if stage.progress.phase(f"resample {number + 1} of {n_resamples}"):
+        if stage.progress.phase(resample_phase(number, n_resamples)):
             break
         order = random_state.permutation(n)
         kept = np.sort(order[: _part_size(n, stage.n_clusters)])
@@ -83,6 +83,11 @@ def fit_subsamples(
             break
         found.append(memberships)
     return found
+
+
+def resample_phase(number: int, n_resamples: int) -> str:
+    """The name of the phase of one of the fits."""
+    return f"resample {number + 1} of {n_resamples}"
 
 
 def _part_size(n: int, n_clusters: int) -> int:
@@ -102,9 +107,8 @@ def _memberships(
         Constraints(sample_weight=None if weights is None else weights[kept]),
         side=None if among is None or among.n_pairs == 0 else among,
     )
-    with warnings.catch_warnings():
-        # Warnings about the data were already issued by the fit to all objects.
-        warnings.simplefilter("ignore")
+    # Warnings about the data were already issued by the fit to all objects.
+    with without_warnings():
         watch = Progress("resample", 0, max_time=stage.progress.time_left)
         fitted = run(recipe, data, np.random.RandomState(seed), watch)
         if fitted.stopped in ("interrupted", "max_time"):

@@ -63,6 +63,7 @@ def run(
     if data.side is None:
         data = replace(data, side=data.constraints.side_information(n, data.names))
     whole = data
+    progress.expect(recipe.plan)
     with progress.limited(recipe.effort * n):
         if recipe.weighted:
             data = distinct_data(data, recipe.n_clusters)

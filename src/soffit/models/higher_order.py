@@ -165,7 +165,7 @@ class HigherOrder(SimilarityClustering):
     _arrays = SimilarityClustering._arrays | {
         "n_features_in_": "size? p",
         "scale_": "finite? k",
-        "affinity_matrix_": "matrix? n n",
+        "affinity_matrix_": "affinities? n n",
         "tuples_": "int t * <n",
         "tuple_values_": "float t",
         "bandwidth_": "float?",

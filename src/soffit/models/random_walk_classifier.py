@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from soffit._deprecation import renamed_parameters
+from soffit._process import one_blas_thread, without_warnings
 from soffit._threads import thread_limit
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit._validation import (
@@ -35,7 +35,7 @@ from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
 from soffit.fitting.recipe import Data, Recipe, Stage
 from soffit.fitting.run import affinity_attributes, relate_pairs
 from soffit.memberships.measures import on_simplex
-from soffit.models.base import SimilarityEstimator, blas_on_one_thread
+from soffit.models.base import SimilarityEstimator
 from soffit.models.relation_factorization import RelationFactorization
 from soffit.normalize import unnormalized
 
@@ -60,7 +60,7 @@ class PointWalk:
 
     A: Matrix
     degrees: FloatArray
-    _arrays: ClassVar[dict[str, str]] = {"A": "matrix n n", "degrees": "float n"}
+    _arrays: ClassVar[dict[str, str]] = {"A": "affinities n n", "degrees": "nonnegative n"}
 
     @classmethod
     def on(cls, A: Matrix) -> PointWalk:
@@ -94,10 +94,10 @@ class ClusterWalk:
     weights: FloatArray
     between: FloatArray
     _arrays: ClassVar[dict[str, str]] = {
-        "B": "float n m",
-        "degrees": "float n",
-        "weights": "float m",
-        "between": "float m m",
+        "B": "nonnegative n m",
+        "degrees": "nonnegative n",
+        "weights": "nonnegative m",
+        "between": "nonnegative m m",
     }
 
     @classmethod
@@ -253,12 +253,12 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
     }
 
     _arrays = SimilarityEstimator._arrays | {
-        "affinity_matrix_": "matrix n n",
+        "affinity_matrix_": "affinities n n",
         "neighbor_recall_": "float?",
-        "label_distributions_": "finite n c",
+        "label_distributions_": "probabilities n c",
         "transduction_": "any n",
         "classes_": "any c",
-        "class_prior_": "finite c",
+        "class_prior_": "probabilities c",
         "_fitted": "part place() n p? k=c",
     }
 
@@ -337,7 +337,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         placer = self._fitted.placer
         assert isinstance(placer, SimilarityPlacer)
         assert isinstance(placer.extension, ClassArrival)
-        with blas_on_one_thread(), thread_limit(self.n_jobs):
+        with one_blas_thread(search=False), thread_limit(self.n_jobs):
             arrival, found = _classified(
                 placer.extension.walk, labels, self.n_steps, self.affinity_matrix_.dtype
             )
@@ -414,8 +414,8 @@ class ClassArrival:
     prior: FloatArray
     _arrays: ClassVar[dict[str, str]] = {
         "walk": "part walk() n",
-        "walked": "float n k",
-        "prior": "finite k",
+        "walked": "nonnegative n k",
+        "prior": "probabilities k",
     }
 
     def profiles(self) -> FloatArray:
@@ -502,9 +502,7 @@ def _clustered(clusters: RelationFactorization, stage: Stage[Affinities]) -> Rel
         max_time=stage.progress.time_left,
         random_state=stage.random_state,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", EmptyClusterWarning)
+    with without_warnings(ConvergenceWarning), without_warnings(EmptyClusterWarning):
         return clusters.fit(A)
 
 
