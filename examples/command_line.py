@@ -50,7 +50,7 @@ def write_prices(path: Path) -> None:
         share = rng.normal(12 - 16 * group, 1)
         margin = f"{abs(share):.1f}".replace(".", ",")
         margin = f"({margin}) %" if share < 0 else f"{margin} %"
-        lines.append(f"A-{number:02d};{price // 1000}.{price % 1000:03d};{weight};{margin}")
+        lines.append(f"a-{number:02d};{price // 1000}.{price % 1000:03d};{weight};{margin}")
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
