@@ -3,8 +3,8 @@
     python -m benchmarks.texts
 
 Rows are TF-IDF weights of the words of a text, as scikit-learn's TfidfTransformer makes them. The
-docstrings of SciPy and scikit-learn (labels: the subpackage) served to choose the rule; the
-newsgroups are only measured. Labels are used for scoring only. "mutual neighbours" is the graph
+docstrings of SciPy and scikit-learn (labels: the subpackage) and the newsgroups were in view when
+the rule was chosen; those of networkx are only measured. Labels are used for scoring only. "mutual neighbours" is the graph
 that tables of few columns have.
 """
 
@@ -35,6 +35,15 @@ SKLEARN = (
     *("cluster", "metrics", "ensemble", "preprocessing", "datasets", "feature_selection"),
     "linear_model",
 )
+NETWORKX = (
+    *("centrality", "community", "bipartite", "flow", "connectivity", "approximation"),
+    "shortest_paths",
+)
+DOCSTRINGS = {
+    "SciPy": ("scipy", SCIPY),
+    "scikit-learn": ("sklearn", SKLEARN),
+    "networkx": ("networkx.algorithms", NETWORKX),
+}
 NEWS = ("news4_stemmed", "news4")
 
 
@@ -60,7 +69,7 @@ def read(name: str) -> tuple[Any, Any]:
     if name in NEWS:
         data = load(name)
         return data.X, data.labels[0]
-    return docstrings("scipy", SCIPY) if name == "SciPy" else docstrings("sklearn", SKLEARN)
+    return docstrings(*DOCSTRINGS[name])
 
 
 def soft(**parameters: Any) -> Callable[[Any, Any, int], Any]:
@@ -95,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--sets", nargs="*", help="only these sets")
     known = [name for name in NEWS if name in list_datasets()]
-    chosen = parser.parse_args(arguments).sets or ["SciPy", "scikit-learn", *known]
+    chosen = parser.parse_args(arguments).sets or ["SciPy", "scikit-learn", *known, "networkx"]
     rows = []
     for name in chosen:
         counts, labels = read(name)
