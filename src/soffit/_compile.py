@@ -1,14 +1,33 @@
-"""Compilation of kernels that also works where compiled code cannot be stored."""
+"""Compilation of kernels: announced, and possible where compiled code cannot be stored."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
+from time import perf_counter
 from typing import Any
 
 _lock = Lock()
 _warned = False
+# Seconds of compilation in this process, which no time limit can shorten.
+_clock: Any = None
+# Called with the name of every function that is about to be compiled, in any thread.
+_listeners: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def told_of_compiling(tell: Callable[[str], None]) -> Iterator[None]:
+    """A context in which `tell` is called with the name of every function before it is compiled.
+
+    Functions that are loaded from the cache are not compiled.
+    """
+    _listeners.append(tell)
+    try:
+        yield
+    finally:
+        _listeners.remove(tell)
 
 
 def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -19,6 +38,8 @@ def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     one warning per process.
     """
     import numba
+
+    _start_clock()
 
     def compiled(function: Callable[..., Any]) -> Any:
         kernel = numba.njit(**options)(function)
@@ -33,11 +54,47 @@ def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     return compiled
 
 
+def seconds_compiling() -> float:
+    """Seconds that this process has compiled so far, unless in other threads at the same time."""
+    return 0.0 if _clock is None else float(_clock.total)
+
+
+def _start_clock() -> None:
+    global _clock  # noqa: PLW0603
+    if _clock is not None:
+        return
+    from numba.core import event
+
+    class Clock(event.Listener):  # type: ignore[misc,unused-ignore]
+        """Tells of compilations and adds them up; some are parts of others."""
+
+        def __init__(self) -> None:
+            self.total = self._begin = 0.0
+            self._depth = 0
+
+        def on_start(self, event: Any) -> None:
+            """A function begins to be compiled."""
+            for tell in tuple(_listeners):
+                tell(event.data["dispatcher"].py_func.__name__)
+            if self._depth == 0:
+                self._begin = perf_counter()
+            self._depth += 1
+
+        def on_end(self, event: Any) -> None:
+            """It is compiled."""
+            self._depth -= 1
+            if self._depth == 0:
+                self.total += perf_counter() - self._begin
+
+    _clock = Clock()
+    event.register("numba:compile", _clock)
+
+
 def _cache_of(function: Callable[..., Any]) -> Any:
     """The cache of a function, whose errors leave the function to be compiled in memory."""
     from numba.core.caching import FunctionCache
 
-    class ForgivingCache(FunctionCache):  # type: ignore[misc]
+    class ForgivingCache(FunctionCache):  # type: ignore[misc,unused-ignore]
         """Loads and saves if it can."""
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:

@@ -88,8 +88,8 @@ def _largest_place(A: Matrix) -> tuple[int, int, float]:
         at = int(np.abs(A.data).argmax())
         row = int(np.searchsorted(A.indptr, at, side="right")) - 1
         return row, int(A.indices[at]), float(A.data[at])
-    row, column = np.unravel_index(int(np.abs(A).argmax()), A.shape)
-    return int(row), int(column), float(A[row, column])
+    row, column = divmod(int(np.abs(A).argmax()), A.shape[1])
+    return row, column, float(A[row, column])
 
 
 def checked_similarities(value: Any, *, what: str, copy: bool = True) -> Matrix:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
+from time import perf_counter
 from typing import TypeVar
+
+from soffit._compile import seconds_compiling
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -23,8 +27,48 @@ _pools: dict[int, ThreadPoolExecutor] = {}
 _this_thread = threading.local()
 # Number of threads that the current fit may use; None outside of fits.
 _limit: ContextVar[int | None] = ContextVar("soffit_threads", default=None)
+# When the current work must end; None if it need not.
+_deadline: ContextVar[Deadline | None] = ContextVar("soffit_deadline", default=None)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)
+
+
+@dataclass
+class Deadline:
+    """A moment of `perf_counter`, the time for compiling not counted, or none."""
+
+    moment: float | None
+
+    @classmethod
+    def after(cls, seconds: float | None) -> Deadline:
+        """The moment after some seconds of work."""
+        return cls(None if seconds is None else perf_counter() - seconds_compiling() + seconds)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the moment has passed."""
+        return self.moment is not None and perf_counter() - seconds_compiling() > self.moment
+
+
+class OutOfTime(Exception):  # noqa: N818 - it ends a phase, and is not always an error
+    """The time of the current phase is over."""
+
+
+@contextmanager
+def time_limit(deadline: Deadline) -> Iterator[None]:
+    """A context in which all loops end with `OutOfTime` after a deadline, which may be moved."""
+    token = _deadline.set(deadline)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def check_time() -> None:
+    """End the current phase if its time is over; for loops that do not use `each`."""
+    deadline = _deadline.get()
+    if deadline is not None and deadline.is_over:
+        raise OutOfTime
 
 
 @contextmanager
@@ -86,20 +130,27 @@ def each(
     release.
     """
     threads = n_threads(n_jobs)
+    check_time()
     if threads == 1 or getattr(_this_thread, "works", False):
-        return [function(item) for item in items]
+        return [_in_time(function, item) for item in items]
     if threads not in _pools:
         _pools[threads] = ThreadPoolExecutor(
             threads, thread_name_prefix="soffit", initializer=_begin_work
         )
     work = [_pools[threads].submit(function, item) for item in items]
     try:
-        return [item.result() for item in work]
+        return [_in_time(Future.result, item) for item in work]
     except BaseException:
         for item in work:
             item.cancel()
         wait(work)
         raise
+
+
+def _in_time(function: Callable[[Item], Result], item: Item) -> Result:
+    result = function(item)
+    check_time()
+    return result
 
 
 def _begin_work() -> None:

@@ -120,12 +120,15 @@ def read_input(X: Any) -> Input:
 def _from_masked(array: Any) -> Input:
     """Masked entries are missing values."""
     count = int(np.ma.count_masked(array))
+    if count and array.ndim == 2:
+        gaps = np.ma.getmaskarray(array).any(axis=0)
+        where = f", in columns {_listed([str(column) for column in np.flatnonzero(gaps)])}"
+    else:
+        where = ""
     if count:
-        columns = np.flatnonzero(np.ma.getmaskarray(array).any(axis=0)) if array.ndim == 2 else []
         raise ValueError(
-            f"X has missing values: {count} of its entries are masked"
-            f"{f', in columns {_listed([str(c) for c in columns])}' if len(columns) else ''}. Drop "
-            "these rows or columns, or fill in the values, X.filled(...)."
+            f"X has missing values: {count} of its entries are masked{where}. Drop these rows or "
+            "columns, or fill in the values, X.filled(...)."
         )
     return read_input(np.asarray(array))
 

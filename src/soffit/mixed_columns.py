@@ -41,7 +41,11 @@ class Column:
     name: str
     values: tuple[str, ...] | None = None
     ordered: bool = False
-    _arrays: ClassVar[dict[str, str]] = {"name": "text", "ordered": "bool"}
+    _arrays: ClassVar[dict[str, str]] = {
+        "name": "text",
+        "values": "texts?",
+        "ordered": "bool",
+    }
 
 
 @dataclass(frozen=True, eq=False)

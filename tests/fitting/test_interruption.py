@@ -6,9 +6,11 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -272,7 +274,7 @@ def test_without_warm_start_a_second_fit_is_the_same(touching: Sample) -> None:
 # --- beyond single models -------------------------------------------------------------------------
 
 
-def test_resamples_end_with_the_time_but_not_below_two(touching: Sample) -> None:
+def test_resamples_end_with_the_time(touching: Sample) -> None:
     model = SoftClustering(3, n_resamples=50, random_state=31, max_time=0.02)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -280,7 +282,9 @@ def test_resamples_end_with_the_time_but_not_below_two(touching: Sample) -> None
     assert any("max_time=0.02" in str(item.message) for item in caught)
     assert model.stop_reason_ == "max_time"
     assert not model.converged_
-    assert model.agreement_ > 0
+    # Fewer than two resamples have no agreement.
+    assert not hasattr(model, "agreement_")
+    np.testing.assert_allclose(model.memberships_.sum(axis=1), 1.0, atol=1e-9)
 
 
 def test_ctrl_c_between_resamples_keeps_those_that_are_done(
@@ -306,9 +310,133 @@ def test_ctrl_c_between_resamples_keeps_those_that_are_done(
     assert (model.stop_reason_, model.converged_) == ("interrupted", False)
     assert 0.0 < model.agreement_ <= 1.0
     monkeypatch.setattr(resampling, "run", interrupted_at(2))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
         model.fit(touching.X)
     assert model.stop_reason_ == "interrupted"
+    assert not hasattr(model, "agreement_")
+
+
+# --- every phase ----------------------------------------------------------------------------------
+
+
+def _interrupted_once(function: Any, error: type[BaseException]) -> Any:
+    """A function whose first call ends with an error."""
+    calls = []
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise error
+        return function(*arguments, **options)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("soffit.models.soft_clustering", "solve_locally"),
+        ("soffit.models.soft_clustering", "random_walk"),
+        ("soffit.models.soft_clustering", "fit_seeded_mixture"),
+        ("soffit.models.soft_clustering", "calibrated"),
+        ("soffit.fitting.run", "extension"),
+    ],
+)
+def test_ctrl_c_after_the_first_partition_returns_a_model(
+    module: str, name: str, touching: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = getattr(import_module(module), name)
+    monkeypatch.setattr(f"{module}.{name}", _interrupted_once(original, KeyboardInterrupt))
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = SoftClustering(3, random_state=31).fit(touching.X)
+    assert_stopped(model, "interrupted")
+    placed = model.predict_proba(touching.X)
+    assert np.mean(placed.argmax(axis=1) == model.labels_) > 0.9
+
+
+def test_ctrl_c_at_the_very_end_loses_nothing(
+    touching: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from soffit.fitting.fitted import with_surroundings
+
+    whole = SoftClustering(3, random_state=31).fit(touching.X)
+    broken = _interrupted_once(with_surroundings, KeyboardInterrupt)
+    monkeypatch.setattr("soffit.models.base.with_surroundings", broken)
+    model = SoftClustering(3, random_state=31).fit(touching.X)
+    assert model.memberships_.tobytes() == whole.memberships_.tobytes()
+    assert model.novelty_score().tobytes() == whole.novelty_score().tobytes()
+
+
+def test_a_second_ctrl_c_is_raised(touching: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("soffit.models.soft_clustering.random_walk", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        SoftClustering(3).fit(touching.X)
+
+
+def test_a_mixture_that_takes_too_long_is_left_out(
+    touching: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from soffit.models import soft_clustering
+
+    original = soft_clustering.fit_seeded_mixture
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        time.sleep(1.5)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(soft_clustering, "fit_seeded_mixture", slow)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = SoftClustering(3, random_state=31, max_time=1.4).fit(touching.X)
+    assert_stopped(model, "max_time")
+    assert model._fitted.placer.smoothing.mixture is None
+
+
+def test_without_any_result_in_time_a_large_fit_is_given_up() -> None:
+    X = make_gaussians(30_000, n_clusters=3, random_state=31).X
+    X = np.column_stack([X, np.random.default_rng(31).normal(size=(30_000, 8))])
+    model = SoftClustering(3, random_state=31).fit(X[:200])
+    before = pickle.dumps(model)
+    begin = time.perf_counter()
+    with pytest.raises(ValueError, match=r"max_time=0\.01 s ended .* 'affinities'.*Increase"):
+        model.set_params(max_time=0.01).fit(X)
+    given_up = time.perf_counter() - begin
+    assert pickle.dumps(model.set_params(max_time=None)) == before
+    begin = time.perf_counter()
+    model.fit(X)
+    assert given_up < time.perf_counter() - begin
+
+
+@pytest.mark.parametrize("on", ["points", "clusters"])
+def test_a_walk_of_a_billion_steps_ends_in_time(on: Any, touching: Sample) -> None:
+    y = np.full(120, -1)
+    y[:20] = touching.labels[:20]
+    model = RandomWalkClassifier(on=on, n_clusters=12, n_steps=10**9, max_time=0.5, random_state=31)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(touching.X, y)
+    np.testing.assert_allclose(model.label_distributions_.sum(axis=1), 1.0, atol=1e-9)
+
+
+def test_a_walk_that_has_arrived_takes_no_further_steps() -> None:
+    A = np.ones((6, 6))
+    A[:3, 3:] = A[3:, :3] = 0.2
+    y = [0, -1, -1, 1, -1, -1]
+    model = RandomWalkClassifier(affinity="precomputed", n_steps=10**9).fit(A, y)
+    long = RandomWalkClassifier(affinity="precomputed", n_steps=10**4).fit(A, y)
+    np.testing.assert_allclose(
+        model.label_distributions_, long.label_distributions_, rtol=0, atol=1e-12
+    )
+
+
+def test_high_orders_end_in_time() -> None:
+    X = make_gaussians(300, n_clusters=2, random_state=31).X
+    begin = time.perf_counter()
+    with pytest.raises(ValueError, match=r"max_time=0\.01 s ended before"):
+        HigherOrder(2, order=24, random_state=31, max_time=0.01).fit(X)
+    assert time.perf_counter() - begin < 10.0
 
 
 def test_the_classifier_uses_the_clusters_found_so_far(touching: Sample) -> None:

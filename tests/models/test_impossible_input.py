@@ -50,23 +50,21 @@ def test_a_new_object_too_large_to_square_is_refused(
 def test_differences_too_small_to_square_are_refused(
     of_pairs: Case, blobs: Sample, y: Array, dtype: Any, factor: float
 ) -> None:
-    with pytest.raises(ValueError, match="X has no column whose values differ by more.*Multiply X"):
+    with pytest.raises(
+        ValueError, match=r"X has no column whose values differ by more.*Multiply X"
+    ):
         of_pairs.fit((factor * blobs.X).astype(dtype), y)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "factor"),
-    [(np.float64, 1e-130), (np.float64, 1e130), (np.float32, 1e15)],
-)
+@pytest.mark.parametrize("unit", [np.float64(1e-130), np.float64(1e130), np.float32(1e15)])
 def test_numbers_within_the_limits_are_clustered_as_others_are(
     of_pairs: Case,
     blobs: Sample,
     y: Array,
-    dtype: Any,
-    factor: float,
+    unit: Any,
     fitted_to_blobs: Callable[[Case], Any],
 ) -> None:
-    scaled = (factor * blobs.X).astype(dtype)
+    scaled = (blobs.X * float(unit)).astype(unit.dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         model = of_pairs.fit(scaled, y)
@@ -138,7 +136,7 @@ def _damaged(A: Any, container: Any, damage: Damage) -> Any:
 def test_a_sparse_table_that_lies_is_refused(of_pairs: Case, blobs: Sample, y: Array) -> None:
     X = np.hstack([blobs.X] * 4)
     for container, damage in product(CONTAINERS, DAMAGES):
-        with pytest.raises(ValueError, match="X is not a valid sparse matrix: .*make it again"):
+        with pytest.raises(ValueError, match=r"X is not a valid sparse matrix: .*make it again"):
             of_pairs.fit(_damaged(X, container, damage), y)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import pickle
@@ -15,11 +16,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
 from tests.persistence import handmade
 from tests.persistence.fitted import answers, assert_same, fitted
 
 from soffit import _memory
 from soffit.persistence.model_file import load, save
+from soffit.persistence.schema import PARTS
 from soffit.persistence.state import ModelFileError
 
 CASE = "SoftClustering-sides-resamples"
@@ -249,7 +252,10 @@ FORGERIES: dict[str, tuple[Change, str]] = {
     "hidden method": (_set_path("attributes", "predict", to=1), "cannot have an attribute"),
     "hidden class": (_set_path("attributes", "__class__", to="x"), "cannot have an attribute"),
     "no identifier": (_set_path("attributes", "a b", to="x"), "cannot have an attribute"),
-    "parameter twice": (_set_path("attributes", "n_clusters", to=9), "both a parameter"),
+    "unknown attribute": (_set_path("attributes", "extra_", to=9), "cannot have an attribute"),
+    "negative membership": (_replace_array("memberships_", lambda a: a - 0.5), "nonnegative"),
+    "rows beyond one": (_replace_array("memberships_", lambda a: 2 * a), "must sum to 1"),
+    "parameter twice": (_set_path("attributes", "n_clusters", to=9), "cannot have an attribute"),
     "unknown parameter": (_set_path("parameters", "shell", to=True), "no parameter 'shell'"),
     "wrong parameter": (_set_path("parameters", "n_clusters", to=-3), "n_clusters must be"),
     "text for array": (
@@ -257,18 +263,18 @@ FORGERIES: dict[str, tuple[Change, str]] = {
         "labels_ of SoftClustering must be",
     ),
     "no memberships": (_set_path("attributes", "memberships_", to=None), "has no memberships_"),
-    "flag for number": (_set_path("attributes", "n_iter_", to=True), "n_iter_ .* single int"),
+    "flag for number": (_set_path("attributes", "n_iter_", to=True), "n_iter_ .* single natural"),
     "wrong length": (
         _replace_array("entropy_", lambda a: a[:-1]),
         r"entropy_ .* has shape \(89,\), which should be \(90\)",
     ),
     "wrong width": (_replace_array("factor_", lambda a: a[:, :2]), "factor_ .* has shape"),
     "wrong rank": (_replace_array("factor_", lambda a: a[0, 0]), "factor_ .* has shape"),
-    "wrong dtype": (_replace_array("factor_", lambda a: a.astype("f2")), "must be a float array"),
+    "wrong dtype": (_replace_array("factor_", lambda a: a.astype("f2")), "be a nonnegative array"),
     "wrong kind": (_replace_array("labels_", lambda a: a * 1.0), "must be a int array"),
     "label too large": (_replace_array("labels_", lambda a: a + 1), "from 0 to 2"),
     "label negative": (_replace_array("labels_", lambda a: a - 1), "from 0 to 2"),
-    "text in array": (_replace_array("factor_", lambda a: a.astype("U")), "must be a float array"),
+    "text in array": (_replace_array("factor_", lambda a: a.astype("U")), "be a nonnegative array"),
     "records": (
         _replace_array("factor_", lambda a: np.zeros(3, dtype="i4,f8")),
         "neither numbers nor text",
@@ -395,7 +401,10 @@ PART_FORGERIES: dict[str, tuple[str, Change, str]] = {
     "prior cut": (SIDES, _part_array("FittedRows", "prior", _cut), "prior .* has shape"),
     "fewer clusters": (
         SIDES,
-        _all_of(*(_part_array("FittedRows", f, _narrow) for f in ("rows", "scale", "prior"))),
+        _all_of(
+            *(_part_array("FittedRows", f, _narrow) for f in ("rows", "scale")),
+            _part_array("FittedRows", "prior", lambda a: _narrow(a) / _narrow(a).sum()),
+        ),
         r"rows of FittedRows has shape \(90, 2\), which should be \(90, 3\)",
     ),
     "rows not finite": (SIDES, _part_array("FittedRows", "rows", _not_a_number), "finite"),
@@ -493,7 +502,7 @@ PART_FORGERIES: dict[str, tuple[str, Change, str]] = {
                 for f in ("matrix_", "_members", "_radius", "_local_scale", "_search")
             )
         ),
-        "does not hold its length n",
+        "a NeighborGraph, has no matrix_",
     ),
     "text as part": (SIDES, _set_state("SimilarityPlacer", "part", "kept"), "must be an object"),
     "no smoothing": (SIDES, _set_state("SimilarityPlacer", "smoothing", None), "has no smoothing"),
@@ -636,3 +645,64 @@ def test_packing_of_other_kinds_is_refused(saved: Path, tmp_path: Path) -> None:
     handmade.write(path, handmade.signed(handmade.read(saved)), zipfile.ZIP_BZIP2)
     with pytest.raises(ModelFileError, match="packed in a way"):
         load(path)
+
+
+# --- what a file may restore ----------------------------------------------------------------------
+
+
+_LINKS = ("_doc_link_module", "_doc_link_template", "_doc_link_url_param_generator")
+
+
+@pytest.mark.parametrize("name", [*_LINKS, "extra_", "_private", "fit", "__class__"])
+@pytest.mark.parametrize("place", ["attributes", "NeighborGraph", "Walk", "Standardizer"])
+def test_only_declared_attributes_are_restored(
+    name: str, place: str, saved: Path, tmp_path: Path
+) -> None:
+    """The documentation links of scikit-learn, for example, write any text into a diagram."""
+
+    def change(document: dict[str, Any], members: handmade.Members) -> None:
+        target = document[place] if place == "attributes" else _state(document, place)
+        target[name] = "<script>alert(1)</script>"
+
+    handmade.forge(saved, tmp_path / "forged.soffit", change)
+    with pytest.raises(ModelFileError, match=f"cannot have an attribute '{name}'"):
+        load(tmp_path / "forged.soffit")
+
+
+def test_every_class_declares_all_that_its_objects_hold() -> None:
+    """What a class of the registry does not declare could not be saved."""
+    missing = {}
+    for name, cls in PARTS.items():
+        declared = {path.partition(".")[0] for path in getattr(cls, "_arrays", {})}
+        fields = set()
+        if dataclasses.is_dataclass(cls):
+            fields = {field.name for field in dataclasses.fields(cls)}
+        elif issubclass(cls, BaseEstimator):
+            fields = set(cls().get_params(deep=False))
+        if fields - declared:
+            missing[name] = fields - declared
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "value", "told"),
+    [
+        ("NeighborGraph", "n_neighbors", 0, "must be a single count"),
+        ("NeighborGraph", "n_jobs", [1], "must be a single int"),
+        ("NeighborGraph", "metric", 3, "must be a single metric"),
+        ("NeighborGraph", "connect", "x", "must be a single bool"),
+        ("ExactSearch", "X", None, "ExactSearch has no X"),
+        ("ExactSearch", "recall", {"float": "nan"}, "must be a single finite"),
+        ("Walk", "steps", -1, "must be a single natural"),
+        ("Part", "diagonal", "none", "must be one of kept, dropped, raised"),
+    ],
+)
+def test_every_value_has_its_type_and_range(
+    part: str, field: str, value: Any, told: str, *, saved: Path, tmp_path: Path
+) -> None:
+    def change(document: dict[str, Any], members: handmade.Members) -> None:
+        _state(document, part)[field] = value
+
+    handmade.forge(saved, tmp_path / "forged.soffit", change)
+    with pytest.raises(ModelFileError, match=told):
+        load(tmp_path / "forged.soffit")

@@ -291,12 +291,18 @@ class NeighborGraph(Affinity):
     connect: bool = True
     n_jobs: int | None = None
     _arrays: ClassVar[dict[str, str]] = {
-        "_members": "int? n *",
-        "_radius": "float? n",
-        "_local_scale": "float? n",
-        "_search": "part? query() n? p?",
-        "matrix_": "matrix? n n",
-        "recall_": "float?",
+        "n_neighbors": "count",
+        "metric": "metric",
+        "keep": "text",
+        "weights": "text",
+        "connect": "bool",
+        "n_jobs": "int?",
+        "_members": "int?matrix_ n *",
+        "_radius": "float?matrix_ n",
+        "_local_scale": "float?matrix_ n",
+        "_search": "part?matrix_ query() n? p?",
+        "matrix_": "affinities? n n",
+        "recall_": "finite?matrix_",
     }
 
     def fit(self, X: Any) -> Self:

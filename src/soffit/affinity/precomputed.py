@@ -41,7 +41,7 @@ class Precomputed(Affinity):
     (1, 3)
     """
 
-    _arrays: ClassVar[dict[str, str]] = {"matrix_": "matrix? n n"}
+    _arrays: ClassVar[dict[str, str]] = {"matrix_": "affinities? n n"}
 
     def fit(self, X: Any) -> Self:
         """Check the (n, n) similarities and keep a copy."""
@@ -97,7 +97,10 @@ class CallableAffinity(Affinity):
     """
 
     function: Callable[[Any, Any], Any]
-    _arrays: ClassVar[dict[str, str]] = {"matrix_": "matrix? n n"}
+    _arrays: ClassVar[dict[str, str]] = {
+        "function": "function",
+        "matrix_": "affinities? n n",
+    }
 
     def fit(self, X: Any) -> Self:
         """Call `function(X, X)`, check the result and keep X."""

@@ -78,9 +78,14 @@ class RelativeDistance(Affinity):
     squared: bool = False
     n_jobs: int | None = None
     _arrays: ClassVar[dict[str, str]] = {
-        "objects_": "table? n *",
-        "scales_": "float? n",
-        "matrix_": "matrix? n n",
+        "metric": "metric",
+        "c": "positive",
+        "neighbor": "count",
+        "squared": "bool",
+        "n_jobs": "int?",
+        "objects_": "table?matrix_ n *",
+        "scales_": "positive?matrix_ n",
+        "matrix_": "affinities? n n",
     }
 
     def fit(self, X: Any) -> Self:
@@ -221,9 +226,13 @@ class _Kernel(Affinity):
     n_jobs: int | None = None
 
     _arrays: ClassVar[dict[str, str]] = {
-        "objects_": "table? n *",
-        "bandwidth_": "float?",
-        "matrix_": "matrix? n n",
+        "metric": "metric",
+        "bandwidth": "positive?",
+        "neighbor": "count",
+        "n_jobs": "int?",
+        "objects_": "table?matrix_ n *",
+        "bandwidth_": "positive?matrix_",
+        "matrix_": "affinities? n n",
     }
     _c: ClassVar[float]
     _squared: ClassVar[bool]
@@ -356,7 +365,10 @@ class Cosine(Affinity):
            [0., 0., 1.]])
     """
 
-    _arrays: ClassVar[dict[str, str]] = {"units_": "matrix? n p", "matrix_": "matrix? n n"}
+    _arrays: ClassVar[dict[str, str]] = {
+        "units_": "matrix?matrix_ n p",
+        "matrix_": "affinities? n n",
+    }
 
     def fit(self, X: Any) -> Self:
         """Compute the similarities of all pairs and keep the unit rows."""

@@ -206,7 +206,12 @@ class TupleMeasure:
     order: int
     is_deviation: bool
     n_jobs: int | None = None
-    _arrays: ClassVar[dict[str, str]] = {"order": "int", "is_deviation": "bool"}
+    _arrays: ClassVar[dict[str, str]] = {
+        "function": "function",
+        "order": "count",
+        "is_deviation": "bool",
+        "n_jobs": "int?",
+    }
 
     def of_tuples(self, X: FloatArray, tuples: IntArray) -> FloatArray:
         """Measures of tuples of rows of X."""

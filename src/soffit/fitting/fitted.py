@@ -62,9 +62,9 @@ class Part:
     strays_of: int | None = None
     constraint_weight: float | None = None
     _arrays: ClassVar[dict[str, str]] = {
-        "diagonal": "text",
-        "strays_of": "int?",
-        "constraint_weight": "float?",
+        "diagonal": "text kept|dropped|raised",
+        "strays_of": "count?",
+        "constraint_weight": "finite?",
     }
 
     def of(self, A: Matrix, side: SideInformation | None = None) -> Matrix:
@@ -119,7 +119,7 @@ class SimilarityPlacer:
     surroundings: Surroundings | None = None
     # The factor has j columns, the memberships k.
     _arrays: ClassVar[dict[str, str]] = {
-        "affinity": "part cross() fit() n p?",
+        "affinity": "part cross() fit() matrix_! n p?",
         "normalization": "part cross() n?",
         "smoothing": "part place() n? p? j k",
         "extension": "part place() profiles() n k=j",
@@ -237,7 +237,7 @@ class Fitted:
         "preparation": "part apply() p?",
         "placer": "part? place() explained() n? p? k",
         "stopped": "text",
-        "n_iter": "int",
+        "n_iter": "natural",
     }
 
     def place(self, table: Any) -> FloatArray:

@@ -5,18 +5,30 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import RLock
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 
+from soffit._compile import told_of_compiling
 from soffit._memory import peak_memory
+from soffit._threads import Deadline, OutOfTime, time_limit
+from soffit._wording import Message, Parameter
 from soffit.factorize.problem import Factorization, Stop
 from soffit.fitting.callbacks import Tasks
 from soffit.results.fit_quality import EarlyStop
 
+Result = TypeVar("Result")
+# Phases of a fit in order, each with its typical share of the time, in any unit.
+Plan = tuple[tuple[str, float], ...]
+
+# What is over `max_time` when a fit without any result so far is given up: the rest of the margin,
+# a second and a tenth, is for what follows a first result. Small fits always have one.
+_GRACE, _GRACE_SHARE = 0.3, 0.05
+_FEW_OBJECTS = 5000
 # Seconds between two updates of a phase: on a terminal, and in a log.
 _TERMINAL_PACE = 0.2
 _LOG_PACE = 10.0
@@ -50,15 +62,16 @@ class _Display:
         self._pace = _TERMINAL_PACE if live else _LOG_PACE
         self._phase: tuple[str, float, Any] | None = None
 
-    def phase(self, text: str) -> None:
-        """Begin a phase."""
+    def phase(self, text: str, outlook: str = "") -> None:
+        """Begin a phase; `outlook` is shown while it lasts."""
         self._end_phase()
         self._last = perf_counter()
         if self._live is None:
-            self._write(text)
+            self._write(text + outlook)
             return
         self._live.start()
-        self._phase = text, self._last, self._live.add_task(text, total=None, state="")
+        task = self._live.add_task(text + outlook, total=None, state="")
+        self._phase = text, self._last, task
 
     def state(self, phase: str, text: str) -> None:
         """Show the state of the phase, unless it was just shown."""
@@ -69,6 +82,11 @@ class _Display:
             self._write(f"{phase}: {text}")
         elif self._phase is not None:
             self._live.update(self._phase[2], state=text, refresh=True)
+
+    def remark(self, phase: str, text: str) -> None:
+        """Show at once what the phase is waiting for."""
+        self._last = -self._pace
+        self.state(phase, text)
 
     def line(self, text: str) -> None:
         """Write a whole line."""
@@ -174,32 +192,67 @@ class Progress:
         self._tasks = tasks
         self._begin = perf_counter()
         self._phase = ""
+        self._plan: Plan = ()
+        self._given_up = Deadline(None)
         # Searches may run in several threads; callbacks need not be thread-safe.
         self._lock = RLock()
+        self._open = ExitStack()
+        self._compiled_in: str | None = None
 
     def __enter__(self) -> Progress:
+        if self._display is not None:
+            self._open.enter_context(told_of_compiling(self._compiling))
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._open.close()
         if self._display is not None:
             self._display.close()
+
+    def _compiling(self, name: str) -> None:
+        """Show, once per phase, that the first fit after an installation compiles functions."""
+        with self._lock:
+            if self._display is not None and self._compiled_in != self._phase:
+                self._compiled_in = self._phase
+                self._display.remark(self._phase or "preparing", "compiling, once")
 
     def phase(self, what: str) -> bool:
         """Start a phase; returns whether the fit should stop instead."""
         with self._lock:
             self._phase = what
             if self._display is not None:
-                self._display.phase(what)
+                self._display.phase(what, self._outlook(what))
             if self._tasks is not None and self._tasks.phase(what) and self.stopped is None:
                 self.stopped = "callback"
             self._check_time()
             return self.stopped is not None
+
+    def expect(self, plan: Plan) -> None:
+        """Learn which phases will follow, and their typical shares of the time."""
+        self._plan = plan
+
+    def _outlook(self, what: str) -> str:
+        """The time left at the beginning of a phase, from that of the phases before it."""
+        names = [name for name, _ in self._plan]
+        if what not in names:
+            return ""
+        shares = [share for _, share in self._plan]
+        done = sum(shares[: names.index(what)]) / sum(shares)
+        if done == 0:
+            return ""
+        left = (perf_counter() - self._begin) * (1 - done) / done
+        if self._max_time is not None:
+            left = min(left, self._begin + self._max_time - perf_counter())
+        if left < 1:
+            return ", less than 1 s left"
+        return f", about {left:.0f} s left" if left < 120 else f", about {left / 60:.0f} min left"
 
     def iteration(self, number: int, objective: float, *, beside: str | None = None) -> Stop | None:
         """Show the state of a solver; returns the reason to stop, if there is one.
 
         A search that runs `beside` the displayed one has its own name.
         """
+        self.keep_result()
         with self._lock:
             self._show(number, objective, beside)
             self._check_time()
@@ -221,9 +274,71 @@ class Progress:
             self.stopped = found.stopped
         return found
 
+    def note_stop_reason(self, reason: Stop) -> None:
+        """Remember that a part of the fit was stopped early."""
+        self.stopped = reason
+
     def interrupt(self) -> None:
         """Let all searches stop after their current iteration."""
         self.stopped = "interrupted"
+
+    def limited(self, n_objects: int) -> Any:
+        """A context in which the fit is given up when `max_time` is clearly over without a result.
+
+        With few objects it is never given up.
+        """
+        if self._max_time is not None and n_objects > _FEW_OBJECTS:
+            over = _GRACE + _GRACE_SHARE * self._max_time
+            left = self._begin + self._max_time + over - perf_counter()
+            self._given_up = Deadline.after(left)
+        return time_limit(self._given_up)
+
+    def keep_result(self) -> None:
+        """There is a partition to return: from now on, the fit is not given up."""
+        self._given_up.moment = None
+
+    def attempt(self, work: Callable[[], Result]) -> Result | None:
+        """The result of work that a fit can do without; None if the time is over, or on Ctrl-C."""
+        if self.is_hurried:
+            return None
+        try:
+            with time_limit(Deadline.after(self.time_left)):
+                return work()
+        except OutOfTime:
+            self.stopped = "max_time"
+        except KeyboardInterrupt:
+            self.stopped = "interrupted"
+        return None
+
+    def insist(self, work: Callable[[], Result]) -> Result:
+        """The result of work that is repeated after Ctrl-C, without what a fit can do without.
+
+        Whatever was found before is kept. A second Ctrl-C is raised.
+        """
+        try:
+            return work()
+        except KeyboardInterrupt:
+            if self.stopped == "interrupted":
+                raise
+            self.stopped = "interrupted"
+            return work()
+
+    @property
+    def is_hurried(self) -> bool:
+        """Whether what remains should be done as fast as possible."""
+        self._check_time()
+        return self.stopped in ("max_time", "interrupted")
+
+    def out_of_time(self) -> ValueError:
+        """The error of a fit that was given up."""
+        return ValueError(
+            Message(
+                Parameter("max_time", self._max_time),
+                f" s ended before there was any result, in the phase {self._phase!r}. Increase ",
+                Parameter("max_time"),
+                ", or fit a part of the objects and predict the others.",
+            )
+        )
 
     @property
     def time_left(self) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,6 +47,8 @@ def over_subsamples(
     """Memberships averaged over fits to subsamples, softened by their disagreement."""
     parts = fit_subsamples(recipe, stage, n_resamples)
     stopped = stage.progress.stopped or "interrupted" if len(parts) < n_resamples else None
+    if len(parts) < LEAST_PARTS:
+        return replace(single, stopped=stopped)
     ensemble = combine(single.memberships, parts)
     attributes = {
         **single.attributes,
@@ -65,24 +68,27 @@ def fit_subsamples(
     """Memberships of all objects from fits of the recipe to subsamples.
 
     Objects left out are placed like new ones. When the fit should stop, or on Ctrl-C, there are
-    fewer subsamples, but at least two: their agreement is needed.
+    fewer subsamples; fewer than two have no agreement and are of no use.
     """
     n, random_state = stage.data.objects.n_objects, stage.random_state
     fixed = replace(recipe, n_clusters=stage.n_clusters, count=lambda _: Count(stage.n_clusters))
     found: list[FloatArray] = []
     for number in range(n_resamples):
-        is_last = stage.progress.phase(f"resample {number + 1}")
-        if is_last and len(found) >= LEAST_PARTS:
+        if stage.progress.phase(resample_phase(number, n_resamples)):
             break
         order = random_state.permutation(n)
         kept = np.sort(order[: _part_size(n, stage.n_clusters)])
-        memberships = _memberships(fixed, stage, kept, int(random_state.randint(_SEEDS)))
+        seed = int(random_state.randint(_SEEDS))
+        memberships = stage.progress.attempt(partial(_memberships, fixed, stage, kept, seed))
         if memberships is None:
-            if len(found) < LEAST_PARTS:
-                raise KeyboardInterrupt
             break
         found.append(memberships)
     return found
+
+
+def resample_phase(number: int, n_resamples: int) -> str:
+    """The name of the phase of one of the fits."""
+    return f"resample {number + 1} of {n_resamples}"
 
 
 def _part_size(n: int, n_clusters: int) -> int:
@@ -100,8 +106,10 @@ def _memberships(
     with warnings.catch_warnings():
         # Warnings about the data were already issued by the fit to all objects.
         warnings.simplefilter("ignore")
-        fitted = run(recipe, data, np.random.RandomState(seed), Progress("resample", 0))
-        if fitted.stopped == "interrupted":
+        watch = Progress("resample", 0, max_time=stage.progress.time_left)
+        fitted = run(recipe, data, np.random.RandomState(seed), watch)
+        if fitted.stopped in ("interrupted", "max_time"):
+            stage.progress.note_stop_reason(fitted.stopped)
             return None
         inside = fitted.attributes["memberships_"]
         result = np.empty((objects.n_objects, inside.shape[1]), dtype=inside.dtype)

@@ -60,9 +60,11 @@ def run(
         An earlier fit to start from.
     """
     check_n_clusters(recipe.n_clusters, data.objects.n_objects)
-    relations = recipe.relate(data, random_state, progress)
-    stage = Stage(data, relations, Count(recipe.n_clusters or 0), random_state, progress, warm)
-    fitted = recipe.solve(replace(stage, count=recipe.count(stage)))
+    progress.expect(recipe.plan)
+    with progress.limited(recipe.effort * data.objects.n_objects):
+        relations = recipe.relate(data, random_state, progress)
+        stage = Stage(data, relations, Count(recipe.n_clusters or 0), random_state, progress, warm)
+        fitted = recipe.solve(replace(stage, count=recipe.count(stage)))
     objective = fitted.attributes.get("objective_")
     reached = "" if objective is None else f", objective {objective:.6g}"
     progress.finish(f"{fitted.n_iter} iterations{reached}")
@@ -155,10 +157,14 @@ def leave_rows(stage: Stage[Affinities], solution: Solution, rows: FloatArray) -
 def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) -> Fitted:
     stage.progress.phase("factorization")
     solution = factorize(stage)
-    placed = extension(solution.problem, solution.found)
-    stage.progress.phase("memberships")
-    smoothed = smooth(stage, solution, fitted_rows(solution.problem, solution.found))
-    found = solution.found
+    found = stage.progress.note_stop(solution.found)
+
+    def finish() -> tuple[Any, Smoothed]:
+        stage.progress.phase("memberships")
+        placed = extension(solution.problem, found)
+        return placed, smooth(stage, solution, fitted_rows(solution.problem, found))
+
+    placed, smoothed = stage.progress.insist(finish)
     if smoothed.stopped is not None:
         found = replace(found, stopped=smoothed.stopped)
     given = stage.relations

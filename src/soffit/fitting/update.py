@@ -83,7 +83,7 @@ class GrownPlacer:
         "n_base": "size b",
         "n_objects": "size n",
         "n_columns": "size j",
-        "tails": "float n",
+        "tails": "finite n",
         "first": "int i <j",
         "is_matrix": "bool",
         "base": "part place() explained() tail() links() n=b p? k=i",

@@ -25,7 +25,7 @@ class Projection:
 
     center: FloatArray
     directions: FloatArray
-    _arrays: ClassVar[dict[str, str]] = {"center": "float p", "directions": "float p d"}
+    _arrays: ClassVar[dict[str, str]] = {"center": "finite p", "directions": "finite p d"}
 
     @classmethod
     def of(cls, X: FloatArray, labels: IntArray, n_clusters: int) -> Projection:
@@ -131,13 +131,13 @@ class SeededMixture:
     _arrays: ClassVar[dict[str, str]] = {
         "projection": "part apply() p d",
         "owner": "int g <k",
-        "log_weights": "float g",
-        "means": "float g d",
-        "whitening": "float g d d",
+        "log_weights": "finite g",
+        "means": "finite g d",
+        "whitening": "cholesky g d d",
         "n_clusters": "size k",
-        "trust": "float",
-        "tails": "float?",
-        "power": "float",
+        "trust": "finite",
+        "tails": "positive?",
+        "power": "positive",
     }
 
     def memberships(self, X: FloatArray) -> FloatArray:

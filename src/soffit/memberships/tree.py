@@ -32,10 +32,10 @@ class Level:
     similarities: FloatArray
     parents: FloatArray | None = None
     _arrays: ClassVar[dict[str, str]] = {
-        "memberships": "float n m",
-        "weights": "float m",
-        "similarities": "float m m",
-        "parents": "float? m *",
+        "memberships": "probabilities n m",
+        "weights": "nonnegative m",
+        "similarities": "nonnegative m m",
+        "parents": "nonnegative? m *",
     }
 
     @property
@@ -86,10 +86,10 @@ class ClusterTree:
     _arrays: ClassVar[dict[str, str]] = {
         "level": "int N",
         "cluster": "int N",
-        "weight": "float N",
-        "size": "float N",
+        "weight": "nonnegative N",
+        "size": "nonnegative N",
         "parent": "int N -1<N",
-        "probability": "float N",
+        "probability": "finite N",
     }
 
     @classmethod

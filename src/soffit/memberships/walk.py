@@ -47,9 +47,9 @@ class Walk:
     seen: FloatArray
     steps: int
     _arrays: ClassVar[dict[str, str]] = {
-        "memberships": "float * k",
+        "memberships": "finite * k",
         "seen": "finite n k",
-        "steps": "int",
+        "steps": "natural",
     }
 
     def arrive(self, block: Matrix, W_new: FloatArray) -> FloatArray:

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from soffit._deprecation import current_names, warn_of_former_name
-from soffit._threads import thread_limit
+from soffit._threads import OutOfTime, thread_limit
 from soffit._typing import FloatArray, IntArray
 from soffit._validation import (
     Function,
@@ -212,7 +212,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             self._warn_of_matrix(data.objects)
             seeds = check_random_state(self.random_state)
             fitted = run(self._recipe(), data, seeds, progress, warm=warm)
-            fitted = with_surroundings(fitted)
+            # They are computed when they are needed, if there is no time for them now.
+            fitted = progress.attempt(lambda: with_surroundings(fitted)) or fitted
         self._publish(fitted)
         return fitted
 
@@ -250,7 +251,10 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         )
         # One BLAS thread: the same bytes on any machine. Our own loops use `n_jobs` threads.
         with progress, threadpool_limits(limits=1), thread_limit(self.n_jobs):
-            yield progress
+            try:
+                yield progress
+            except OutOfTime:
+                raise progress.out_of_time() from None
 
     @available_if(lambda self: has_callbacks())
     def set_callbacks(self, *callbacks: Any) -> Self:
@@ -440,22 +444,22 @@ class SimilarityClustering(
         "n_jobs": OrNone(WholeNumber(-(2**15))),
     }
     _arrays = SimilarityEstimator._arrays | {
-        "memberships_": "finite n k",
+        "memberships_": "probabilities n k",
         "n_clusters_": "size k",
         "labels_": "int n <k",
         "entropy_": "finite n",
         # Those of the fit itself; a model whose clusters were merged or split has none.
-        "factor_": "finite? n k",
+        "factor_": "nonnegative? n k",
         "scale_": "finite? k",
-        "affinity_matrix_": "matrix n n",
+        "affinity_matrix_": "affinities n n",
         "neighbor_recall_": "float?",
-        "side_information_": "part? n",
+        "side_information_": "part? :SideInformation n",
         "objective_": "float",
         "objective_history_": "float *",
-        "n_iter_": "int",
+        "n_iter_": "natural",
         "converged_": "bool",
         "stop_reason_": "text?",
-        "k_choice_": "part?",
+        "k_choice_": "part? :KChoice",
         "cluster_names_": "any? k",
         "curation_": "any? *",
         "_fitted": "part place() n p? k",
@@ -475,11 +479,14 @@ class SimilarityClustering(
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the objects.
 
-        If `max_time`, the `callback` or Ctrl-C stops the fit, the best solution so far is kept and
-        a warning is issued; `converged_` is then False and `stop_reason_` gives the reason. Before
-        the first iteration of a solver there is no solution to keep: a time limit or callback then
-        takes effect after that iteration, and Ctrl-C raises KeyboardInterrupt at once, as a second
-        Ctrl-C does at any time. A fit that fails leaves the model unchanged.
+        If `max_time`, the `callback` or Ctrl-C stops the fit, the best solution so far is kept, the
+        remaining steps are shortened and a warning is issued; `converged_` is then False and
+        `stop_reason_` gives the reason. Before the first partition there is nothing to keep: Ctrl-C
+        raises KeyboardInterrupt, as a second Ctrl-C does at any time; and with more than some
+        thousand objects, a fit that has no partition when `max_time` is over by a few tenths of a
+        second and 5 % raises a ValueError. With fewer objects a time limit takes effect after the
+        first iteration. The time for compiling kernels, once after an installation, does not count.
+        A fit that fails leaves the model unchanged.
 
         Parameters
         ----------

@@ -165,7 +165,7 @@ class HigherOrder(SimilarityClustering):
     _arrays = SimilarityClustering._arrays | {
         "n_features_in_": "size? p",
         "scale_": "finite? k",
-        "affinity_matrix_": "matrix? n n",
+        "affinity_matrix_": "affinities? n n",
         "tuples_": "int t * <n",
         "tuple_values_": "float t",
         "bandwidth_": "float?",
@@ -276,7 +276,7 @@ class HigherOrder(SimilarityClustering):
         )
         solve = partial(_solve, n_init=self.n_init, max_iter=self.max_iter, tol=self.tol)
         count = partial(_count, max_clusters=self.max_clusters)
-        return Recipe(self.n_clusters, relate, count, solve)
+        return Recipe(self.n_clusters, relate, count, solve, effort=self.order**2)
 
     def _read(self, X: Any, constraints: Constraints, y: Any) -> Data:
         if isinstance(X, _Given):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -41,27 +42,40 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+# Called after every step of a walk; True ends it.
+End = Callable[[], bool]
+# A change of this size relative to the largest weight is rounding.
+_STILL = 1e-15
+
+
+def never() -> bool:
+    """Let a walk take all its steps."""
+    return False
+
+
 @dataclass(frozen=True, eq=False)
 class PointWalk:
     """The walk with transitions T = D^-1 A: products with A, never powers of n x n matrices."""
 
     A: Matrix
     degrees: FloatArray
-    _arrays: ClassVar[dict[str, str]] = {"A": "matrix n n", "degrees": "float n"}
+    _arrays: ClassVar[dict[str, str]] = {"A": "affinities n n", "degrees": "nonnegative n"}
 
     @classmethod
     def on(cls, A: Matrix) -> PointWalk:
         """The walk on a graph of objects."""
         return cls(A, _sums(A, axis=1))
 
-    def walk(self, Y: FloatArray, steps: int) -> FloatArray:
-        """T^(t-1) (I + T) / 2 Y."""
+    def walk(self, Y: FloatArray, steps: int, end: End = never) -> FloatArray:
+        """T^(t-1) (I + T) / 2 Y; `end` may cut the walk short."""
         # Long thin paths underflow in float32; a graph is small enough to convert.
         A: Any = self.A.astype(np.float64) if is_sparse(self.A) else self.A
         share = inverse(self.degrees)[:, None].astype(A.dtype)
         F = Y.astype(A.dtype)
         for _ in range(steps - 1):
-            F = share * (A @ F)
+            F, before = share * (A @ F), F
+            if end() or _is_still(F, before):
+                break
         return np.asarray((F + share * (A @ F)) / 2)
 
 
@@ -79,10 +93,10 @@ class ClusterWalk:
     weights: FloatArray
     between: FloatArray
     _arrays: ClassVar[dict[str, str]] = {
-        "B": "float n m",
-        "degrees": "float n",
-        "weights": "float m",
-        "between": "float m m",
+        "B": "nonnegative n m",
+        "degrees": "nonnegative n",
+        "weights": "nonnegative m",
+        "between": "nonnegative m m",
     }
 
     @classmethod
@@ -92,11 +106,13 @@ class ClusterWalk:
         similarities = (B * inverse(degrees)[:, None].astype(B.dtype)).T @ B
         return cls(B, degrees, weights, inverse(weights)[:, None] * similarities)
 
-    def walk(self, Y: FloatArray, steps: int) -> FloatArray:
-        """T^(t-1) (I + T) / 2 Y."""
+    def walk(self, Y: FloatArray, steps: int, end: End = never) -> FloatArray:
+        """T^(t-1) (I + T) / 2 Y; `end` may cut the walk short."""
         Z = inverse(self.weights)[:, None] * (self.B.T @ Y.astype(self.B.dtype))
         for _ in range(steps - 2):
-            Z = self.between @ Z
+            Z, before = self.between @ Z, Z
+            if end() or _is_still(Z, before):
+                break
         if steps == 1:
             return (Y + self._carried_back(Z)) / 2
         return self._carried_back((Z + self.between @ Z) / 2)
@@ -104,6 +120,11 @@ class ClusterWalk:
     def _carried_back(self, Z: FloatArray) -> FloatArray:
         share = inverse(self.degrees)[:, None]
         return np.asarray(share * (self.B @ Z.astype(self.B.dtype)))
+
+
+def _is_still(now: FloatArray, before: FloatArray) -> bool:
+    """Whether a walk has arrived where it will stay."""
+    return bool(np.abs(now - before).max(initial=0.0) <= _STILL * np.abs(now).max(initial=0.0))
 
 
 def inverse(values: FloatArray) -> FloatArray:
@@ -231,12 +252,12 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
     }
 
     _arrays = SimilarityEstimator._arrays | {
-        "affinity_matrix_": "matrix n n",
+        "affinity_matrix_": "affinities n n",
         "neighbor_recall_": "float?",
-        "label_distributions_": "finite n c",
+        "label_distributions_": "probabilities n c",
         "transduction_": "any n",
         "classes_": "any c",
-        "class_prior_": "finite c",
+        "class_prior_": "probabilities c",
         "_fitted": "part place() n p? k=c",
     }
 
@@ -392,8 +413,8 @@ class ClassArrival:
     prior: FloatArray
     _arrays: ClassVar[dict[str, str]] = {
         "walk": "part walk() n",
-        "walked": "float n k",
-        "prior": "finite k",
+        "walked": "nonnegative n k",
+        "prior": "probabilities k",
     }
 
     def profiles(self) -> FloatArray:
@@ -408,7 +429,11 @@ class ClassArrival:
 
 
 def _classified(
-    walk: PointWalk | ClusterWalk, labels: PartialLabels, steps: int, dtype: np.dtype[Any]
+    walk: PointWalk | ClusterWalk,
+    labels: PartialLabels,
+    steps: int,
+    dtype: np.dtype[Any],
+    end: End = never,
 ) -> tuple[ClassArrival, dict[str, Any]]:
     """Propagate the labels; returns the rule for new objects and the public attributes."""
     n, n_classes = len(labels.codes), len(labels.classes)
@@ -416,7 +441,7 @@ def _classified(
     totals = np.bincount(codes, walk.degrees[labelled], minlength=n_classes)
     Y = np.zeros((n, n_classes))
     Y[labelled, codes] = inverse(totals.astype(np.float64))[codes]
-    walked = walk.walk(Y, steps)
+    walked = walk.walk(Y, steps, end)
     distributions = _distributions(walked)
     distributions[labelled] = np.eye(n_classes)[codes]
     reached = distributions.any(axis=1)
@@ -451,7 +476,12 @@ def _solve(
         # The last digits of the likelihood do not improve the classes.
         stopped = "converged" if model.stop_reason_ == "max_iter" else model.stop_reason_
     stage.progress.phase("walk")
-    arrival, found = _classified(walk, labels, steps, given.A.dtype)
+    progress, begun = stage.progress, stage.progress.stopped
+    arrival, found = progress.insist(
+        lambda: _classified(walk, labels, steps, given.A.dtype, lambda: progress.is_hurried)
+    )
+    if begun is None and progress.stopped in ("max_time", "interrupted"):
+        stopped = progress.stopped
     attributes = {
         **stage.data.columns,
         "object_names_": stage.data.names,

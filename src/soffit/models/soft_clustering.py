@@ -28,8 +28,9 @@ from soffit.factorize import (
 )
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Part
+from soffit.fitting.monitor import Plan
 from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
-from soffit.fitting.resampling import over_subsamples
+from soffit.fitting.resampling import SHARE_KEPT, over_subsamples, resample_phase
 from soffit.fitting.run import Smooth, similarity_recipe
 from soffit.graph import Graph, Locality
 from soffit.memberships import (
@@ -53,6 +54,8 @@ _MOST_DENSE_STEPS = 64
 # With more clusters, a mixture would have too few objects per cluster and cost more than the fit.
 _MOST_MIXED = 150
 _SEEDS = np.iinfo(np.int32).max
+# Shares of the time at some hundred thousand objects; `benchmarks/scale.py` prints them.
+_PLAN: Plan = (("affinities", 0.6), ("start", 0.15), ("row blocks", 0.1), ("memberships", 0.15))
 
 
 class SoftClustering(SimilarityClustering):
@@ -177,7 +180,7 @@ class SoftClustering(SimilarityClustering):
     }
 
     _arrays = SimilarityClustering._arrays | {
-        "n_steps_": "int",
+        "n_steps_": "natural",
         "overlap_": "float? n",
         "instability_": "float? n",
         "cluster_stability_": "float? k",
@@ -283,11 +286,13 @@ class SoftClustering(SimilarityClustering):
         make = partial(
             similarity_recipe, self.n_clusters, factorize, max_clusters=self.max_clusters
         )
-        single = make(smooth)
-        if not self.n_resamples:
+        single = replace(make(smooth), plan=_PLAN)
+        n = self.n_resamples
+        if not n:
             return single
-        smooth = partial(_smooth_over_subsamples, recipe=single, smooth=smooth, n=self.n_resamples)
-        return make(smooth)
+        smooth = partial(_smooth_over_subsamples, recipe=single, smooth=smooth, n=n)
+        plan = [(resample_phase(number, n), SHARE_KEPT) for number in range(n)]
+        return replace(make(smooth), plan=(*_PLAN, *plan))
 
 
 # --- factorization --------------------------------------------------------------------------------
@@ -364,16 +369,19 @@ def _factorize(
         degrees=degrees,
         side=None if given.side is None else _side_weights(given.side, N, constraint_weight),
     )
+    stage.progress.keep_result()
     stage.progress.phase("row blocks")
-    found = solve_locally(
-        solve_rows,
-        problem,
-        rows,
-        locality,
-        max_iter=max_iter,
-        tol=tol,
-        callback=stage.progress.iteration,
-        scale=held,
+    found = stage.progress.insist(
+        lambda: solve_locally(
+            solve_rows,
+            problem,
+            rows,
+            locality,
+            max_iter=max_iter,
+            tol=tol,
+            callback=stage.progress.iteration,
+            scale=held,
+        )
     )
     return _GraphSolution(
         problem, normalized, found, {"n_steps_": n_steps}, part, graph=A, locality=locality
@@ -464,16 +472,19 @@ def _smooth(
     is_mixed = isinstance(given.preparation, MixedPreparation)
     features = not stage.data.objects.is_matrix and not is_mixed
     dense = features and euclidean and not is_sparse(given.table)
-    mixture = None
+    mixture, stopped = None, None
     if dense and 1 < rows.shape[1] <= _MOST_MIXED:
         seed = int(stage.random_state.randint(_SEEDS))
-        mixture = _fit_mixture(given, rows, seed, solution, constraint_weight)
+        mixture = stage.progress.attempt(
+            lambda: _fit_mixture(given, rows, seed, solution, constraint_weight)
+        )
+        stopped = stage.progress.stopped if mixture is None else None
     result = calibrated(walk.memberships, graph, mixture, given.table if dense else None)
     if given.side is not None:
         result = with_pairs(result, rows, given.side, weight=constraint_weight)
     # New objects need what the walk has reached, not the memberships of the fitted objects.
     seen = replace(walk, memberships=walk.memberships[:0].copy())
-    return Smoothed(result, WalkAndMixture(seen, mixture))
+    return Smoothed(result, WalkAndMixture(seen, mixture), stopped=stopped)
 
 
 def _fit_mixture(

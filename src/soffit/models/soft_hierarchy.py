@@ -203,8 +203,8 @@ class SoftHierarchy(RelationModel):
 
     _arrays = RelationModel._arrays | {
         "lambda_": "finite? k",
-        "levels_": "parts? n",
-        "tree_": "part?",
+        "levels_": "parts? :Level n",
+        "tree_": "part? :ClusterTree",
     }
 
     def __init__(

@@ -250,15 +250,18 @@ def _factorize(
     seed = int(stage.random_state.randint(_SEEDS))
     round_rows = partial(round_rows, seed=seed)
     rounded = _partition(A, normalized.matrix, degrees, k, embed=embed, round_rows=round_rows)
+    stage.progress.keep_result()
     cut = normalized_cut(A, rounded.labels)
     stage.progress.phase("row blocks")
     problem = Problem(normalized.matrix, k, scale="held", degrees=degrees)
-    found = solve_rows(
-        problem,
-        labels_start(rounded.labels, k),
-        max_iter=max_iter,
-        tol=tol,
-        callback=stage.progress.iteration,
+    found = stage.progress.insist(
+        lambda: solve_rows(
+            problem,
+            labels_start(rounded.labels, k),
+            max_iter=max_iter,
+            tol=tol,
+            callback=stage.progress.iteration,
+        )
     )
     attributes = {
         "embedding_": rounded.embedding,

@@ -70,10 +70,11 @@ class NeighborIndex:
         "tree.1": "finite N",
         "tree.2": "int N+2 <n+1",
         "members": "int n m -1<n",
-        "squares": "float n m",
+        "squares": "nonnegative n m",
         "shift": "finite p",
-        "size": "float",
-        "recall": "float",
+        "size": "positive",
+        "recall": "finite",
+        "n_jobs": "int?",
     }
 
     @classmethod

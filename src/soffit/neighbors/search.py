@@ -80,7 +80,12 @@ class ExactSearch:
     metric: Metric
     n_jobs: int | None
     recall: float = 1.0
-    _arrays: ClassVar[dict[str, str]] = {"X": "table? n p", "recall": "float"}
+    _arrays: ClassVar[dict[str, str]] = {
+        "X": "table?metric=precomputed n p",
+        "metric": "metric",
+        "n_jobs": "int?",
+        "recall": "finite",
+    }
 
     def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
         """Indices and distances for the fitted objects."""
@@ -100,8 +105,9 @@ class ApproximateSearch:
 
     _arrays: ClassVar[dict[str, str]] = {
         "index": "part query() neighbors() n p",
+        "metric": "text",
         "dtype": "precision",
-        "recall": "float",
+        "recall": "finite",
     }
 
     def __init__(self, X: FloatArray, metric: Metric, n_jobs: int | None, n_neighbors: int) -> None:
@@ -136,9 +142,11 @@ class SparseSearch(ExactSearch):
 
     _arrays: ClassVar[dict[str, str]] = {
         "X": "matrix n p",
-        "recall": "float",
+        "metric": "text",
+        "n_jobs": "int?",
+        "recall": "finite",
         "_found.0": "int n m -1<n",
-        "_found.1": "float n m",
+        "_found.1": "nonnegative n m",
     }
 
     def __init__(

@@ -24,9 +24,10 @@ class AdditiveNormalized(Normalized):
     grand_mean: float
     _arrays: ClassVar[dict[str, str]] = {
         "matrix": "matrix * *",
+        "factors": "finite? *",
         "means": "finite n",
-        "grand_mean": "float",
-        "beta": "float",
+        "grand_mean": "finite",
+        "beta": "finite",
     }
 
     def cross(self, block: Matrix) -> Matrix:

@@ -17,7 +17,11 @@ class DegreeNormalized(Normalized):
     """Affinities divided by the square roots of both degrees."""
 
     factors: FloatArray
-    _arrays: ClassVar[dict[str, str]] = {"matrix": "matrix * *", "factors": "finite n"}
+    _arrays: ClassVar[dict[str, str]] = {
+        "matrix": "matrix * *",
+        "factors": "nonnegative n",
+        "beta": "finite?",
+    }
 
     def cross(self, block: Matrix) -> Matrix:
         """b_j x_j / sqrt(sum of b): a new object's degree is its sum over the fitted ones."""

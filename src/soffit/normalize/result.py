@@ -33,7 +33,7 @@ class Normalized:
     _arrays: ClassVar[dict[str, str]] = {
         "matrix": "matrix * *",
         "factors": "finite? n",
-        "beta": "float?",
+        "beta": "finite?",
     }
 
     def cross(self, block: Matrix) -> Matrix:

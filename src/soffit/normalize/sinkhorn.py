@@ -86,7 +86,11 @@ class SinkhornNormalized(Normalized):
     """Affinities scaled to row and column sums 1."""
 
     factors: FloatArray
-    _arrays: ClassVar[dict[str, str]] = {"matrix": "matrix * *", "factors": "finite n"}
+    _arrays: ClassVar[dict[str, str]] = {
+        "matrix": "matrix * *",
+        "factors": "nonnegative n",
+        "beta": "finite?",
+    }
 
     def cross(self, block: Matrix) -> Matrix:
         """b_j x_j / sum of b_j x_j: the factor of a new object makes its row sum 1."""

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from soffit._validation import check_parameters
 from soffit.fitting.fitted import Fitted
 from soffit.persistence.encode import PRECISIONS, SCALAR_KINDS
-from soffit.persistence.schema import FUNCTIONS, MODELS, PARTS, check_shapes
+from soffit.persistence.schema import FUNCTIONS, MODELS, PARTS, check_declared, check_shapes
 from soffit.persistence.state import ModelFileError, is_data_name, with_state
 
 # What `set_output` can ask for.
@@ -44,10 +44,9 @@ def decode_model(document: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -
 
 def check_attributes(model: Any, attributes: dict[str, Any]) -> None:
     """Refuse what a model does not publish: parameters, methods, private attributes."""
+    check_declared(type(model), attributes)
     for name in attributes:
-        if name in model.get_params(deep=False):
-            raise ModelFileError(f"{name} is both a parameter and an attribute.")
-        if not is_data_name(type(model), name) or name.startswith("_") or not name.endswith("_"):
+        if name.startswith("_") or not name.endswith("_") or not is_data_name(type(model), name):
             raise ModelFileError(f"{type(model).__name__} cannot have an attribute {name!r}.")
 
 
@@ -122,9 +121,7 @@ class _Decoder:
                 f"it holds an object of class {name!r}, which this version of soffit does not read."
             )
         decoded = self.decode_fields(state)
-        for attribute in decoded:
-            if not is_data_name(cls, attribute):
-                raise ModelFileError(f"{name} cannot have an attribute {attribute!r}.")
+        check_declared(cls, decoded)
         thing = with_state(cls, decoded)
         check_shapes(thing)
         return thing

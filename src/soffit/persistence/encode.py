@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from soffit.persistence.schema import FUNCTIONS, LEFT_OUT, NAMES
-from soffit.persistence.state import ModelFileError, is_data_name
+from soffit.persistence.schema import FUNCTIONS, LEFT_OUT, NAMES, check_declared
+from soffit.persistence.state import ModelFileError
 
 # NumPy's kinds of values that are plain bytes: truth, numbers, text, dates.
 ARRAY_KINDS = "biufUSMm"
@@ -135,11 +135,7 @@ class Encoder:
         if kind not in NAMES:
             raise _refused(_called(value, where), where)
         fields = vars(value)
-        for name in fields:
-            if not is_data_name(kind, name):
-                raise ModelFileError(
-                    f"{where}.{name} cannot be saved: it hides a part of its class."
-                )
+        check_declared(kind, [name for name in fields if name not in LEFT_OUT])
         return {"class": NAMES[kind], "state": self.encode_fields(fields, where)}
 
 

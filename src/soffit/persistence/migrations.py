@@ -54,7 +54,7 @@ _PARAMETERS: dict[str, dict[str, str]] = {
     "HigherOrder": {"width": "bandwidth"},
     "RandomWalkClassifier": {"steps": "n_steps"},
 }
-_ATTRIBUTES = {"stopped_": "stop_reason_", "bandwidth_": "bandwidth_"}
+_ATTRIBUTES = {"stopped_": "stop_reason_", "width_": "bandwidth_"}
 
 
 def _to_version_2(document: Document, arrays: Arrays) -> tuple[Document, Arrays]:

@@ -72,7 +72,6 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     rest = dict(vars(model._fitted))
     attributes = rest.pop("attributes")
     check_attributes(model, attributes)
-    check_shapes(model)
     encoder = Encoder()
     document = {
         "format": FORMAT,
@@ -86,6 +85,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "objects": encoder.objects,
         "arrays": [array_header(array) for array in encoder.arrays],
     }
+    check_shapes(model)
     with replaced(path) as temporary, temporary.open("wb") as stream:
         write_archive(stream, document, encoder.arrays)
 

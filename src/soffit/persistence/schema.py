@@ -4,27 +4,39 @@ A class says in `_arrays` what it expects of its attributes, one line each::
 
     _arrays: ClassVar[dict[str, str]] = {
         "rows": "finite n k",  # finite floating-point numbers, n x k
+        "factor": "nonnegative n k",  # finite and at least 0; "positive": above 0
+        "prior": "probabilities k",  # nonnegative, and the rows sum to 1
+        "whitening": "cholesky d d",  # finite, with a positive diagonal
+        "isolation": "float n",  # any floating-point numbers
         "labels": "int n <k",  # whole numbers from 0 to k - 1
         "members": "int n m -1<n",  # from -1 to n - 1
-        "matrix": "matrix? n n",  # array or CSR, finite; may be missing
+        "X": "matrix n p",  # array or CSR, finite; "affinities": at least 0, too
+        "table": "arrays m",  # a dictionary of arrays of numbers
         "objects": "table n p",  # the same; NaN only if a mixed distance compares the rows
         "n_clusters": "size k",  # a whole number, which is k
-        "trust": "float",  # a single number
+        "trust": "finite",  # a single number; "count": a whole one of at least 1, "natural": 0
+        "keep": "text union|mutual",  # one of these words
+        "scores": "float? n",  # may be missing
+        "scales_": "positive?matrix_ n",  # may be missing only if matrix_ is
+        "points": "matrix?metric=precomputed n p",  # may be missing only if metric is this
         "tree.0": "float N+1",  # the first item of a tuple
         "index": "part query() n p?",  # an object with the method `query` and the same n (and p)
+        "choice": "part :KChoice",  # an object of this class
+        "affinity": "part matrix_! n",  # that has a matrix_
         "extension": "part place() k=j",  # whose k is our j
         "levels": "parts n",  # a list of objects
         "": "same j k",  # two names of one length
     }
 
-A name stands for one length in all lines of an object and, as far as `part` says so, of its
-parts: all shapes in a model agree. A length named without "?" in the line of a part must occur in
-that part. Compiled loops follow indices without looking; here they are looked at.
+What is not declared is neither saved nor restored. A name stands for one length in all lines of an
+object and, as far as `part` says so, of its parts: all shapes in a model agree. A length named
+without "?" in the line of a part must occur in that part. Compiled loops follow indices without
+looking; here they are looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,6 +164,26 @@ LEFT_OUT = frozenset(
 
 _KINDS = {"int": "i", "bool": "b"}
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+# Kinds of single values even where words follow.
+_SINGLE = ("text",)
+# Kinds of arrays of finite numbers, and their lower limits.
+_FINITE = {
+    "finite": -np.inf,
+    "matrix": -np.inf,
+    "table": -np.inf,
+    "nonnegative": 0.0,
+    "affinities": 0.0,
+    "probabilities": 0.0,
+    "positive": 0.0,
+    "cholesky": -np.inf,
+}
+_WORDS = {
+    "nonnegative": "nonnegative ",
+    "affinities": "nonnegative ",
+    "probabilities": "nonnegative ",
+    "positive": "positive ",
+}
+_ROUNDING = 1e-3
 # Entries that are tested for being finite at a time.
 _BLOCK = 2**20
 
@@ -162,12 +194,23 @@ class _Line:
 
     kind: str
     optional: bool
+    # What must be missing, or have a value, for this to be missing.
+    condition: str
     words: tuple[str, ...]
 
     @classmethod
     def of(cls, text: str) -> _Line:
-        kind, *words = text.split()
-        return cls(kind.rstrip("?"), kind.endswith("?"), tuple(words))
+        first, *words = text.split()
+        kind, mark, condition = first.partition("?")
+        return cls(kind, bool(mark), condition, tuple(words))
+
+    def may_be_missing(self, thing: Any) -> bool:
+        """Whether the attribute is optional for this object."""
+        name, mark, value = self.condition.partition("=")
+        if not self.optional or not name:
+            return self.optional
+        found = vars(thing).get(name)
+        return found == value if mark else found is None
 
     @property
     def lengths(self) -> tuple[str, ...]:
@@ -191,10 +234,18 @@ class _Line:
         """A part's name of a length, ours, and whether the part must have it."""
         found = []
         for word in self.words:
-            if not word.endswith("()"):
+            if not word.endswith(("()", "!")) and not word.startswith(":"):
                 theirs, _, ours = word.rstrip("?").partition("=")
                 found.append((theirs, ours or theirs, not word.endswith("?")))
         return found
+
+
+def check_declared(cls: type, names: Iterable[str]) -> None:
+    """Refuse attributes that a class does not declare."""
+    declared = {path.partition(".")[0] for path in getattr(cls, "_arrays", {})}
+    for name in names:
+        if name not in declared:
+            raise ModelFileError(f"{NAMES[cls]} cannot have an attribute {name!r}.")
 
 
 def check_shapes(thing: Any, known: Mapping[str, int] | None = None) -> dict[str, int | None]:
@@ -234,7 +285,7 @@ class _Check:
                 continue
             where, value = f"{path} of {self._owner}", _at(thing, path)
             if value is None:
-                if not line.optional:
+                if not line.may_be_missing(thing):
                     raise ModelFileError(f"{self._owner} has no {path}.")
                 continue
             self._check(where, value, line)
@@ -256,11 +307,26 @@ class _Check:
         elif line.kind == "size":
             _check_scalar(where, value, "int")
             self._check_lengths(where, (int(value),), line.lengths)
-        elif not line.lengths:
+        elif line.kind in _SINGLE or not line.lengths:
             _check_scalar(where, value, line.kind)
+            _check_choice(where, value, line)
+        elif line.kind == "arrays":
+            self._check_table(where, value, line)
         else:
             _check_kind(where, value, line.kind, gaps=self._gaps and line.kind == "table")
             self._check_lengths(where, value.shape, line.lengths)
+            if line.kind == "probabilities" and value.size:
+                _check_sums(where, value)
+            if line.kind == "cholesky" and (np.diagonal(value, axis1=-2, axis2=-1) <= 0).any():
+                raise ModelFileError(f"{where} must have positive diagonals.")
+
+    def _check_table(self, where: str, table: Any, line: _Line) -> None:
+        if not isinstance(table, dict):
+            raise ModelFileError(f"{where} must be a dictionary, but it is {_type(table)}.")
+        for name, column in table.items():
+            inside = f"{name[:40]!r} of {where}"
+            _check_kind(inside, column, "numbers", gaps=False)
+            self._check_lengths(inside, column.shape, line.lengths)
 
     def _check_part(self, where: str, part: Any, line: _Line) -> None:
         if type(part) not in NAMES:
@@ -269,6 +335,11 @@ class _Check:
         for method in line.methods:
             if not callable(getattr(type(part), method, None)):
                 raise ModelFileError(f"{where} is a {name}, which cannot do {method!r}.")
+        for word in line.words:
+            if word.startswith(":") and word[1:] != name:
+                raise ModelFileError(f"{where} is a {name}, but it must be a {word[1:]}.")
+            if word.endswith("!") and vars(part).get(word[:-1]) is None:
+                raise ModelFileError(f"{where}, a {name}, has no {word[:-1]}.")
         inside = {
             theirs: self._known[ours] for theirs, ours, _ in line.shared if ours in self._known
         }
@@ -337,38 +408,76 @@ def _at(thing: Any, path: str) -> Any:
 
 def _check_scalar(where: str, value: Any, kind: str) -> None:
     is_flag = isinstance(value, bool | np.bool_)
+    is_whole = isinstance(value, int | np.integer) and not is_flag
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not is_flag
+    is_finite = is_number and bool(abs(value) < np.inf)
     fits = {
         "bool": is_flag,
-        "int": isinstance(value, int | np.integer) and not is_flag,
-        "float": isinstance(value, int | float | np.number) and not is_flag,
+        "int": is_whole and abs(int(value)) < 2**62,
+        "count": is_whole and 1 <= value < 2**62,
+        "natural": is_whole and 0 <= value < 2**62,
+        "float": is_number,
+        "finite": is_finite,
+        "nonnegative": is_finite and value >= 0,
+        "positive": is_finite and value > 0,
         "text": isinstance(value, str),
+        "texts": isinstance(value, tuple) and all(isinstance(item, str) for item in value),
+        "metric": isinstance(value, str | MixedDistance),
         "precision": isinstance(value, np.dtype) and value in _FLOATS,
+        "function": value in FUNCTIONS.values() if callable(value) else False,
     }
     if not fits[kind]:
-        raise ModelFileError(f"{where} must be a single {kind}, but it is {_type(value)}.")
+        raise ModelFileError(
+            f"{where} must be a single {kind}, but it is {value!r:.40} ({_type(value)})."
+        )
+
+
+def _check_choice(where: str, value: Any, line: _Line) -> None:
+    choices = line.words[0].split("|") if line.kind == "text" and line.words else []
+    if choices and value not in choices:
+        raise ModelFileError(f"{where} must be one of {', '.join(choices)}, not {value!r:.40}.")
 
 
 def _check_kind(where: str, value: Any, kind: str, *, gaps: bool) -> None:
-    if kind in ("matrix", "table"):
+    if kind in ("matrix", "table", "affinities"):
         fits = (isinstance(value, np.ndarray) or is_sparse(value)) and value.dtype in _FLOATS
     elif not isinstance(value, np.ndarray):
         fits = False
-    elif kind in ("float", "finite"):
+    elif kind in ("float", *_FINITE):
         fits = value.dtype in _FLOATS
+    elif kind == "numbers":
+        fits = value.dtype.kind in "biuf"
     else:
         fits = kind == "any" or value.dtype.kind in _KINDS[kind]
     if not fits:
-        wanted = {"any": "an array", "finite": "a float array"}.get(kind, f"a {kind} array")
+        wanted = "an array" if kind == "any" else f"a {kind} array"
         found = getattr(value, "dtype", _type(value))
         raise ModelFileError(f"{where} must be {wanted}, but it is {found}.")
-    if kind in ("finite", "matrix", "table") and not _is_finite(value, gaps=gaps):
-        raise ModelFileError(f"{where} must hold finite numbers only.")
+    if gaps:
+        fits = not np.isinf(value.data if is_sparse(value) else value).any()
+    elif kind in _FINITE:
+        fits = _is_above(value, _FINITE[kind], strictly=kind == "positive")
+    if not fits:
+        raise ModelFileError(f"{where} must hold finite {_WORDS.get(kind, '')}numbers only.")
 
 
-def _is_finite(value: Matrix, *, gaps: bool) -> bool:
+def _check_sums(where: str, value: np.ndarray[Any, Any]) -> None:
+    sums = value.sum(axis=-1, dtype=np.float64)
+    if np.abs(sums - 1).max() > _ROUNDING:
+        raise ModelFileError(f"the rows of {where} must sum to 1.")
+
+
+def _is_above(value: Matrix, least: float, *, strictly: bool) -> bool:
+    """Whether all numbers are finite and at least, or above, the limit."""
     flat = value.data if is_sparse(value) else value.reshape(-1, order="A")
-    blocks = (flat[first : first + _BLOCK] for first in range(0, len(flat), _BLOCK))
-    return all(not np.isinf(b).any() if gaps else np.isfinite(b).all() for b in blocks)
+    for first in range(0, len(flat), _BLOCK):
+        block = flat[first : first + _BLOCK]
+        if (
+            not np.isfinite(block).all()
+            or not (block > least if strictly else block >= least).all()
+        ):
+            return False
+    return True
 
 
 def _type(value: Any) -> str:

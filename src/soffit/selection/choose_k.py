@@ -79,10 +79,11 @@ class KChoice:
     ks: IntArray
     table: dict[str, FloatArray | IntArray]
     _arrays: ClassVar[dict[str, str]] = {
-        "n_clusters": "int",
-        "confidence": "float",
-        "runner_up": "int?",
-        "ks": "int *",
+        "n_clusters": "count",
+        "confidence": "finite",
+        "runner_up": "count?",
+        "ks": "int r",
+        "table": "arrays r",
     }
 
     def to_pandas(self) -> Any:

@@ -34,7 +34,10 @@ class ColumnRows:
 
     factor: FloatArray
     prior: FloatArray
-    _arrays: ClassVar[dict[str, str]] = {"factor": "finite n k", "prior": "finite k"}
+    _arrays: ClassVar[dict[str, str]] = {
+        "factor": "nonnegative n k",
+        "prior": "probabilities k",
+    }
 
     @classmethod
     def of(cls, problem: Problem, found: Factorization) -> ColumnRows:

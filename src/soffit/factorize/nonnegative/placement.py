@@ -26,7 +26,10 @@ class NonnegativeRows:
 
     factor: FloatArray
     prior: FloatArray
-    _arrays: ClassVar[dict[str, str]] = {"factor": "finite n k", "prior": "finite k"}
+    _arrays: ClassVar[dict[str, str]] = {
+        "factor": "nonnegative n k",
+        "prior": "probabilities k",
+    }
 
     @classmethod
     def of(cls, problem: Problem, found: Factorization) -> NonnegativeRows:

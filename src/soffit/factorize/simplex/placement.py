@@ -33,10 +33,10 @@ class FittedRows:
     mean_degree: float | None
     prior: FloatArray
     _arrays: ClassVar[dict[str, str]] = {
-        "rows": "finite n k",
-        "scale": "finite k",
-        "mean_degree": "float?",
-        "prior": "finite k",
+        "rows": "nonnegative n k",
+        "scale": "nonnegative k",
+        "mean_degree": "nonnegative?",
+        "prior": "probabilities k",
     }
 
     @classmethod

@@ -53,10 +53,10 @@ class TupleRows:
     rows: NonnegativeRows
     _arrays: ClassVar[dict[str, str]] = {
         "measure": "part of_tuples() affinity()",
-        "width": "float?",
+        "width": "positive?",
         "points": "finite q p",
         "bases": "int b * <q",
-        "least": "float",
+        "least": "nonnegative",
         "rows": "part place() n=b k",
     }
 

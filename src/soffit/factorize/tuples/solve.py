@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from soffit._threads import check_time
 from soffit._typing import FloatArray, IntArray
 from soffit.factorize.descent import Callback, Descent
 from soffit.factorize.problem import Factorization
@@ -137,6 +138,8 @@ def tuple_start(
 
 def flatten_tuples(tuples: IntArray, values: FloatArray, n_objects: int) -> sp.csr_array:
     """Pairwise affinities: sums over the tuples that hold both objects at different positions."""
+    # All pairs of a tuple: this takes long for high orders.
+    check_time()
     order = tuples.shape[1]
     first, second = np.triu_indices(order, 1)
     positive = values > 0

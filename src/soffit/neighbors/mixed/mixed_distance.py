@@ -50,8 +50,8 @@ class MixedDistance:
     mismatch: FloatArray
     n_values: IntArray
     _arrays: ClassVar[dict[str, str]] = {
-        "weights": "finite p",
-        "mismatch": "finite p",
+        "weights": "nonnegative p",
+        "mismatch": "nonnegative p",
         "n_values": "int p",
     }
 
@@ -154,9 +154,10 @@ class MixedSearch:
 
     _arrays: ClassVar[dict[str, str]] = {
         "X": "table n p",
-        "metric": "part p",
+        "metric": "part :MixedDistance p",
         "index": "part query() n",
-        "recall": "float",
+        "n_jobs": "int?",
+        "recall": "finite",
     }
 
     def __init__(
