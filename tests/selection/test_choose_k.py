@@ -123,7 +123,7 @@ def test_clear_clusters_give_more_confidence(choice):
 
 def test_text_and_frame_show_the_table(choice):
     text = str(choice)
-    assert text.startswith("4 clusters, confidence 0.")
+    assert text.startswith(f"4 clusters, confidence {choice.confidence:.2f}, runner-up 3")
     assert len(text.splitlines()) == 10
     assert next(line for line in text.splitlines() if line.endswith("<")).split()[0] == "4"
     frame = choice.to_pandas()
