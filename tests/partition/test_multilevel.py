@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reference.problems import block_diagonal
 
 from soffit.normalize import normalize
 from soffit.partition.kernels import pair_nodes
@@ -89,7 +90,7 @@ def test_values_and_vectors_are_close_to_the_exact_ones(dtype: Any) -> None:
 
 
 def test_separate_components() -> None:
-    A = sp.csr_array(sp.block_diag([_grid(40, 40, 11), _grid(50, 30, 13)]))
+    A = block_diagonal([_grid(40, 40, 11), _grid(50, 30, 13)])
     values, V = multilevel_eigenvectors(A, 6)
     np.testing.assert_allclose(values[:2], 1.0, atol=1e-9)
     # Both leading vectors are constant on each component, up to degrees.
