@@ -23,6 +23,7 @@ from .models import SoftClustering as SoftClustering
 from .models import SoftHierarchy as SoftHierarchy
 from .models import SpectralClustering as SpectralClustering
 from .models import segment as segment
+from .models import warmup as warmup
 from .persistence import load as load
 from .persistence import save as save
 from .selection import suggest_pairs as suggest_pairs

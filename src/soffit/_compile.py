@@ -1,4 +1,4 @@
-"""Compilation of kernels that also works where compiled code cannot be stored."""
+"""Compilation of kernels: announced, and possible where compiled code cannot be stored."""
 
 from __future__ import annotations
 
@@ -14,6 +14,21 @@ _lock = Lock()
 _warned = False
 # Seconds of compilation in this process, which no time limit can shorten.
 _clock: Any = None
+# Called with the name of every function that is about to be compiled, in any thread.
+_listeners: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def told_of_compiling(tell: Callable[[str], None]) -> Iterator[None]:
+    """A context in which `tell` is called with the name of every function before it is compiled.
+
+    Functions that are loaded from the cache are not compiled.
+    """
+    _listeners.append(tell)
+    try:
+        yield
+    finally:
+        _listeners.remove(tell)
 
 
 def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -70,7 +85,7 @@ def _start_clock() -> None:
     from numba.core import event
 
     class Clock(event.Listener):  # type: ignore[misc,unused-ignore]
-        """Adds up compilations, of which some are parts of others."""
+        """Tells of compilations and adds them up; some are parts of others."""
 
         def __init__(self) -> None:
             self.total = self._begin = 0.0
@@ -78,6 +93,8 @@ def _start_clock() -> None:
 
         def on_start(self, event: Any) -> None:
             """A function begins to be compiled."""
+            for tell in tuple(_listeners):
+                tell(event.data["dispatcher"].py_func.__name__)
             if self._depth == 0:
                 self._begin = perf_counter()
             self._depth += 1
@@ -96,7 +113,7 @@ def _cache_of(function: Callable[..., Any]) -> Any:
     """The cache of a function, whose errors leave the function to be compiled in memory."""
     from numba.core.caching import FunctionCache
 
-    class ForgivingCache(FunctionCache):
+    class ForgivingCache(FunctionCache):  # type: ignore[misc,unused-ignore]
         """Loads and saves if it can."""
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:

@@ -12,6 +12,6 @@ def write_csv(path: Path, names: list[str], rows: list[list[Any]]) -> None:
         csv.writer(file).writerows([names, *rows])
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
+def rows_of(path: Path, separator: str = ",") -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+        return list(csv.DictReader(file, delimiter=separator))

@@ -9,7 +9,7 @@ from soffit.cli.app import COMMANDS
 
 EXPECTED = {
     *("fit", "predict", "report", "compare", "hierarchy"),
-    *("segment", "graph", "info", "demo"),
+    *("segment", "graph", "info", "demo", "warmup"),
 }
 
 

@@ -31,7 +31,10 @@ def patients(tmp_path):
 def test_a_table_with_text_and_few_gaps_is_clustered_as_it_comes(soffit, patients, tmp_path):
     out = tmp_path / "clusters.csv"
     result = soffit("fit", patients, "-k", 2, "--id", "patient", "--label", "group", "-o", out)
-    rows = rows_of(out)
+    # Written as it came in: the whole table, with semicolons and decimal commas.
+    rows = rows_of(out, ";")
+    assert {"weight", "height", "smoker", "city", "group", "cluster", "p1"} <= set(rows[0])
+    assert all("," in row["certainty"] and "." not in row["certainty"] for row in rows)
     assert [row["patient"] for row in rows] == [f"P-{i:03d}" for i in range(80)]
     assert "Missing values stay missing in 'weight' (3)" in result.stderr
     assert "Text ('city') and numbers are compared by a mixed distance" in result.stderr

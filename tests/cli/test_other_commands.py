@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from tests.cli.csv_files import rows_of
@@ -195,3 +197,11 @@ def test_demo_prints_the_table_and_writes_a_report(soffit, tmp_path):
 def test_demo_needs_a_folder_that_exists(soffit):
     text = soffit("demo", "-o", "nowhere", code=2).stderr
     assert "There is no folder nowhere" in in_one_line(text)
+
+
+def test_warmup_tells_how_much_it_compiled(soffit):
+    assert "Compiled" in soffit("warmup", "--objects", "100").stdout
+    answer = json.loads(soffit("warmup", "--objects", "100", "--json").stdout)
+    # The first of the two has compiled everything.
+    assert answer["command"] == "warmup"
+    assert answer["functions"] == 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from soffit import BaumEagon, SoF
+from soffit import BaumEagon, SoF, SoftClustering
 from soffit.datasets import make_gaussians
 from soffit.fitting import monitor
 from soffit.fitting.monitor import Progress
@@ -164,6 +164,38 @@ def test_max_time_ends_a_fit(clock: Clock) -> None:
         clock.now += 10.5
         assert progress.iteration(21, 50.0) == "max_time"
     assert progress.phase("next")
+
+
+def test_the_time_left_is_shown_from_the_second_phase_on(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with make_progress(1, max_time=500.0) as progress:
+        progress.expect((("affinities", 0.5), ("start", 0.25), ("memberships", 0.25)))
+        progress.phase("affinities")
+        clock.now += 200.0
+        progress.phase("start")
+        progress.phase("eigenvectors")
+        clock.now += 290.0
+        progress.phase("memberships")
+        clock.now += 9.5
+        progress.phase("memberships")
+    assert [line.split("s  ")[1] for line in capsys.readouterr().err.splitlines()] == [
+        "affinities",
+        "start, about 3 min left",
+        "eigenvectors",
+        "memberships, about 10 s left",
+        "memberships, less than 1 s left",
+    ]
+
+
+def test_every_fit_with_two_phases_shows_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
+    X = make_gaussians(60, random_state=7).X
+    for model in (SoF(3, scale="fit"), SoftClustering(3, n_resamples=2)):
+        model.set_params(random_state=7, verbose=1).fit(X)
+        lines = capsys.readouterr().err.splitlines()
+        assert "left" not in lines[0]
+        assert sum(line.endswith(" left") for line in lines) >= 2
+    assert "resample 2 of 2, less than 1 s left" in "\n".join(lines)
 
 
 def test_verbose_two_tells_each_iteration(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:

@@ -147,6 +147,13 @@ def test_tabs_win_in_a_tsv(tmp_path):
     assert source.data.tolist() == [[98.3, 1.5], [97.1, 1.6]]
 
 
+def test_a_row_of_missing_values_is_a_row_also_between_tabs(tmp_path):
+    content = "x\ty\n1\t2\n\t\n\n3\t4\n"
+    source = read(write(tmp_path, content, "t.tsv"), impute="drop")
+    assert source.ids.tolist() == ["1", "3"]
+    np.testing.assert_array_equal(source.data, [[1, 2], [3, 4]])
+
+
 def test_blanks_do_not_shift_a_header(tmp_path):
     assert numbers(tmp_path, "temp\n98.3 kg\n97.1 kg\n") == [[98.3], [97.1]]
     assert numbers(tmp_path, "n;t\n1;98.3 kg\n5;97.1 kg\n") == [[1, 98.3], [5, 97.1]]

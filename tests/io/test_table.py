@@ -118,7 +118,7 @@ def test_rows_with_gaps_are_left_out_and_the_others_keep_their_numbers(tmp_path)
     path = save(tmp_path, "x,y,t\n1,2,a\n,3,b\n4,5,c\n")
     source = read(path, impute="drop", label="t")
     np.testing.assert_array_equal(source.data, [[1, 2], [4, 5]])
-    assert source.ids.tolist() == ["0", "2"]
+    assert source.ids.tolist() == ["1", "3"]
     assert source.id_name == "row"
     assert source.truth.tolist() == ["a", "c"]
 

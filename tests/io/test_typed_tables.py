@@ -102,12 +102,12 @@ def test_missing_libraries_are_named(tmp_path, monkeypatch, module, ending, extr
 
     def without(name, *rest):
         if name == module:
-            raise ImportError(name)
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return real(name, *rest)
 
     monkeypatch.setattr(importlib, "import_module", without)
     assert builtins.__import__ is not None
-    with pytest.raises(DataError, match=rf"pip install soffit\[{extra}\]"):
+    with pytest.raises(DataError, match=rf"not installed.*pip install \"soffit\[{extra}\]\""):
         read(path)
 
 

@@ -33,6 +33,7 @@ def sample(n, k, seed, distance=6.0):
 @pytest.fixture
 def small_is_large(monkeypatch):
     monkeypatch.setattr(_graph_partition, "_MOST_DIRECT", 200)
+    monkeypatch.setattr(_graph_partition, "_FEW_DIRECT", 200)
     monkeypatch.setattr(_graph_partition, "_MOST_NODES", 400)
 
 
@@ -122,6 +123,7 @@ def test_flagship_with_the_steps_of_large_graphs(monkeypatch):
     X, _, _ = make_gaussians(2500, random_state=17)
     reference = SoftClustering(3, random_state=1).fit(X).memberships_
     monkeypatch.setattr(_graph_partition, "_MOST_DIRECT", 200)
+    monkeypatch.setattr(_graph_partition, "_FEW_DIRECT", 200)
     monkeypatch.setattr(_search, "_MOST_COMPARED", 1000)
     monkeypatch.setattr(_search, "_EXACT_TREE_COLUMNS", 0)
     monkeypatch.setattr(_walk, "_MANY_OBJECTS", 1000)

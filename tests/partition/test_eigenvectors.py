@@ -53,6 +53,7 @@ def one_thread():
 def iterative(monkeypatch):
     """Call 100 objects many, so that iterations can be compared with a dense decomposition."""
     monkeypatch.setattr(_spectral, "_DENSE", 100)
+    monkeypatch.setattr(_spectral, "_DENSE_OF_SPARSE", 100)
 
 
 @pytest.fixture

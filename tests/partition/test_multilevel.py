@@ -13,7 +13,12 @@ from tests.reference.problems import block_diagonal
 
 from soffit.normalize import normalize
 from soffit.partition.kernels import pair_nodes
-from soffit.partition.multilevel import _orthonormal, _paired, multilevel_eigenvectors
+from soffit.partition.multilevel import (
+    _orthonormal,
+    _paired,
+    are_accurate,
+    multilevel_eigenvectors,
+)
 
 
 def _grid(height: int, width: int, seed: int) -> sp.csr_array:
@@ -134,3 +139,20 @@ def test_basis_is_orthonormal_however_close_the_columns(dtype, closeness):
     np.testing.assert_allclose(Q.T @ Q, np.eye(6), atol=2e-6)
     if closeness == 0.0:
         np.testing.assert_allclose(Q @ (Q.T @ V), V, atol=2e-5)
+
+
+def test_eigenvectors_are_accurate_where_their_residuals_are_small() -> None:
+    # Two components: two eigenvalues are 1.
+    A = sp.csr_array(sp.block_diag([_grid(12, 15, 3), _grid(10, 9, 5)]))
+    N = normalize(A, "degree").matrix
+    values, V = np.linalg.eigh(N.toarray())
+    values, V = values[::-1][:6], V[:, ::-1][:, :6]
+    assert are_accurate(N, values, V)
+    turned = V + 0.1 * np.random.default_rng(7019).normal(size=V.shape) / np.sqrt(len(V))
+    assert not are_accurate(N, values, turned)
+
+
+def test_a_long_strip_is_not_described_by_a_coarser_graph() -> None:
+    A = _grid(3, 1200, 11)
+    values, V = multilevel_eigenvectors(A, 20)
+    assert not are_accurate(normalize(A, "degree").matrix, values[:6], V[:, :6])

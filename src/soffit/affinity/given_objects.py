@@ -97,13 +97,20 @@ class Standardizer:
 def _have_different_units(low: FloatArray, high: FloatArray) -> bool:
     """Whether one column outweighs a usual other one, given the quantiles of all."""
     varies = high > low
-    ranges = np.sort((high - low)[varies])
+    ranges = (high - low)[varies]
     if len(ranges) < 2:
         return False
     around_zero = np.all((low < 0) & (high > 0) | ~varies)
+    largest, usual = outweighing(ranges)
+    limit = _UNEVEN_AROUND_ZERO if around_zero else _UNEVEN
+    return bool(ranges[largest] > limit * ranges[usual])
+
+
+def outweighing(spreads: FloatArray) -> tuple[int, int]:
+    """The column of the largest spread, and that of the median spread among the others."""
+    order = np.argsort(spreads, kind="stable")
     # Of two middle columns the lower one counts: two in one unit may outweigh a third.
-    usual = ranges[(len(ranges) - 2) // 2]
-    return bool(ranges[-1] > (_UNEVEN_AROUND_ZERO if around_zero else _UNEVEN) * usual)
+    return int(order[-1]), int(order[(len(order) - 2) // 2])
 
 
 def _quantiles(table: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -20,9 +21,10 @@ from soffit.cli.info_command import INFO
 from soffit.cli.predict_command import PREDICT
 from soffit.cli.report_command import REPORT
 from soffit.cli.segment_command import SEGMENT
+from soffit.cli.warmup_command import WARMUP
 
 # A new command is a module with a `Command`, and a name in this table.
-COMMANDS = (FIT, GRAPH, HIERARCHY, SEGMENT, COMPARE, PREDICT, EDIT, REPORT, INFO, DEMO)
+COMMANDS = (FIT, GRAPH, HIERARCHY, SEGMENT, COMPARE, PREDICT, EDIT, REPORT, INFO, DEMO, WARMUP)
 
 _HELP = (
     "Soft clustering of tables, distance matrices, graphs and images.\n\n"
@@ -55,7 +57,7 @@ def make_app() -> typer.Typer:
             help=command.help,
             epilog=command.epilog,
             rich_help_panel=command.panel,
-            no_args_is_help=command.name != "demo",
+            no_args_is_help=command.name not in ("demo", "warmup"),
         )(guarded(command.run))
     anything = {"allow_extra_args": True, "ignore_unknown_options": True}
     app.command("reproduce", hidden=True, context_settings=anything)(_reproduce)
@@ -64,11 +66,18 @@ def make_app() -> typer.Typer:
 
 def main() -> None:
     """Run the command with the arguments of the process."""
+    # Standard output may be closed (>&-): what was asked for is done all the same.
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal cannot show is replaced, not an error.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     make_app()(prog_name="soffit")
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")
 
 
 def _common(

@@ -15,7 +15,7 @@ import typer
 from soffit.cli.command import CLUSTERING, Command
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import in_words_of_the_command, usage_error
-from soffit.cli.methods import METHODS, Settings, make_model, matrix_parameters
+from soffit.cli.methods import METHODS, Settings, a, make_model, matrix_parameters
 from soffit.cli.options import (
     MODEL,
     ClustersOption,
@@ -24,6 +24,8 @@ from soffit.cli.options import (
     NeighborsOption,
     Reading,
     Running,
+    Standardization,
+    StandardizeOption,
     Verbosity,
     names_of,
     with_option_groups,
@@ -92,7 +94,8 @@ def _our_run(name: str, source: Any, settings: Settings) -> Callable[[], FloatAr
             raise NotApplicableError("needs a table of numbers")
         if METHODS[name].tables_only and source.is_mixed:
             raise NotApplicableError("needs a table of numbers without gaps")
-        model = make_model(name, settings, source.kind, is_mixed=source.is_mixed)
+        # The table is prepared already, for all methods alike.
+        model = make_model(name, settings, source.kind, is_mixed=source.is_mixed, standardize=False)
         memberships: FloatArray = model.fit(source if source.is_mixed else source.data).memberships_
         return memberships
 
@@ -227,6 +230,7 @@ def compare(
     max_clusters: MaxClustersOption = None,
     only: OnlyOption = None,
     neighbors: NeighborsOption = None,
+    standardize: StandardizeOption = Standardization.auto,
     running: Running,
     reading: Reading,
     verbosity: Verbosity,
@@ -235,11 +239,13 @@ def compare(
 
     With --label the table shows how accurate each one is (accuracy, ARI, NMI), how well its
     memberships are calibrated (Brier, ECE) and how long it took, best first. Without labels it
-    shows how well the methods agree with each other. All methods use their default settings.
+    shows how well the methods agree with each other. All methods use their default settings, and
+    all get the same table: its columns are standardized for all of them or for none.
     """
     wanted = _wanted(only)
     talk = verbosity.talk()
     source = read_source(talk, file, reading)
+    source, is_standardized = _prepared(talk, source, standardize.value)
     settings = Settings(clusters, neighbors, seed=running.seed, jobs=running.jobs)
     if clusters is None:
         chosen = _choose(talk, source, replace(settings, max_clusters=max_clusters))
@@ -260,6 +266,7 @@ def compare(
             "input": str(file),
             "n_objects": source.data.shape[0],
             "n_clusters": settings.clusters,
+            "standardized": is_standardized,
             "methods": rows,
             "left_out": {_name(o.contestant): o.reason for o in outcomes if o.reason},
             "notes": source.notes,
@@ -277,6 +284,30 @@ def _wanted(only: list[str] | None) -> set[str]:
     return set(names)
 
 
+def _prepared(talk: Talk, source: Any, how: str) -> tuple[Any, bool | None]:
+    """The data that all methods get, and whether their columns were standardized."""
+    from soffit.affinity import Standardizer
+
+    if source.kind != "table":
+        if how != "auto":
+            raise ValueError(
+                f"--standardize needs a table, but the file holds {a(source.kind)}. Omit it."
+            )
+        return source, None
+    if source.is_mixed or _is_sparse(source.data):
+        return source, None
+    wanted: Any = {"auto": "auto", "yes": True, "no": False}[how]
+    preparation = Standardizer.of(source.data, wanted)
+    yes = preparation.is_active
+    other = "no" if yes else "yes"
+    hint = f" (--standardize {other} {'keeps' if yes else 'standardizes'} them)"
+    talk.note(
+        f"All methods get the same table: its columns were {'' if yes else 'not '}standardized"
+        f"{hint if how == 'auto' else ''}."
+    )
+    return replace(source, data=preparation.apply(source.data)), yes
+
+
 def _choose(talk: Talk, source: Any, settings: Settings) -> int:
     from soffit.selection import choose_k
 
@@ -286,7 +317,9 @@ def _choose(talk: Talk, source: Any, settings: Settings) -> int:
         given["n_neighbors"] = settings.neighbors
     given["max_clusters"] = settings.max_clusters
     with talk.working("Choosing the number of clusters"):
-        choice, _ = with_remarks(lambda: choose_k(data, n_jobs=settings.jobs or -1, **given))
+        choice, _ = with_remarks(
+            lambda: choose_k(data, n_jobs=settings.jobs or -1, standardize=False, **given)
+        )
     talk.note(
         f"All methods use {choice.n_clusters} clusters, chosen with confidence "
         f"{choice.confidence:.2f}. Set the number with -k."

@@ -10,7 +10,7 @@ from soffit.cli.command import AFTERWARDS, Command
 from soffit.cli.error_messages import existing, usage_error
 from soffit.cli.options import Verbosity, with_option_groups
 from soffit.cli.predict_command import ModelFile
-from soffit.cli.show_summary import show_summary
+from soffit.cli.show_summary import show_summary, show_warnings
 from soffit.cli.steps import Fit, Outputs, show_files
 
 EDITS = "Edits"
@@ -143,6 +143,7 @@ def edit(
     )
     talk.say()
     show_summary(talk, summary)
+    warnings = show_warnings(talk, summary)
     show_files(talk, files)
     if "model" not in files:
         talk.say("Next: add --save new.soffit to keep the edited model.", style="dim")
@@ -150,7 +151,7 @@ def edit(
         {"command": "edit", "input": str(model_file), "model": type(model).__name__}
         | {"edits": list(summary.curation)}
         | summary.as_dict()
-        | {"files": files}
+        | {"warnings": warnings, "files": files}
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import errno
 import functools
 import io
 import os
@@ -31,6 +32,7 @@ _OPTIONS = {
     "max_clusters": "--max-clusters",
     "n_neighbors": "--neighbors",
     "n_resamples": "--resamples",
+    "standardize": "--standardize",
     "random_state": "--seed",
     "n_jobs": "--jobs",
     "max_time": "--max-time",
@@ -119,6 +121,8 @@ def _as_option(parameter: Parameter) -> str:
 
 
 def _as_argument(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if not isinstance(value, (list, tuple)):
         return _NAMED.get(value, shlex.quote(str(value)))
     row = io.StringIO()
@@ -152,6 +156,8 @@ def _similar_name(path: Path) -> str:
 
 
 def _about_file(error: OSError) -> str:
+    if error.filename is None and error.errno == errno.ENOSPC:
+        return "There is no space left for the output. Free some, or write to another disk."
     if error.filename is None or error.strerror is None:
         return str(error) or type(error).__name__
     return f"{error.filename}: {error.strerror}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -22,11 +21,18 @@ from soffit.cli.options import (
     Pairs,
     Reading,
     Running,
+    Standardization,
+    StandardizeOption,
     Verbosity,
     at_least,
     with_option_groups,
 )
-from soffit.cli.show_summary import show_choice, show_summary
+from soffit.cli.show_summary import (
+    show_choice,
+    show_standardization,
+    show_summary,
+    show_warnings,
+)
 from soffit.cli.steps import Fit, Outputs, fit_model, read_pairs, read_source, show_files
 
 MethodOption = Annotated[
@@ -63,6 +69,7 @@ def fit(
     max_clusters: MaxClustersOption = None,
     method: MethodOption = DEFAULT_METHOD,
     neighbors: NeighborsOption = None,
+    standardize: StandardizeOption = Standardization.auto,
     resamples: ResamplesOption = 0,
     running: Running,
     max_time: MaxTimeOption = None,
@@ -78,7 +85,8 @@ def fit(
     mean certainty of its members, and the columns that set it apart.
     """
     settings = Settings(
-        *(clusters, neighbors, resamples, running.seed, running.jobs, max_time, max_clusters)
+        *(clusters, neighbors, resamples, running.seed, running.jobs, max_time, max_clusters),
+        standardize=standardize.value,
     )
     settings.check(method, pairs=bool(pairs.files))
     names = parsed_names(name) if name else {}
@@ -110,12 +118,11 @@ def present(
     files = outputs.write(talk, done)
     summary = Summary.of(done.model, source=source)
     talk.say(_what_was_done(done, summary.n_clusters), style="bold")
+    show_standardization(talk, summary)
     show_choice(talk, summary)
     talk.say()
     show_summary(talk, summary, label)
-    telling = telling_warning(summary)
-    for warning in telling:
-        talk.warn(warning)
+    warnings = show_warnings(talk, summary)
     show_files(talk, files)
     if hints:
         _say_next(talk, done, files)
@@ -132,21 +139,10 @@ def present(
             "converged": done.model.converged_,
             "seconds": round(done.seconds, 3),
             "notes": source.notes,
-            "warnings": [*done.warnings, *telling],
+            "warnings": [*done.warnings, *warnings],
             "files": files,
         }
     )
-
-
-def telling_warning(summary: Any) -> list[str]:
-    """A warning about clusters that are the values of one or two columns."""
-    from soffit.results.sentences import telling_sentence
-
-    sentence = telling_sentence(summary)
-    if not sentence:
-        return []
-    name = summary.telling_columns[-1]
-    return [f"{sentence} Leave a column out to see more: --drop {shlex.quote(name)}."]
 
 
 def _what_was_done(done: Fit, n_clusters: int) -> str:

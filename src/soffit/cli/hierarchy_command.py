@@ -24,11 +24,13 @@ from soffit.cli.options import (
     NeighborsOption,
     Reading,
     Running,
+    Standardization,
+    StandardizeOption,
     Verbosity,
     whole_numbers,
     with_option_groups,
 )
-from soffit.cli.steps import Fit, Outputs, fit_model, read_source
+from soffit.cli.steps import Fit, Outputs, fit_model, read_source, write_result
 
 # A larger tree does not fit on the screen; its lower levels are then left out.
 _MOST_BRANCHES = 60
@@ -63,6 +65,7 @@ def hierarchy(
     levels: LevelsOption = None,
     clusters: ClustersOption = None,
     neighbors: NeighborsOption = None,
+    standardize: StandardizeOption = Standardization.auto,
     running: Running,
     reading: Reading,
     outputs: Outputs,
@@ -87,12 +90,18 @@ def hierarchy(
     if numbers is not None and numbers[0] > n:
         raise ValueError(f"--levels {levels} starts with more clusters than objects ({n}).")
     clusters = None if numbers else clusters
-    settings = Settings(clusters, neighbors, seed=running.seed, jobs=running.jobs)
+    settings = Settings(
+        clusters,
+        neighbors,
+        seed=running.seed,
+        jobs=running.jobs,
+        standardize=standardize.value,
+    )
     done = fit_model(talk, "hierarchy", settings, source, levels=numbers)
     model = done.model
     files = {}
     if each_level and outputs.output is not None:
-        files = _write_levels(done, outputs.output)
+        files = _write_levels(done, outputs.output, lean=outputs.only_memberships)
     sizes = level_sizes(model.levels_)
     talk.show(_drawn(model.tree_, sizes))
     answer = {
@@ -120,7 +129,7 @@ def _checked(numbers: list[int], clusters: int | None) -> list[int]:
     return numbers
 
 
-def _write_levels(done: Fit, output: Path) -> dict[str, str]:
+def _write_levels(done: Fit, output: Path, *, lean: bool) -> dict[str, str]:
     """One file per level, named by its number of clusters; the top is written as the result too."""
     from soffit import io
 
@@ -131,7 +140,7 @@ def _write_levels(done: Fit, output: Path) -> dict[str, str]:
             level.memberships, ids=source.ids, id_name=source.id_name, truth=source.truth
         )
         path = output.with_stem(f"{output.stem}-{level.n_clusters}")
-        io.write_result(part, str(path), source=source)
+        write_result(part, path, source, lean=lean)
         files[str(level.n_clusters)] = str(path)
     return files
 

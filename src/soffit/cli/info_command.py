@@ -13,7 +13,7 @@ from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing, in_words_of_the_command
 from soffit.cli.options import FileFormat, Verbosity, with_option_groups
 from soffit.cli.show_summary import show_summary
-from soffit.cli.steps import describe_file
+from soffit.cli.steps import describe_file, numbered_from_one
 
 AnyFile = Annotated[
     Path,
@@ -104,7 +104,7 @@ def _about_result(talk: Talk, path: Path) -> None:
     from soffit.results.summary import Summary
     from soffit.results.words import count_of
 
-    summary = Summary.of(io.read_result(str(path)))
+    summary = Summary.of(numbered_from_one(io.read_result(str(path))))
     objects = count_of(summary.n_objects, "object")
     talk.say(f"{path}: memberships of {objects}.", style="bold")
     talk.say()

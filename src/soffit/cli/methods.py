@@ -32,6 +32,7 @@ class Settings:
     jobs: int | None = None
     max_time: float | None = None
     max_clusters: int | None = None
+    standardize: str = "auto"
 
     def check(self, name: str, *, pairs: bool = False) -> None:
         """Reject options that the method does not support."""
@@ -90,6 +91,15 @@ def make_model(
         given["max_clusters"] = settings.max_clusters
     if settings.resamples:
         given["n_resamples"] = settings.resamples
+    if settings.standardize != "auto":
+        if kind != "table":
+            raise ValueError(f"--standardize needs a table, but the file holds {a(kind)}. Omit it.")
+        if is_mixed and settings.standardize == "no":
+            raise ValueError(
+                "--standardize no is for tables of numbers. In a table with text or gaps all "
+                "columns count alike. Omit it."
+            )
+        given["standardize"] = settings.standardize == "yes"
     return method.load()(settings.clusters, **given)
 
 

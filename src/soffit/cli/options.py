@@ -52,6 +52,14 @@ class TextColumns(str, Enum):
     drop = "drop"
 
 
+class Standardization(str, Enum):
+    """Whether to standardize the columns of a table."""
+
+    auto = "auto"
+    yes = "yes"
+    no = "no"
+
+
 def at_least(
     minimum: int, maximum: int | None = None
 ) -> Callable[[typer.CallbackParam, int | None], int | None]:
@@ -269,6 +277,16 @@ NeighborsOption = Annotated[
         help="The number of neighbours per object. A larger number gives smoother clusters.",
     ),
 ]
+StandardizeOption = Annotated[
+    Standardization,
+    typer.Option(
+        "--standardize",
+        metavar="HOW",
+        rich_help_panel=MODEL,
+        help="Scale the columns of a table to a common spread: yes, no or auto, which does so if "
+        "their units differ so much that one column would decide alone.",
+    ),
+]
 SeedOption = Annotated[
     int,
     typer.Option(
@@ -311,7 +329,7 @@ MustLinkOption = Annotated[
         show_default=False,
         rich_help_panel=CONSTRAINTS,
         help="A file of pairs that belong to one cluster: two columns of identifiers, or of row "
-        "numbers counted from 0. A line of more than two is a group that belongs together.",
+        "numbers counted from 1. A line of more than two is a group that belongs together.",
     ),
 ]
 CannotLinkOption = Annotated[
@@ -346,9 +364,18 @@ OutputOption = Annotated[
         metavar="FILE",
         show_default=False,
         rich_help_panel=RESULTS,
-        help="Write one row per object: its cluster, certainty, entropy and memberships. The "
-        "ending chooses the format: csv, tsv, parquet, arrow, jsonl, json, xlsx or npz; also "
-        "graphml and gml for graphs, and h5ad.",
+        help="Write your table with the cluster, certainty, entropy and memberships of each "
+        "object. The ending chooses the format: csv, tsv, parquet, arrow, jsonl, json, xlsx or "
+        "npz; also graphml, gml and gexf for graphs, and h5ad.",
+    ),
+]
+OnlyMembershipsOption = Annotated[
+    bool,
+    typer.Option(
+        "--only-memberships",
+        metavar="",
+        rich_help_panel=RESULTS,
+        help="Leave the columns of your table out of the output file, except for the identifier.",
     ),
 ]
 ReportOption = Annotated[

@@ -194,10 +194,7 @@ def palette(k: int) -> FloatArray:
 
 
 def _pillow() -> tuple[Any, Any]:
-    try:
-        from PIL import Image, ImageOps
-    except ImportError:
-        raise ImportError(
-            'Images need Pillow, which is not installed: pip install "soffit[image]"'
-        ) from None
-    return Image, ImageOps
+    from soffit.io.data_error import need
+
+    what = "Reading images with Pillow"
+    return need("PIL.Image", "image", what), need("PIL.ImageOps", "image", what)

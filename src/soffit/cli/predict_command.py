@@ -16,6 +16,7 @@ from soffit.cli.options import (
     ImputeOption,
     LabelOption,
     MinCertaintyOption,
+    OnlyMembershipsOption,
     OutputOption,
     Verbosity,
     with_option_groups,
@@ -23,6 +24,7 @@ from soffit.cli.options import (
 from soffit.cli.show_summary import show_summary
 from soffit.cli.steps import (
     RESULT_ENDINGS,
+    check_lean,
     check_output,
     check_refusal,
     describe_file,
@@ -30,6 +32,7 @@ from soffit.cli.steps import (
     say_refused,
     show_files,
     with_remarks,
+    write_result,
 )
 
 _MAX_NAMED = 5
@@ -87,6 +90,7 @@ def predict(
     file: NewFile,
     *,
     output: OutputOption = None,
+    only_memberships: OnlyMembershipsOption = False,
     min_certainty: MinCertaintyOption = None,
     id_column: IdOption = None,
     label: LabelOption = None,
@@ -107,6 +111,7 @@ def predict(
 
     check_output(output, "--output", RESULT_ENDINGS, (model_file, file))
     check_refusal(min_certainty, output)
+    check_lean(only_memberships, output)
     talk = verbosity.talk()
     with talk.working(f"Loading {model_file}"):
         model = load(str(existing(model_file)))
@@ -119,7 +124,8 @@ def predict(
     summary = Summary.of(result)
     files = {}
     if output is not None:
-        _write(result.with_refusal(min_certainty), source, output)
+        refused = result.with_refusal(min_certainty)
+        write_result(refused, output, source, lean=only_memberships)
         files["output"] = str(output)
     name = type(model).__name__
     new = count_of(summary.n_objects, "new object")
@@ -220,12 +226,6 @@ def _read(talk: Talk, model: Any, path: Path, layout: FileFormat, **chosen: Any)
         what = "columns, one per fitted object," if takes_matrix else "columns"
         raise ValueError(f"The model needs {n_expected} {what}, but the file has {n_given}.")
     return source
-
-
-def _write(result: Any, source: Any, output: Path) -> None:
-    from soffit import io
-
-    io.write_result(result, str(output), source=source)
 
 
 PREDICT = Command(

@@ -10,7 +10,7 @@ import typer
 from soffit.cli.command import AFTERWARDS, Command
 from soffit.cli.error_messages import existing
 from soffit.cli.options import DATA, Reading, Verbosity, with_option_groups
-from soffit.cli.steps import check_output, read_source, show_files, this_command
+from soffit.cli.steps import check_output, numbered_from_one, read_source, show_files, this_command
 
 ResultFile = Annotated[
     Path,
@@ -85,7 +85,7 @@ def load_result(path: Path) -> Any:
 
     if path.suffix.lower() == ".soffit":
         return load(str(path))
-    return io.read_result(str(path))
+    return numbered_from_one(io.read_result(str(path)))
 
 
 def _check_same_objects(source: Any, result: Any, data: Path, file: Path) -> None:

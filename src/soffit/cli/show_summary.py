@@ -16,6 +16,28 @@ _MOST_COLUMNS = 2
 _MOST_ROWS = 60
 
 
+def show_warnings(talk: Talk, summary: Summary) -> list[str]:
+    """Warnings about the result, except those that the fit itself has issued; returns them."""
+    from soffit.cli.error_messages import in_words_of_the_command
+    from soffit.results.cautions import cautions
+
+    found = [caution.message for caution in cautions(summary) if not caution.is_warned]
+    said = [in_words_of_the_command(message) for message in found]
+    for sentence in said:
+        talk.warn(sentence)
+    return said
+
+
+def show_standardization(talk: Talk, summary: Summary) -> None:
+    """Whether the columns were standardized."""
+    from soffit.cli.error_messages import in_words_of_the_command
+    from soffit.results.sentences import standardization
+
+    sentence = standardization(summary)
+    if sentence is not None:
+        talk.say(in_words_of_the_command(sentence))
+
+
 def show_summary(talk: Talk, summary: Summary, label: str | None = None) -> None:
     """The table of clusters, how many objects are uncertain, and scores against the labels."""
     from soffit.results.sentences import uncertainty

@@ -8,12 +8,12 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from soffit._compile import told_of_compiling
 from soffit._validation import ParameterError
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing, in_words_of_the_command, usage_error
@@ -21,6 +21,7 @@ from soffit.cli.methods import Settings, make_model
 from soffit.cli.options import (
     FileFormat,
     MinCertaintyOption,
+    OnlyMembershipsOption,
     OptionGroup,
     OutputOption,
     Pairs,
@@ -33,12 +34,18 @@ _NEEDS = {
     "h5ad": ("anndata", "anndata"),
     "graphml": ("networkx", "graphs"),
     "gml": ("networkx", "graphs"),
+    "gexf": ("networkx", "graphs"),
     "xlsx": ("xlsxwriter", "excel"),
 }
 RESULT_ENDINGS = (
     *("csv", "tsv", "parquet", "arrow", "feather", "jsonl", "json", "xlsx", "npz"),
-    *("h5ad", "graphml", "gml"),
+    *("h5ad", "graphml", "gml", "gexf"),
 )
+# Formats that hold the data anyway, and one that never does.
+_ALWAYS_WITH_DATA = (".h5ad", ".graphml", ".gml", ".gexf")
+
+
+_ROW = "row"
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -56,11 +63,27 @@ def read_source(talk: Talk, path: Path, reading: FileFormat | None = None, **fix
     except (io.UnknownColumnError, ParameterError) as error:
         # The mistake is in the arguments, not in the file.
         raise typer.BadParameter(in_words_of_the_command(error)) from None
+    source = numbered_from_one(source)
     notes = [*map(in_words_of_the_command, source.notes), *mixed_notes(source)]
     source = replace(source, notes=tuple(notes))
     for note in (*source.notes, *remarks):
         talk.note(note)
     return source
+
+
+def numbered_from_one(found: Any) -> Any:
+    """A source or a result whose objects, if they have no names, are called by their row."""
+    import numpy as np
+
+    n = found.n_objects if hasattr(found, "n_objects") else len(found.memberships)
+    unnamed = found.ids is None or np.array_equal(found.ids, np.arange(n))
+    return replace(found, ids=np.arange(1, n + 1).astype(str), id_name=_ROW) if unnamed else found
+
+
+def _without_numbers(source: Any) -> Any:
+    """The same without names that only number the objects: a model need not keep them."""
+    numbered = source.id_name == _ROW and source.ids[-1:].tolist() == [str(source.n_objects)]
+    return replace(source, ids=None, id_name="id") if numbered else source
 
 
 def describe_file(path: Path, layout: FileFormat) -> Any:
@@ -128,7 +151,9 @@ def fit_model(
         model = make_model(
             name, settings, source.kind, is_mixed=source.is_mixed, **parameters, **watch
         )
-        _, remarks = with_remarks(lambda: model.fit(source, **(pairs or {})), model)
+        data = _without_numbers(source)
+        with told_of_compiling(lambda _: tell("Compiling, once (soffit warmup does it ahead)")):
+            _, remarks = with_remarks(lambda: model.fit(data, **(pairs or {})), model)
     if model.stop_reason_ == "interrupted":
         raise KeyboardInterrupt
     for remark in remarks:
@@ -188,19 +213,21 @@ class Outputs(OptionGroup):
     output: OutputOption = None
     report: ReportOption = None
     save: SaveOption = None
+    only_memberships: OnlyMembershipsOption = False
     min_certainty: MinCertaintyOption = None
 
     def check(self, *inputs: Path) -> None:
         """Reject files that cannot be written or would replace an input."""
         check_output(self.output, "--output", RESULT_ENDINGS, inputs)
         check_refusal(self.min_certainty, self.output)
+        check_lean(self.only_memberships, self.output)
         check_output(self.report, "--report", ("html", "htm"), inputs)
         check_output(self.save, "--save", ("soffit",), inputs)
 
     def check_source(self, source: Any) -> None:
         """Reject a format that cannot hold results of this kind."""
         ending = "" if self.output is None else self.output.suffix.lower()
-        if ending in (".graphml", ".gml") and source.kind != "graph":
+        if ending in (".graphml", ".gml", ".gexf") and source.kind != "graph":
             raise usage_error(f"{ending} files hold graphs; {source.path} does not.", "--output")
         if ending == ".h5ad" and source.kind != "table" and source.origin is None:
             raise usage_error(f"{source.path} is neither a table nor an .h5ad file.", "--output")
@@ -215,7 +242,7 @@ class Outputs(OptionGroup):
                 result = io.Result.of(fit.model, fit.source)
                 if self.min_certainty is not None:
                     result = result.with_refusal(self.min_certainty)
-                io.write_result(result, str(self.output), source=fit.source)
+                write_result(result, self.output, fit.source, lean=self.only_memberships)
             files["output"] = str(self.output)
             say_refused(talk, result, self.min_certainty)
         if self.report is not None:
@@ -245,10 +272,10 @@ def check_output(
         listed = ", ".join(f".{known}" for known in endings)
         raise usage_error(f"{path} must end in one of {listed}.", option)
     library, extra = _NEEDS.get(ending, ("", ""))
-    if library and find_spec(library) is None:
-        raise ImportError(
-            f'{path} needs {library}, which is not installed: pip install "soffit[{extra}]"'
-        )
+    if library:
+        from soffit.io.data_error import need
+
+        need(library, extra, f"Writing {path.suffix} files")
     if path.is_dir() or not path.parent.is_dir():
         what = "is a folder" if path.is_dir() else "is in a folder that does not exist"
         raise usage_error(f"{path} {what}.", option)
@@ -256,6 +283,21 @@ def check_output(
         raise usage_error(
             f"{path} is an input and would be overwritten. Choose another name.", option
         )
+
+
+def check_lean(only_memberships: bool, output: Path | None) -> None:
+    """Reject --only-memberships without a file that it would change."""
+    if only_memberships and output is None:
+        raise usage_error("It needs an output file: add -o clusters.csv.", "--only-memberships")
+    if only_memberships and output is not None and output.suffix.lower() in _ALWAYS_WITH_DATA:
+        raise usage_error(f"{output.suffix} files hold the data themselves.", "--only-memberships")
+
+
+def write_result(result: Any, output: Path, source: Any, *, lean: bool = False) -> None:
+    """Write the result to a file, beside the data unless it is to be lean."""
+    from soffit import io
+
+    io.write_result(result, str(output), source=source, only_memberships=lean)
 
 
 def check_refusal(min_certainty: float | None, output: Path | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import RLock
 from time import perf_counter
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 
+from soffit._compile import told_of_compiling
 from soffit._memory import peak_memory
 from soffit._threads import Deadline, OutOfTime, time_limit
 from soffit._wording import Message, Parameter
@@ -20,6 +22,8 @@ from soffit.fitting.callbacks import Tasks
 from soffit.results.fit_quality import EarlyStop
 
 Result = TypeVar("Result")
+# Phases of a fit in order, each with its typical share of the time, in any unit.
+Plan = tuple[tuple[str, float], ...]
 
 # What is over `max_time` when a fit without any result so far is given up: the rest of the margin,
 # a second and a tenth, is for what follows a first result. Small fits always have one.
@@ -58,15 +62,16 @@ class _Display:
         self._pace = _TERMINAL_PACE if live else _LOG_PACE
         self._phase: tuple[str, float, Any] | None = None
 
-    def phase(self, text: str) -> None:
-        """Begin a phase."""
+    def phase(self, text: str, outlook: str = "") -> None:
+        """Begin a phase; `outlook` is shown while it lasts."""
         self._end_phase()
         self._last = perf_counter()
         if self._live is None:
-            self._write(text)
+            self._write(text + outlook)
             return
         self._live.start()
-        self._phase = text, self._last, self._live.add_task(text, total=None, state="")
+        task = self._live.add_task(text + outlook, total=None, state="")
+        self._phase = text, self._last, task
 
     def state(self, phase: str, text: str) -> None:
         """Show the state of the phase, unless it was just shown."""
@@ -77,6 +82,11 @@ class _Display:
             self._write(f"{phase}: {text}")
         elif self._phase is not None:
             self._live.update(self._phase[2], state=text, refresh=True)
+
+    def remark(self, phase: str, text: str) -> None:
+        """Show at once what the phase is waiting for."""
+        self._last = -self._pace
+        self.state(phase, text)
 
     def line(self, text: str) -> None:
         """Write a whole line."""
@@ -182,27 +192,60 @@ class Progress:
         self._tasks = tasks
         self._begin = perf_counter()
         self._phase = ""
+        self._plan: Plan = ()
         self._given_up = Deadline(None)
         # Searches may run in several threads; callbacks need not be thread-safe.
         self._lock = RLock()
+        self._open = ExitStack()
+        self._compiled_in: str | None = None
 
     def __enter__(self) -> Progress:
+        if self._display is not None:
+            self._open.enter_context(told_of_compiling(self._compiling))
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._open.close()
         if self._display is not None:
             self._display.close()
+
+    def _compiling(self, name: str) -> None:
+        """Show, once per phase, that the first fit after an installation compiles functions."""
+        with self._lock:
+            if self._display is not None and self._compiled_in != self._phase:
+                self._compiled_in = self._phase
+                self._display.remark(self._phase or "preparing", "compiling, once")
 
     def phase(self, what: str) -> bool:
         """Start a phase; returns whether the fit should stop instead."""
         with self._lock:
             self._phase = what
             if self._display is not None:
-                self._display.phase(what)
+                self._display.phase(what, self._outlook(what))
             if self._tasks is not None and self._tasks.phase(what) and self.stopped is None:
                 self.stopped = "callback"
             self._check_time()
             return self.stopped is not None
+
+    def expect(self, plan: Plan) -> None:
+        """Learn which phases will follow, and their typical shares of the time."""
+        self._plan = plan
+
+    def _outlook(self, what: str) -> str:
+        """The time left at the beginning of a phase, from that of the phases before it."""
+        names = [name for name, _ in self._plan]
+        if what not in names:
+            return ""
+        shares = [share for _, share in self._plan]
+        done = sum(shares[: names.index(what)]) / sum(shares)
+        if done == 0:
+            return ""
+        left = (perf_counter() - self._begin) * (1 - done) / done
+        if self._max_time is not None:
+            left = min(left, self._begin + self._max_time - perf_counter())
+        if left < 1:
+            return ", less than 1 s left"
+        return f", about {left:.0f} s left" if left < 120 else f", about {left / 60:.0f} min left"
 
     def iteration(self, number: int, objective: float, *, beside: str | None = None) -> Stop | None:
         """Show the state of a solver; returns the reason to stop, if there is one.

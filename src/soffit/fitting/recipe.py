@@ -15,7 +15,7 @@ from soffit.factorize import Factorization, Problem
 from soffit.factorize.problem import Stop
 from soffit.fitting.data import Constraints, PartialLabels
 from soffit.fitting.fitted import Fitted, Part, Smoothing
-from soffit.fitting.monitor import Progress
+from soffit.fitting.monitor import Plan, Progress
 from soffit.normalize import Normalized
 
 Relations = TypeVar("Relations")
@@ -104,6 +104,8 @@ class Recipe(Generic[Relations]):
         From a stage with a number of clusters to the fitted value.
     effort : int
         How many times as long the first steps take for an object as in models of pairs.
+    plan : tuple of (str, float)
+        The phases and their typical shares of the time, from which the time left is estimated.
     """
 
     n_clusters: int | None
@@ -111,6 +113,7 @@ class Recipe(Generic[Relations]):
     count: Callable[[Stage[Relations]], Count]
     solve: Callable[[Stage[Relations]], Fitted]
     effort: int = 1
+    plan: Plan = (("affinities", 0.3), ("factorization", 0.6), ("memberships", 0.1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -74,7 +74,7 @@ def fit_subsamples(
     fixed = replace(recipe, n_clusters=stage.n_clusters, count=lambda _: Count(stage.n_clusters))
     found: list[FloatArray] = []
     for number in range(n_resamples):
-        if stage.progress.phase(f"resample {number + 1} of {n_resamples}"):
+        if stage.progress.phase(resample_phase(number, n_resamples)):
             break
         order = random_state.permutation(n)
         kept = np.sort(order[: _part_size(n, stage.n_clusters)])
@@ -84,6 +84,11 @@ def fit_subsamples(
             break
         found.append(memberships)
     return found
+
+
+def resample_phase(number: int, n_resamples: int) -> str:
+    """The name of the phase of one of the fits."""
+    return f"resample {number + 1} of {n_resamples}"
 
 
 def _part_size(n: int, n_clusters: int) -> int:

@@ -59,6 +59,7 @@ def run(
         An earlier fit to start from.
     """
     check_n_clusters(recipe.n_clusters, data.objects.n_objects)
+    progress.expect(recipe.plan)
     with progress.limited(recipe.effort * data.objects.n_objects):
         relations = recipe.relate(data, random_state, progress)
         stage = Stage(data, relations, Count(recipe.n_clusters or 0), random_state, progress, warm)

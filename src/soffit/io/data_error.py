@@ -116,11 +116,16 @@ def check_names(path: Path, wanted: Sequence[str], known: Sequence[str], paramet
 
 
 def need(module: str, extra: str, purpose: str) -> Any:
-    """An optional library, or a message that says how to install it."""
+    """An optional library, or a message that says how to install or repair it."""
+    package = module.partition(".")[0]
     try:
         return importlib.import_module(module)
-    except ImportError as error:
+    except Exception as error:
+        # A broken library may raise anything when it is imported.
+        missing = isinstance(error, ModuleNotFoundError) and error.name in (package, module)
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        what = "is not installed" if missing else f"is installed but cannot be imported ({reason})"
+        how = "Install it with: pip install" if missing else "Repair it with: pip install -U"
         raise DataError(
-            f"{purpose} needs the package {module.partition('.')[0]}, which is not installed.",
-            f"Install it with: pip install soffit[{extra}]",
+            f"{purpose} needs the package {package}, which {what}.", f'{how} "soffit[{extra}]"'
         ) from error

@@ -3,140 +3,43 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from soffit._atomic import replaced
-from soffit.io.data_error import DataError, listed, need, shown
+from soffit.io.data_error import DataError, need
 from soffit.io.file_options import FileOptions
 from soffit.io.formats import recognise, size_of
 from soffit.io.limits import check_bytes
 from soffit.io.local_files import LocalFile
 from soffit.io.matrices.arrays import read_npz
+from soffit.io.result_tables import (
+    TextForm,
+    attribute_frame,
+    frame_of,
+    from_columns,
+    has_table,
+    marked,
+    memberships_in,
+    own_name,
+    table_blocks,
+    to_columns,
+)
 from soffit.io.source import Source
 from soffit.io.tables.typed import OPENERS
 from soffit.io.text.delimited import DelimitedRows
-from soffit.results.per_object import ROUNDED, Result
+from soffit.results.per_object import Result
 
 _WRITE_A_TABLE = "Write a .csv or .parquet file instead."
-_SCORES = (
-    *("cluster", "cluster_name", "certainty", "entropy"),
-    *("novelty", "overlap", "instability", "truth"),
-)
 
 
-def to_columns(result: Result) -> dict[str, NDArray[Any]]:
-    """Columns in the order in which they are written."""
-    ids = np.arange(len(result.memberships)) if result.ids is None else np.asarray(result.ids)
-    columns: dict[str, NDArray[Any]] = {_free_name(result): ids}
-    columns["cluster"] = result.labels
-    if result.names is not None:
-        # The last name is that of objects which are assigned to no cluster, -1.
-        columns["cluster_name"] = np.array([*result.names, ""], dtype=np.str_)[result.labels]
-    columns["certainty"] = result.certainty
-    columns["entropy"] = result.entropy
-    for name in ("novelty", "overlap", "instability", "truth"):
-        values = getattr(result, name)
-        if values is not None:
-            columns[name] = np.asarray(values)
-    for number in range(result.n_clusters):
-        columns[f"p{number}"] = result.memberships[:, number]
-    return columns
-
-
-def _free_name(result: Result) -> str:
-    """The name of the identifiers, unless another column has it."""
-    taken = result.id_name in _SCORES or re.fullmatch(r"p\d+", result.id_name)
-    return "id" if taken or not result.id_name.strip() else result.id_name
-
-
-def from_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> Result:
-    """A result from the columns of a file; `path` is for messages."""
-    names = sorted(
-        (name for name in columns if re.fullmatch(r"p\d+", name)), key=lambda name: int(name[1:])
-    )
-    if not names or names != [f"p{number}" for number in range(len(names))]:
-        raise DataError(
-            f"{path}: not a result of soffit: the memberships p0, p1, ... are missing or "
-            f"incomplete. Its columns are {listed(map(shown, columns), 12)}."
-        )
-    memberships = np.column_stack([_numbers(path, name, columns[name]) for name in names])
-    _check_memberships(path, memberships)
-    optional = {
-        name: _numbers(path, name, columns[name])
-        for name in ("overlap", "instability", "novelty")
-        if name in columns
-    }
-    id_name = next((n for n in columns if n not in _SCORES and n not in names), None)
-    truth = columns.get("truth")
-    return Result.from_memberships(
-        memberships,
-        ids=None if id_name is None else _identifiers(columns[id_name]),
-        id_name=id_name or "id",
-        truth=None if truth is None else _texts(truth),
-        names=_cluster_names(columns, memberships),
-        **optional,
-    )
-
-
-def _cluster_names(
-    columns: Mapping[str, Sequence[Any]], memberships: NDArray[Any]
-) -> list[str] | None:
-    """Names of the clusters, as far as objects of the file have them."""
-    if "cluster_name" not in columns:
-        return None
-    names = [str(number) for number in range(memberships.shape[1])]
-    for number, name in zip(memberships.argmax(axis=1), columns["cluster_name"], strict=True):
-        if name:
-            names[number] = str(name)
-    return names
-
-
-def _numbers(path: Path, name: str, values: Sequence[Any]) -> NDArray[Any]:
-    try:
-        array = np.asarray(values)
-        return array if array.dtype.kind == "f" else array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{path}: the column {shown(name)} must hold numbers ({error}).") from error
-
-
-def _check_memberships(path: Path, memberships: NDArray[Any]) -> None:
-    if not len(memberships):
-        raise DataError(f"{path}: it has no rows.")
-    sums = memberships.sum(axis=1)
-    # Written so that NaN fails too.
-    wrong = np.flatnonzero(
-        ~((np.abs(sums - 1) <= ROUNDED) & (memberships >= 0).all(axis=1) & np.isfinite(sums))
-    )
-    if wrong.size:
-        row = int(wrong[0])
-        raise DataError(
-            f"{path}: the memberships of row {row + 1:,} are not probabilities that sum to 1 "
-            f"(their sum is {sums[row]:g}).",
-            "Write the result again.",
-        )
-
-
-def _identifiers(values: Sequence[Any]) -> NDArray[Any]:
-    """Text, or the numbers from 0 if that is all they are."""
-    texts = _texts(values)
-    n = len(texts)
-    numbered = n and texts[0] == "0" and texts[-1] == str(n - 1)
-    return np.arange(n) if numbered and texts.tolist() == list(map(str, range(n))) else texts
-
-
-def _texts(values: Sequence[Any]) -> NDArray[Any]:
-    return np.array(["" if value is None else str(value) for value in values], dtype=np.str_)
-
-
-def write_annotated(result: Result, path: Path, source: Source | None) -> None:
+def write_annotated(result: Result, path: Path, source: Source | None, _: bool = False) -> None:
     """A copy of the AnnData object with the memberships, clusters and entropies."""
     anndata = need("anndata", "anndata", "Writing .h5ad files")
     pandas = need("pandas", "anndata", "Writing .h5ad files")
@@ -168,7 +71,7 @@ def write_annotated(result: Result, path: Path, source: Source | None) -> None:
         annotated.write_h5ad(path)
 
 
-def write_graph(result: Result, path: Path, source: Source | None) -> None:
+def write_graph(result: Result, path: Path, source: Source | None, _: bool = False) -> None:
     """A copy of the graph with cluster, certainty, entropy and memberships as node attributes."""
     networkx = need("networkx", "graphs", f"Writing {path.suffix} files")
     graph = _graph(networkx, source, path)
@@ -184,7 +87,8 @@ def write_graph(result: Result, path: Path, source: Source | None) -> None:
         attributes["soffit_entropy"] = float(result.entropy[position])
         for number in range(result.n_clusters):
             attributes[f"p{number}"] = float(result.memberships[position, number])
-    write = networkx.write_graphml if path.suffix.lower() == ".graphml" else _write_gml
+    writers = {".graphml": networkx.write_graphml, ".gexf": networkx.write_gexf}
+    write = writers.get(path.suffix.lower(), _write_gml)
     try:
         write(graph, path)
     except (networkx.NetworkXError, TypeError, ValueError) as error:
@@ -234,9 +138,18 @@ _NUMERIC = ("cluster", "certainty", "entropy", "novelty", "overlap", "instabilit
 
 
 def write_result(
-    result: Result, path: str | os.PathLike[str], *, source: Source | None = None
+    result: Result,
+    path: str | os.PathLike[str],
+    *,
+    source: Source | None = None,
+    only_memberships: bool = False,
 ) -> None:
-    """Write one row per object: identifier, cluster, certainty, entropy and memberships.
+    """Write one row per object: cluster, certainty, entropy and memberships beside the data.
+
+    If `source` is a table that was read from a file, the columns of the file come first, text files
+    as they were written, with their separator and decimal sign. Names of columns that the file has
+    already get the prefix ``soffit_``. Without a table, the first column identifies the objects;
+    those without a name are numbered from 1.
 
     The ending chooses the format: ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.feather``,
     ``.jsonl``, ``.xlsx``, ``.npz``, ``.json``. With ``.h5ad``, ``.graphml`` and ``.gml`` a copy of
@@ -244,9 +157,9 @@ def write_result(
     ``obs["soffit"]`` and ``obs["soffit_entropy"]``, or the node attributes ``soffit``,
     ``soffit_certainty``, ``soffit_entropy`` and ``p0``, ``p1``, ...
 
-    Identifiers are written as they are. Text that starts with ``=``, ``+``, ``-`` or ``@`` is
-    plain text in an ``.xlsx`` file, but a spreadsheet program may take it for a formula in a
-    ``.csv`` file; import such columns as text if you do not trust their origin.
+    Text that a spreadsheet program would run as a formula, such as ``=1+1``, gets an apostrophe in
+    front in ``.csv`` and ``.tsv`` files; `read_result` removes it from identifiers. In other
+    formats text is text.
 
     Parameters
     ----------
@@ -255,7 +168,10 @@ def write_result(
     path : str or path
         The file. An existing file is replaced when the new one is complete.
     source : Source, optional
-        The data, for formats that hold them beside the result.
+        The data that were clustered, to be written beside the result.
+    only_memberships : bool, default=False
+        Leave out the columns of the data, except for the identifier. ``.npz`` files never have
+        them, and ``.h5ad``, ``.graphml``, ``.gml`` and ``.gexf`` always do.
 
     Raises
     ------
@@ -288,7 +204,7 @@ def write_result(
         )
     try:
         with replaced(where) as temporary:
-            writer(result, temporary, source)
+            writer(result, temporary, source, only_memberships)
     except (DataError, MemoryError):
         raise
     except Exception as error:
@@ -342,42 +258,56 @@ def _read_result(where: Path) -> Result:
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _frame(result: Result) -> Any:
+def _written(
+    result: Result, source: Source | None, lean: bool, *, as_text: bool = False
+) -> Iterator[Any]:
+    """Polars frames of all rows, with the columns of the data unless the result is to be lean."""
+    if source is None or lean:
+        yield frame_of(to_columns(result))
+    elif has_table(source):
+        yield from table_blocks(result, source, as_text=as_text)
+    else:
+        yield attribute_frame(result, source)
+
+
+def _whole(result: Result, source: Source | None, lean: bool) -> Any:
     import polars as pl
 
-    columns = to_columns(result)
-    return pl.DataFrame(
-        {
-            name: pl.Series(name, values.tolist(), dtype=pl.String)
-            if values.dtype.kind in "UO"
-            else pl.Series(name, np.ascontiguousarray(values))
-            for name, values in columns.items()
-        }
-    )
+    return pl.concat(list(_written(result, source, lean)))
 
 
-def _write_csv(result: Result, path: Path, source: Source | None) -> None:
-    _frame(result).write_csv(path, separator="\t" if path.suffix.lower() == ".tsv" else ",")
+def _write_csv(result: Result, path: Path, source: Source | None, lean: bool) -> None:
+    form = TextForm.of(path, source)
+    as_text = source is not None and isinstance(source.origin, DelimitedRows)
+    with path.open("wb") as file:
+        file.write(form.mark)
+        for number, frame in enumerate(_written(result, source, lean, as_text=as_text)):
+            marked(frame).write_csv(
+                file,
+                separator=form.separator,
+                decimal_comma=form.decimal_comma,
+                include_header=number == 0,
+            )
 
 
-def _write_parquet(result: Result, path: Path, source: Source | None) -> None:
-    _frame(result).write_parquet(path)
+def _write_parquet(result: Result, path: Path, source: Source | None, lean: bool) -> None:
+    _whole(result, source, lean).write_parquet(path)
 
 
-def _write_arrow(result: Result, path: Path, source: Source | None) -> None:
-    _frame(result).write_ipc(path)
+def _write_arrow(result: Result, path: Path, source: Source | None, lean: bool) -> None:
+    _whole(result, source, lean).write_ipc(path)
 
 
-def _write_json_lines(result: Result, path: Path, source: Source | None) -> None:
-    _frame(result).write_ndjson(path)
+def _write_json_lines(result: Result, path: Path, source: Source | None, lean: bool) -> None:
+    _whole(result, source, lean).write_ndjson(path)
 
 
-def _write_npz(result: Result, path: Path, source: Source | None) -> None:
+def _write_npz(result: Result, path: Path, source: Source | None, _: bool) -> None:
     columns = to_columns(result)
     id_name = next(iter(columns))
     arrays: dict[str, Any] = {"memberships": result.memberships, "id_name": np.array(id_name)}
     for name, values in columns.items():
-        if name not in _memberships(columns):
+        if name not in memberships_in(columns):
             # Text of any length as NumPy's own type: arrays of objects would need pickle.
             plain = values.astype(np.str_) if values.dtype.kind == "O" else values
             arrays["ids" if name == id_name else _NPZ_NAMES.get(name, name)] = plain
@@ -385,20 +315,16 @@ def _write_npz(result: Result, path: Path, source: Source | None) -> None:
         np.savez_compressed(file, **arrays)
 
 
-def _memberships(columns: Iterable[str]) -> set[str]:
-    return {name for name in columns if re.fullmatch(r"p\d+", name)}
-
-
-def _write_json(result: Result, path: Path, source: Source | None) -> None:
-    columns = {name: values.tolist() for name, values in to_columns(result).items()}
+def _write_json(result: Result, path: Path, source: Source | None, lean: bool) -> None:
+    columns = {column.name: column.to_list() for column in _whole(result, source, lean)}
     with path.open("w", encoding="utf-8") as file:
         json.dump({"format": _JSON_NAME, "version": 1, "columns": columns}, file)
 
 
-def _write_excel(result: Result, path: Path, source: Source | None) -> None:
+def _write_excel(result: Result, path: Path, source: Source | None, lean: bool) -> None:
     writer = need("xlsxwriter", "excel", "Writing Excel files")
-    columns = to_columns(result)
-    if len(result.memberships) >= _MOST_EXCEL_ROWS or len(columns) > _MOST_EXCEL_COLUMNS:
+    frame = _whole(result, source, lean)
+    if frame.height >= _MOST_EXCEL_ROWS or frame.width > _MOST_EXCEL_COLUMNS:
         raise DataError(
             f"an Excel sheet holds at most {_MOST_EXCEL_ROWS:,} rows and "
             f"{_MOST_EXCEL_COLUMNS:,} columns.",
@@ -407,18 +333,17 @@ def _write_excel(result: Result, path: Path, source: Source | None) -> None:
     # Each cell is written by its type: text never becomes a formula or a link.
     book = writer.Workbook(str(path), {"constant_memory": False})
     sheet = book.add_worksheet("soffit")
-    for position, (name, values) in enumerate(columns.items()):
-        sheet.write_string(0, position, name)
-        if values.dtype.kind in "UO":
-            for row, value in enumerate(values.tolist(), start=1):
-                sheet.write_string(row, position, value[:_LONGEST_EXCEL_TEXT])
-        else:
-            for row, value in enumerate(values.tolist(), start=1):
+    for position, column in enumerate(frame):
+        sheet.write_string(0, position, column.name)
+        for row, value in enumerate(column.to_list(), start=1):
+            if isinstance(value, (int, float)) and math.isfinite(value):
                 sheet.write_number(row, position, value)
+            elif value is not None:
+                sheet.write_string(row, position, str(value)[:_LONGEST_EXCEL_TEXT])
     book.close()
 
 
-_WRITERS: dict[str, Callable[[Result, Path, Source | None], None]] = {
+_WRITERS: dict[str, Callable[[Result, Path, Source | None, bool], None]] = {
     ".csv": _write_csv,
     ".tsv": _write_csv,
     ".parquet": _write_parquet,
@@ -431,6 +356,7 @@ _WRITERS: dict[str, Callable[[Result, Path, Source | None], None]] = {
     ".h5ad": write_annotated,
     ".graphml": write_graph,
     ".gml": write_graph,
+    ".gexf": write_graph,
 }
 
 
@@ -443,10 +369,15 @@ def _read_rows(path: Path, format_name: str) -> Result:
     delimited = format_name == "delimited text"
     rows: Any = DelimitedRows.open(path) if delimited else OPENERS[format_name](path, FileOptions())
     # Identifiers and labels stay as they are written: 007 is not 7.
-    numbers = {*_NUMERIC, *_memberships(rows.names)}
-    words = [n for n in rows.names if rows.kinds[n] != "number" or n not in numbers]
+    numbers = {*_NUMERIC, *memberships_in(rows.names)}
+    words = [
+        name
+        for name in rows.names
+        if rows.kinds[name] != "number" or own_name(name) not in numbers or name in rows.problems
+    ]
     frame = pl.concat(list(rows.blocks(rows.names, words)))
-    return from_columns(path, {name: frame[name].to_list() for name in frame.columns})
+    columns = {name: frame[name].to_list() for name in frame.columns}
+    return from_columns(path, columns, [n for n in rows.names if rows.kinds[n] == "text"])
 
 
 def _read_npz(path: Path) -> Result:

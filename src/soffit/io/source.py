@@ -41,7 +41,10 @@ class Source:
     notes : tuple of str
         What was left out, encoded, filled in or assumed, as sentences.
     origin : object
-        The networkx graph or AnnData object to write results back into, else None.
+        What results are written back into: the rows of a table file, a networkx graph or an AnnData
+        object, else None.
+    kept : ndarray of int or None
+        The rows of the file that are objects, if some were dropped.
     categories : mapping of str to tuple of str
         The texts that the codes 0, 1, ... of a column stand for, by its name. See ``text`` of
         `read`.
@@ -78,6 +81,7 @@ class Source:
     origin: Any = None
     path: str = ""
     options: Mapping[str, Any] | None = None
+    kept: NDArray[Any] | None = field(default=None, repr=False)
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_mixed: bool = False
     file: Any = field(default=None, repr=False)

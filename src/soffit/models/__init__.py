@@ -11,6 +11,7 @@ from soffit.models.sof import SoF
 from soffit.models.soft_clustering import SoftClustering
 from soffit.models.soft_hierarchy import SoftHierarchy
 from soffit.models.spectral_clustering import SpectralClustering
+from soffit.models.warmup import warmup
 
 __all__ = [
     "BaumEagon",
@@ -25,4 +26,5 @@ __all__ = [
     "SoftHierarchy",
     "SpectralClustering",
     "segment",
+    "warmup",
 ]

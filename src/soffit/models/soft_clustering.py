@@ -28,8 +28,9 @@ from soffit.factorize import (
 )
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Part
+from soffit.fitting.monitor import Plan
 from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
-from soffit.fitting.resampling import over_subsamples
+from soffit.fitting.resampling import SHARE_KEPT, over_subsamples, resample_phase
 from soffit.fitting.run import Smooth, similarity_recipe
 from soffit.graph import Graph, Locality
 from soffit.memberships import (
@@ -53,6 +54,8 @@ _MOST_DENSE_STEPS = 64
 # With more clusters, a mixture would have too few objects per cluster and cost more than the fit.
 _MOST_MIXED = 150
 _SEEDS = np.iinfo(np.int32).max
+# Shares of the time at some hundred thousand objects; `benchmarks/scale.py` prints them.
+_PLAN: Plan = (("affinities", 0.6), ("start", 0.15), ("row blocks", 0.1), ("memberships", 0.15))
 
 
 class SoftClustering(SimilarityClustering):
@@ -283,11 +286,13 @@ class SoftClustering(SimilarityClustering):
         make = partial(
             similarity_recipe, self.n_clusters, factorize, max_clusters=self.max_clusters
         )
-        single = make(smooth)
-        if not self.n_resamples:
+        single = replace(make(smooth), plan=_PLAN)
+        n = self.n_resamples
+        if not n:
             return single
-        smooth = partial(_smooth_over_subsamples, recipe=single, smooth=smooth, n=self.n_resamples)
-        return make(smooth)
+        smooth = partial(_smooth_over_subsamples, recipe=single, smooth=smooth, n=n)
+        plan = [(resample_phase(number, n), SHARE_KEPT) for number in range(n)]
+        return replace(make(smooth), plan=(*_PLAN, *plan))
 
 
 # --- factorization --------------------------------------------------------------------------------

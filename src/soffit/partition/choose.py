@@ -24,10 +24,16 @@ from soffit.partition.candidates import (
 from soffit.partition.compressive import many_clusters
 from soffit.partition.eigenvectors import leading_eigenvectors, regularized_eigenvectors
 from soffit.partition.label_sweeps import information, majority_sweeps
-from soffit.partition.multilevel import CoarseGraph, coarse_graph, multilevel_eigenvectors
+from soffit.partition.multilevel import (
+    CoarseGraph,
+    are_accurate,
+    coarse_graph,
+    multilevel_eigenvectors,
+)
 
-# Up to this size eigenvectors come from Lanczos iterations, above from coarser graphs.
-_MOST_DIRECT = 20_000
+# Up to the first size eigenvectors come from Lanczos iterations, above the second from coarser
+# graphs; in between from coarser graphs where these describe the clusters accurately.
+_FEW_DIRECT, _MOST_DIRECT = 3_000, 20_000
 # Larger graphs are coarsened before they are partitioned.
 _MOST_NODES = 40_000
 # For more clusters, eigenvectors would cost more than the fit.
@@ -114,13 +120,19 @@ def _partition(
         labels, eigenvalue = many_clusters(N, k, random_state=0)
         return (labels if correct is None else correct(labels, k)), eigenvalue
     n_vectors = max(n_fine_vectors(n, k), min(k + 1, n))
-    if is_large:
-        values, V = multilevel_eigenvectors(A, n_vectors, random_state=0)
-    else:
-        values, V = leading_eigenvectors(N, n_vectors, random_state=0)
+    values, V = _eigenvectors(graph, N, n_vectors, k)
     check_time()
     labels = best_partition(A, V, k, random_state=0, correct=correct, sizes=sizes)
     return labels, float(values[k]) if len(values) > k else None
+
+
+def _eigenvectors(graph: Graph, N: Matrix, n_vectors: int, k: int) -> tuple[FloatArray, FloatArray]:
+    if graph.is_sparse and graph.n > _FEW_DIRECT:
+        values, V = multilevel_eigenvectors(graph.csr, n_vectors, random_state=0)
+        # Elongated clusters have eigenvalues close to 1, which a coarser graph confuses.
+        if graph.n > _MOST_DIRECT or are_accurate(N, values[: k + 1], V[:, : k + 1]):
+            return values, V
+    return leading_eigenvectors(N, n_vectors, random_state=0)
 
 
 def _better(A: sp.csr_array, sizes: FloatArray, k: int, labels: IntArray) -> IntArray:

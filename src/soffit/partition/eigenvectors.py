@@ -11,8 +11,9 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, SuperLU, ei
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph, inverse_order, row_numbers
 
-# Up to this size a dense decomposition is the fastest and most robust.
-_DENSE = 1200
+# Up to this size a dense decomposition is the fastest and most robust; of a sparse graph, up to the
+# smaller one, beyond which Lanczos iterations alone are faster.
+_DENSE, _DENSE_OF_SPARSE = 1200, 400
 # Bandwidth of a planar neighbour graph, in units of sqrt(n); in three dimensions it is much larger.
 _PLANAR = 7.0
 # Shift slightly beyond the largest eigenvalue of a degree-normalized graph.
@@ -58,7 +59,7 @@ def _by_component(
 
 
 def _connected(N: Graph, n_vectors: int, random_state: int) -> tuple[FloatArray, FloatArray]:
-    if N.n <= _DENSE or n_vectors > N.n // 3:
+    if N.n <= (_DENSE_OF_SPARSE if N.is_sparse else _DENSE) or n_vectors > N.n // 3:
         values, vectors = _dense(N.array(), n_vectors)
     else:
         values, vectors = _lanczos(N, n_vectors, random_state)
@@ -82,7 +83,7 @@ def _dense(N: FloatArray, n_vectors: int) -> tuple[FloatArray, FloatArray]:
 def _lanczos(graph: Graph, n_vectors: int, random_state: int) -> tuple[FloatArray, FloatArray]:
     n, N = graph.n, graph.matrix
     start = np.asarray(np.random.default_rng(random_state).uniform(0.5, 1.0, n), dtype=N.dtype)
-    if graph.is_sparse and _factorizes_cheaply(N):
+    if graph.is_sparse and n > _DENSE and _factorizes_cheaply(N):
         # Elongated clusters crowd the eigenvalues near 1; the inverse spreads them out.
         factor = _factorized(_SHIFT * sp.eye_array(n) - N.astype(np.float64))
         inverse = LinearOperator((n, n), matvec=factor.solve, dtype=np.float64)
@@ -91,7 +92,8 @@ def _lanczos(graph: Graph, n_vectors: int, random_state: int) -> tuple[FloatArra
         return spread_out, np.asarray(vectors, dtype=N.dtype)
     width = min(max(2 * n_vectors + 20, 60), n)
     try:
-        found = eigsh(N, n_vectors, which="LA", v0=start, ncv=width, tol=1e-5, maxiter=500)
+        tol = 1e-5 if n > _DENSE or N.dtype != np.float64 else 1e-8
+        found = eigsh(N, n_vectors, which="LA", v0=start, ncv=width, tol=tol, maxiter=500)
     except ArpackNoConvergence:
         found = eigsh(N, n_vectors, which="LA", v0=start, ncv=min(3 * width, n), tol=1e-3)
     return found[0], found[1]

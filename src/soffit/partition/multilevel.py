@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._threads import each, pieces
-from soffit._typing import FloatArray, IntArray
+from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph
 from soffit.normalize import normalize
 from soffit.partition.eigenvectors import leading_eigenvectors
@@ -110,6 +110,9 @@ _MOST_AMPLIFIED = 1e3
 # Filters are repeated while they lower the sum of 1 - eigenvalue by this share.
 _GAIN = 0.1
 _MOST_FILTERS = 2
+# Residuals up to this share of 1 - eigenvalue are accurate enough for a partition.
+_ACCURATE = 0.3
+_SMALLEST_GAP = 1e-6
 # Tolerance for the products of the columns of an orthonormal basis.
 _ORTHONORMAL = 1e-9
 
@@ -130,6 +133,13 @@ def multilevel_eigenvectors(
         N = Graph.of(normalize(A_fine, "degree").matrix)
         values, V = _improved(N, np.asarray(root[:, None] * V[group], dtype=A.dtype))
     return values, V
+
+
+def are_accurate(N: Matrix, values: FloatArray, V: FloatArray) -> bool:
+    """Whether the residual of every vector is small against its eigenvalue's distance from 1."""
+    residuals = np.linalg.norm(Graph.of(N).product(V) - V * values.astype(V.dtype), axis=0)
+    # Eigenvalues of 1, one per component, have no distance.
+    return bool(np.all(residuals <= _ACCURATE * np.maximum(1.0 - values, _SMALLEST_GAP)))
 
 
 def _improved(N: Graph, V: FloatArray) -> tuple[FloatArray, FloatArray]:

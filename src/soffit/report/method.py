@@ -10,7 +10,7 @@ from soffit._typing import is_sparse
 from soffit.catalogue import MODELS
 from soffit.report.html import name, text
 from soffit.results.fit_quality import agreement_sentence
-from soffit.results.sentences import choice_evidence, choice_made, edited
+from soffit.results.sentences import choice_evidence, choice_made, edited, standardization
 from soffit.results.summary import Summary
 from soffit.results.words import count_of, listed, number, shorten, spelled
 
@@ -40,7 +40,12 @@ def account(summary: Summary) -> list[str]:
             "computed."
         ]
         return [" ".join(first), *sentences] if first else sentences
-    second = [_similarities(summary), _method(summary), _pairs(summary)]
+    second = [
+        text(standardization(summary) or ""),
+        _similarities(summary),
+        _method(summary),
+        _pairs(summary),
+    ]
     third = [choice_made(summary), choice_evidence(summary), _fit(summary), _resamples(summary)]
     parts = (first, second, third, [text(edited(summary))])
     return [" ".join(filter(None, part)) for part in parts if any(part)]

@@ -5,8 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from soffit._wording import Message, Parameter
+from soffit.affinity.given_objects import outweighing
 from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
-from soffit.results.words import capitalized, count_of, listed, percent, shorten, spelled
+from soffit.results.words import (
+    capitalized,
+    count_of,
+    listed,
+    number,
+    percent,
+    shorten,
+    spelled,
+)
 
 _MOST_SIZES = 6
 # Confidence from which a choice is called clear, and likely.
@@ -68,6 +78,34 @@ def edited(summary: Summary) -> str:
         return ""
     what = "changed" if summary.is_edited else "named"
     return f"The clusters were {what} after the fit: {listed(summary.curation, most=8)}."
+
+
+# --- the columns ----------------------------------------------------------------------------------
+
+
+def standardization(summary: Summary) -> Message | None:
+    """Whether the columns were standardized, and why; nothing if there is nothing to say."""
+    columns = summary.columns
+    if summary.is_standardized is None or len(columns) < 2:
+        return None
+    setting = getattr(summary.model, "standardize", "auto")
+    if not isinstance(setting, str):
+        return Message(f"The columns were {'' if setting else 'not '}standardized, as specified.")
+    if not summary.is_standardized:
+        return Message(
+            "The columns were not standardized: their spreads are similar (",
+            Parameter("standardize", True),
+            " standardizes them).",
+        )
+    spread = summary.model._fitted.preparation.spread
+    largest, usual = outweighing(spread)
+    return Message(
+        f"The columns were standardized, because their units differ: the spread of "
+        f"{shorten(columns[largest])} ({number(spread[largest])}) is "
+        f"{number(spread[largest] / spread[usual])} times that of {shorten(columns[usual])} (",
+        Parameter("standardize", False),
+        " keeps them as they are).",
+    )
 
 
 # --- the number of clusters -----------------------------------------------------------------------

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.affinity.given_objects import Standardizer
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.affinity.precomputed import Precomputed, takes_matrix
 from soffit.inputs import read_input
@@ -396,6 +397,15 @@ class Summary:
         return None if found is None or len(found) != self.n_clusters else np.asarray(found)
 
     @property
+    def is_standardized(self) -> bool | None:
+        """Whether the columns were standardized; None for input that is not a table of numbers."""
+        preparation = getattr(getattr(self.model, "_fitted", None), "preparation", None)
+        is_table = self.kind == "table" or self.table is not None
+        if not is_table or not isinstance(preparation, Standardizer):
+            return None
+        return preparation.is_active
+
+    @property
     def affinities(self) -> Matrix | None:
         """The similarities that were clustered, if the model keeps them."""
         A: Matrix | None = getattr(self.model, "affinity_matrix_", None)
@@ -422,6 +432,7 @@ class Summary:
                 "runner_up": choice.runner_up,
                 "table": dict(choice.table),
             },
+            "standardized": self.is_standardized,
             "clusters": [cluster.as_dict() for cluster in self.clusters],
             "mean_certainty": float(self.certainty.mean()),
             "n_uncertain": self.n_uncertain,

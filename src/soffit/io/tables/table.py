@@ -173,8 +173,8 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
     if selected is not None:
         truth = None if truth is None else truth[selected]
         if ids is None:
-            ids, id_name = text_array(range(found.n_rows)), "row"
-            notes.append("Objects are identified by their row in the file, counted from 0.")
+            ids, id_name = text_array(range(1, found.n_rows + 1)), "row"
+            notes.append("Objects are identified by their row in the file, counted from 1.")
         ids = ids[selected]
     notes += _constant_note(X, names)
     has_gaps = choice.impute not in (None, "drop") and bool(np.isnan(X).any())
@@ -189,7 +189,9 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
         id_name=id_name,
         truth=truth,
         notes=tuple(notes),
+        origin=rows,
         path=str(rows.path),
+        kept=selected,
     )
 
 

@@ -59,6 +59,10 @@ class Rows(Protocol):
         """Polars frames of consecutive rows with the columns `names`, some of them as text."""
         ...
 
+    def raw_blocks(self) -> Iterator[Any]:
+        """Polars frames with all columns as the file has them: text files as text."""
+        ...
+
     def place(self, row: int) -> str:
         """Where to find a row, counted from 0, in the file."""
         ...

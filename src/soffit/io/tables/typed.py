@@ -124,6 +124,13 @@ class FrameRows:
             parsed = [self._parsed(name, block[name], first) for name in in_text]
             yield without_markers(block.with_columns(parsed), self.options.na or ())
 
+    def raw_blocks(self) -> Iterator[Any]:
+        """Polars frames with all columns as the file has them."""
+        step = max(_BLOCK_ENTRIES // len(self.names), 1)
+        for first in range(0, self.n_rows, step):
+            with readable(self.path):
+                yield self.frame.slice(first, step).collect()
+
     def as_numbers(self, name: str, texts: Any) -> Any:
         """The numbers of a column that was read as text."""
         return self._parsed(name, texts, 0)

@@ -117,8 +117,6 @@ class DelimitedRows:
 
     def blocks(self, names: Sequence[str], as_text: Collection[str]) -> Iterator[Any]:
         """Polars frames with the columns `names`; numbers unless they are `as_text`."""
-        import polars as pl
-
         place = {name: position for position, name in enumerate(self.names)}
         numbers = [n for n in names if n not in as_text and self.kinds[n] == "number"]
         for name in numbers:
@@ -126,6 +124,18 @@ class DelimitedRows:
                 raise self.problems[name]
         notations = {f"c{place[name]}": self.found.notations[name] for name in numbers}
         parser = _Parser(self, [place[name] for name in names], notations)
+        parser.missing = tuple(self.options.na or ())
+        yield from self._parsed_blocks(parser, names)
+
+    def raw_blocks(self) -> Iterator[Any]:
+        """Polars frames with all columns as text."""
+        parser = _Parser(self, range(len(self.names)), {})
+        yield from self._parsed_blocks(parser, self.names)
+
+    def _parsed_blocks(self, parser: _Parser, names: Sequence[str]) -> Iterator[Any]:
+        import polars as pl
+
+        place = {name: position for position, name in enumerate(self.names)}
         chosen = [pl.col(f"c{place[name]}").alias(name) for name in names]
         row = 0
         for block in self.row_blocks():
@@ -284,7 +294,7 @@ class _Parser:
         self.positions = positions
         self.notations = notations
         self.columns = [f"c{position}" for position in range(len(rows.names))]
-        self.missing = tuple(rows.options.na or ())
+        self.missing: tuple[str, ...] = ()
         self.ways = [self._plain, self._with_missing, self._as_text]
         self.options: dict[str, Any] = {
             "has_header": False,
@@ -333,7 +343,9 @@ class _Parser:
         """Empty lines are not rows, except in a table of one column, where values are missing."""
         if len(self.columns) == 1:
             return block
-        kept, n_empty = re.subn(rb"(?m)^[ \t\r]*\n", b"", block)
+        # Between tabs there are values, if only missing ones.
+        blanks = rb" \r" if self.rows.dialect.separator == "\t" else rb" \t\r"
+        kept, n_empty = re.subn(rb"(?m)^[" + blanks + rb"]*\n", b"", block)
         self.rows.shifted = self.rows.shifted or n_empty > 0
         return kept
 

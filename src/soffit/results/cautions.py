@@ -1,4 +1,4 @@
-"""Warnings about a result, each with a remedy."""
+"""Warnings about a result, each with a remedy: the same in terminal, JSON and report."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from soffit._typing import Matrix, is_sparse
+from soffit._wording import Message, Parameter
 from soffit.results.fit_quality import UNSTABLE_BELOW, agreement_sentence
 from soffit.results.sentences import telling_sentence, uncertainty
 from soffit.results.summary import Summary
@@ -28,11 +29,24 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Caution:
-    """A heading, the finding and the remedy. Plain text, not HTML."""
+    """A heading, the finding and the remedy. Plain text, not HTML.
+
+    `is_warned` says that the fit has issued a Python warning about it, which commands show anyway.
+    """
 
     heading: str
     seen: str
     remedy: str
+    is_warned: bool = False
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+    @property
+    def message(self) -> Message:
+        """All of it, with the parameters of the remedy marked."""
+        head = "" if self.seen.startswith(self.heading) else f"{self.heading}. "
+        return Message(f"{head}{self.seen} ", self.remedy)
 
 
 def cautions(summary: Summary) -> list[Caution]:
@@ -49,7 +63,7 @@ def _not_converged(summary: Summary) -> Caution | None:
     if stop is None:
         return None
     seen = f"{stop.sentence('It')} {stop.outlook}"
-    return Caution("The fit did not converge", seen, stop.remedy)
+    return Caution("The fit did not converge", seen, stop.remedy, is_warned=True)
 
 
 def _low_recall(summary: Summary) -> Caution | None:
@@ -59,7 +73,11 @@ def _low_recall(summary: Summary) -> Caution | None:
     return Caution(
         "The neighbour search missed many neighbours",
         f"It found {percent(float(recall))} of the true nearest neighbours in a sample of objects.",
-        "Reduce the number of columns, for instance with PCA, or increase n_neighbors.",
+        Message(
+            "Reduce the number of columns, for instance with PCA, or increase ",
+            Parameter("n_neighbors"),
+            ".",
+        ),
     )
 
 
@@ -72,6 +90,7 @@ def _unstable(summary: Summary) -> Caution | None:
         agreement_sentence(agreement),
         "Try another number of clusters or neighbours, or pass pairs of objects that belong "
         "together or apart.",
+        is_warned=True,
     )
 
 
@@ -98,7 +117,11 @@ def _doubtful_number(summary: Summary) -> Caution | None:
         "The number of clusters is uncertain",
         f"{choice.n_clusters} was chosen with a confidence of {choice.confidence:.2f}; "
         f"{choice.runner_up} is the next best number.",
-        f"Fit again with {choice.runner_up} clusters and compare the results.",
+        Message(
+            "Fit again with ",
+            Parameter("n_clusters", choice.runner_up),
+            " and compare the results.",
+        ),
     )
 
 
@@ -125,7 +148,11 @@ def _disconnected(summary: Summary) -> Caution | None:
         seen,
         "Add links if clusters should extend across components."
         if summary.has_given_links
-        else "Increase n_neighbors if clusters should extend across components.",
+        else Message(
+            "Increase ",
+            Parameter("n_neighbors"),
+            " if clusters should extend across components.",
+        ),
     )
 
 
@@ -141,8 +168,12 @@ def _isolated(summary: Summary) -> Caution | None:
         f"{count_of(len(alone), 'object')} {'is' if one else 'are'} isolated",
         f"{_objects(summary, alone)} {'has' if one else 'have'} no links to other objects, so "
         f"{'its cluster' if one else 'their clusters'} cannot be determined.",
-        f"Treat {'it' if one else 'them'} as {'an outlier' if one else 'outliers'}, or "
-        + ("add links." if summary.has_given_links else "increase n_neighbors."),
+        Message(
+            f"Treat {'it' if one else 'them'} as {'an outlier' if one else 'outliers'}, or ",
+            "add links."
+            if summary.has_given_links
+            else Message("increase ", Parameter("n_neighbors"), "."),
+        ),
     )
 
 
@@ -215,7 +246,12 @@ def _column_values(summary: Summary) -> Caution | None:
         if one
         else "The clusters are the values of two columns",
         seen,
-        f"Leave {'it' if one else 'one of them'} out to see what else the objects have in common.",
+        Message(
+            f"Leave {'it' if one else 'one of them'} out to see what else the objects have in "
+            "common: ",
+            Parameter("drop", [summary.telling_columns[-1]]),
+            ".",
+        ),
     )
 
 

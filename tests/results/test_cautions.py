@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from soffit import SoF, SoftClustering
-from soffit.report.cautions import cautions, component_sizes, isolated, repeated_rows
+from soffit.results.cautions import cautions, component_sizes, isolated, repeated_rows
 from soffit.results.summary import Summary
 
 
@@ -22,22 +22,22 @@ def text_of(model, X=None, **options):
     return " ".join(f"{r.heading}. {r.seen} {r.remedy}" for r in found)
 
 
-def test_a_good_fit_needs_no_remark(fitted, blobs):
-    assert headings(fitted, X=blobs[0]) == []
+def test_a_good_fit_needs_no_remark(fitted, touching):
+    assert headings(fitted, X=touching.X) == []
 
 
-def test_a_fit_that_did_not_converge(blobs):
+def test_a_fit_that_did_not_converge(touching):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = SoF(3, max_iter=1, random_state=23).fit(blobs[0])
+        model = SoF(3, max_iter=1, random_state=23).fit(touching.X)
     text = text_of(model)
     assert "The fit did not converge." in text
     assert "It stopped after 1 iteration without converging: it reached the limit of 1" in text
     assert "Increase max_iter, or tol" in text
 
 
-def test_duplicates_are_named(blobs):
-    X = np.vstack([blobs[0], blobs[0][:2]])
+def test_duplicates_are_named(touching):
+    X = np.vstack([touching.X, touching.X[:2]])
     model = SoftClustering(3, random_state=23).fit(X)
     assert "2 objects are duplicates. “90” and “91” have" in text_of(model, X=X)
     names = [f"n{number}" for number in range(92)]
