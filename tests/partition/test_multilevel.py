@@ -143,7 +143,7 @@ def test_basis_is_orthonormal_however_close_the_columns(dtype, closeness):
 
 def test_eigenvectors_are_accurate_where_their_residuals_are_small() -> None:
     # Two components: two eigenvalues are 1.
-    A = sp.csr_array(sp.block_diag([_grid(12, 15, 3), _grid(10, 9, 5)]))
+    A = block_diagonal([_grid(12, 15, 3), _grid(10, 9, 5)])
     N = normalize(A, "degree").matrix
     values, V = np.linalg.eigh(N.toarray())
     values, V = values[::-1][:6], V[:, ::-1][:, :6]
