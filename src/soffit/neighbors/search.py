@@ -6,6 +6,7 @@ estimated.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -25,6 +26,8 @@ _TREE_COLUMNS = 8
 _TREE_ROWS = 2**8
 # Rows compared at once by brute force: large enough for BLAS, small enough for the cache.
 _CHUNK = 64
+# Pairs of a function's distances that are checked beforehand.
+_PROBED = 16
 # Rank in single precision if rounding is at most this share of the distance to the last neighbour,
 # by a sample of this many rows, and if half the squared lengths are far from its limits.
 _CLEAR = 0.02
@@ -301,9 +304,13 @@ def _by_scikit_learn(
 ) -> tuple[IntArray, FloatArray]:
     from sklearn.neighbors import NearestNeighbors
 
-    from soffit.neighbors.distances import check_metric, metric_parameters
+    from soffit.neighbors.distances import check_metric, check_values, metric_parameters
 
     check_metric(metric, sparse=sp.issparse(X))
+    if callable(metric) and not sp.issparse(X):
+        # The trees of scikit-learn take negative values for the distance of copies.
+        pairs = itertools.pairwise(X)
+        check_values(np.array([[0.0, *(float(metric(a, b)) for a, b in pairs)]]), metric)
     search = NearestNeighbors(
         n_neighbors=n_neighbors,
         metric=metric,
@@ -311,6 +318,7 @@ def _by_scikit_learn(
         n_jobs=n_threads(n_jobs),
     ).fit(X)
     distances, indices = search.kneighbors(X_new)
+    check_values(distances, metric)
     return indices, np.asarray(distances, dtype=X.dtype)
 
 
