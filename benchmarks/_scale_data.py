@@ -126,11 +126,12 @@ def planted_partition(n: int, k: int, part: int = 0, *, degree: int = 20) -> Dat
 
 
 def labelled(name: str) -> Data:
-    """A real set, as `benchmarks.datasets` reads it."""
+    """A real set, as `benchmarks.datasets` reads it, in one unit for all methods."""
+    from benchmarks._prepared import prepared
     from benchmarks.datasets import load
 
     dataset = load(name)
-    return Data(np.asarray(dataset.X), dataset.labels[0], dataset.n_classes[0])
+    return Data(prepared(np.asarray(dataset.X)), dataset.labels[0], dataset.n_classes[0])
 
 
 def sweep_graph(n: int, k: int) -> tuple[sp.csr_array, NDArray[np.integer]]:

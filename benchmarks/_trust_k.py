@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._prepared import prepared
 from benchmarks._table import print_table, print_target
 from benchmarks.datasets import development_sets, load
 from benchmarks.fit_number import SEED as FIT_SEED
@@ -34,7 +35,7 @@ def sets_with_few_clusters() -> Iterator[tuple[str, Any, tuple[int, ...]]]:
         few = {"n_samples": 3000, "random_state": 0} if name == "usps" else {}
         dataset = load(name, **few)
         if dataset.n_classes[0] <= MOST:
-            X = np.asarray(dataset.X, dtype=float)
+            X = prepared(np.asarray(dataset.X, dtype=float))
             yield name, X, dataset.n_classes
 
 

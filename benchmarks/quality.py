@@ -5,6 +5,9 @@ clustered but not scored. Where a set has several label vectors, every method is
 each of their numbers of clusters, and the vector with the best adjusted Rand index (ARI) counts.
 Accuracy is that of the same vector after the best one-to-one matching.
 
+All methods get the same table: where the units of its columns differ, by the rule of soffit's
+models, the columns are standardized for all of them.
+
 All fits run on one thread. The scores on random 80 % subsamples show how much a score depends on
 the sample. The models on dense matrices are slow on large sets; they are run on subsamples only
 with --full.
@@ -32,6 +35,7 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
+from benchmarks._prepared import prepared
 from benchmarks._table import print_table, print_target
 from benchmarks.datasets import Dataset, development_sets, load
 from soffit import BaumEagon, SoF, SoftClustering
@@ -129,8 +133,9 @@ def fit_labels(method: str, k: int, X: Any) -> tuple[Any, float, str]:
 def run(task: Task) -> Row:
     """Fit once for every number of clusters and keep the label vector with the best score."""
     dataset = part(task.name, task.subsample)
+    X = prepared(dataset.X)
     with threadpool_limits(limits=1):
-        fits = {k: fit_labels(task.method, k, dataset.X) for k in sorted(set(dataset.n_classes))}
+        fits = {k: fit_labels(task.method, k, X) for k in sorted(set(dataset.n_classes))}
     seconds = sum(fit[1] for fit in fits.values())
     best: Row | None = None
     for number, (truth, k) in enumerate(zip(dataset.labels, dataset.n_classes, strict=True)):

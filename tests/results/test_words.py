@@ -11,6 +11,7 @@ from soffit.results.words import (
     short_percent,
     shorten,
     spelled,
+    visible,
 )
 
 
@@ -76,3 +77,9 @@ def test_long_names_are_shortened():
     assert shorten("x" * 200) == "x" * 59 + "…"
     assert shorten(" two\n lines ") == "two lines"
     assert shorten("abcdef", 4) == "abc…"
+
+
+def test_names_do_not_control_the_display():
+    assert visible("a\u202eb\x1b[31mc\x00") == "a\ufffdb\ufffd[31mc\ufffd"
+    assert visible("two\nlines\tof naïve 文字") == "two\nlines\tof naïve 文字"
+    assert shorten("a\u2066b\x07 c") == "a\ufffdb\ufffd c"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.reference.problems import block_diagonal
 from tests.reference.relations import planted_graph
 from tests.reference.threads import printed_with_one_and_two_threads
 
@@ -67,7 +68,7 @@ def test_one_blob_is_one_cluster(n_features, seed):
 
 
 def test_separate_components_are_counted():
-    A = sp.csr_array(sp.block_diag([np.ones((25, 25)) - np.eye(25)] * 4, format="csr"))
+    A = block_diagonal([np.ones((25, 25)) - np.eye(25)] * 4)
     choice = choose_k_of_graph(A, ks=range(1, 9))
     assert choice.n_clusters == 4
     assert choice.table["valley"][3] == pytest.approx(0, abs=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
@@ -35,6 +36,11 @@ _UNEVEN_AROUND_ZERO = 100.0
 # The spread of a column, as far as the rule is concerned, is the range of the values between these
 # quantiles: neither outliers nor the few bright pixels at the border of an image count.
 _BETWEEN = (0.05, 0.95)
+# Rows like texts have at least so many columns, and entries in less than this share of them.
+_MANY_COLUMNS = 200
+_FEW_ENTRIES = 0.1
+# Lengths of rows, over 5 % to 95 % of them, that differ so much change Euclidean neighbours.
+_DIFFERENT_LENGTHS = 2.0
 # The name of the metric of mixed tables.
 GOWER = "gower"
 # Rows summed per thread at a time.
@@ -328,8 +334,49 @@ def read_objects(
         builder = Precomputed()
     table = as_table(given.data, check or _checked)
     is_matrix = takes_matrix(builder, settings.metric)
+    if isinstance(builder, NeighborGraph) and not is_matrix and is_like_text(table):
+        builder = _for_texts(affinity, builder, table)
     how = settings.standardize
     return Objects(table, is_matrix, builder, given.names, given.columns, standardize=how)
+
+
+def is_like_text(table: Any) -> bool:
+    """Whether the rows of a sparse table are like texts: many columns, of which each has few."""
+    if not is_sparse(table):
+        return False
+    n, p = table.shape
+    return bool(p >= _MANY_COLUMNS and table.count_nonzero() < _FEW_ENTRIES * n * p)
+
+
+def _for_texts(affinity: Any, builder: NeighborGraph, table: Any) -> NeighborGraph:
+    """A neighbour graph for texts; one that the user has made stays as it is.
+
+    Few texts list most of the others as neighbours, so that lists are seldom mutual: a graph of
+    mutual neighbours falls apart.
+    """
+    if isinstance(affinity, Affinity):
+        return builder
+    if builder.metric in ("euclidean", "l2") and _lengths_differ(table):
+        warnings.warn(
+            "X is like counts of words: each row has few of the many columns, and the lengths of "
+            "the rows differ, so that long and short rows are far apart whatever they hold. Pass "
+            "metric='cosine', or weighted rows of equal length "
+            "(sklearn.feature_extraction.text.TfidfTransformer).",
+            UserWarning,
+            stacklevel=7,
+        )
+    builder.keep = "union"
+    return builder
+
+
+def _lengths_differ(table: Any) -> bool:
+    squares = np.asarray(table.multiply(table).sum(axis=1), dtype=np.float64)
+    lengths = np.sqrt(squares.ravel())
+    lengths = lengths[lengths > 0]
+    if len(lengths) < 2:
+        return False
+    low, high = np.quantile(lengths, _BETWEEN)
+    return bool(high > _DIFFERENT_LENGTHS * low)
 
 
 def is_gower(builder: Affinity) -> bool:

@@ -9,10 +9,10 @@ from typing import Any, Literal, overload
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
 from soffit._matrix_checks import as_float_matrix, checked_similarities, mirror_upper
 from soffit._memory import check_allocation, check_memory
+from soffit._process import one_blas_thread
 from soffit._threads import each, row_blocks
 from soffit._typing import FloatArray, Matrix
 from soffit.graph import Graph, reciprocal
@@ -211,7 +211,7 @@ def walk_affinity(A: Any, steps: int, clusters: Any = None) -> Matrix | Factored
     if not isinstance(steps, Integral) or isinstance(steps, bool) or steps < 1:
         raise ValueError(f"steps must be an integer of at least 1, got {steps!r}.")
     W = checked_similarities(A, what="A", copy=False)
-    with threadpool_limits(limits=1):
+    with one_blas_thread():
         if clusters is not None:
             return _through_clusters(W, int(steps), clusters)
         return W if steps == 1 else _exact(W, int(steps))

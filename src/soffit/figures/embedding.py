@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
+from soffit._process import one_blas_thread
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.factorize import leading_eigenvectors
@@ -40,7 +40,7 @@ def principal_components(table: Matrix) -> FloatArray:
     centred = table - table.mean(axis=0) if dense else table
     solver = "covariance_eigh" if covariances else "arpack"
     most = min(n - 1, p if covariances else p - 1)
-    with threadpool_limits(limits=1):
+    with one_blas_thread():
         found = PCA(min(2, most), svd_solver=solver, tol=1e-4, random_state=0)
         points[:, : min(2, most)] = found.fit_transform(centred)
     # A direction without variance, up to rounding, is set to zero.
@@ -152,7 +152,7 @@ def _push(away: FloatArray) -> FloatArray:
 def _start(ties: sp.csr_array, memberships: FloatArray) -> FloatArray:
     """Positions of the clusters and, around them, of their objects by graph eigenvectors."""
     n, k = memberships.shape
-    with threadpool_limits(limits=1):
+    with one_blas_thread():
         wanted = min(k + _INNER_VECTORS, n - 1)
         _, V = leading_eigenvectors(normalize(ties, "degree").matrix, wanted)
     degrees = np.asarray(ties.sum(axis=1)).ravel()

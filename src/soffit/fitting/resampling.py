@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
+from soffit._process import without_warnings
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import SideInformation
 from soffit.affinity.given_objects import Affinities
@@ -103,9 +103,8 @@ def _memberships(
     left = np.setdiff1d(np.arange(objects.n_objects), kept)
     pairs = _pairs_among(stage.relations.side, kept, stage.data.constraints.transitive)
     data = Data(objects.inside(kept), pairs)
-    with warnings.catch_warnings():
-        # Warnings about the data were already issued by the fit to all objects.
-        warnings.simplefilter("ignore")
+    # Warnings about the data were already issued by the fit to all objects.
+    with without_warnings():
         watch = Progress("resample", 0, max_time=stage.progress.time_left)
         fitted = run(recipe, data, np.random.RandomState(seed), watch)
         if fitted.stopped in ("interrupted", "max_time"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -12,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from soffit._memory import check_allocation
+from soffit._process import without_warnings
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity
 from soffit.affinity.given_objects import Objects, is_matrix_affinity
@@ -318,9 +318,8 @@ def _fit_group(
     seeds: np.random.RandomState,
     progress: Progress,
 ) -> Fitted:
-    with warnings.catch_warnings():
-        # They are about the group, which the user does not know of.
-        warnings.simplefilter("ignore")
+    # They are about the group, which the user does not know of.
+    with without_warnings():
         n_clusters = _number_of_clusters(objects)
         fitted = run(make_recipe(n_clusters), Data(objects), seeds, progress)
         if n_clusters > 1 and not _are_apart(objects, fitted):

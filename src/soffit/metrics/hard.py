@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from soffit._memory import check_allocation
+from soffit._process import without_warnings
 from soffit._typing import IntArray
 from soffit.memberships.measures import check_same_length, encode_labels, partners
 
@@ -36,9 +36,8 @@ def _score(name: str, y_true: Any, y_pred: Any, **settings: Any) -> float:
     import sklearn.metrics
 
     labels = _codes(y_true, y_pred)
-    with warnings.catch_warnings():
-        # Almost as many labels as objects do not make this a regression problem.
-        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+    # Almost as many labels as objects do not make this a regression problem.
+    with without_warnings(UserWarning, "The number of unique classes is greater"):
         return float(getattr(sklearn.metrics, name)(*labels, **settings))
 
 

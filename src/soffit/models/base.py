@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -24,9 +24,9 @@ from sklearn.base import (
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from soffit._deprecation import current_names, warn_of_former_name
+from soffit._process import one_blas_thread, without_warnings
 from soffit._threads import OutOfTime, thread_limit
 from soffit._typing import FloatArray, IntArray
 from soffit._validation import (
@@ -250,7 +250,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             tasks=tasks,
         )
         # One BLAS thread: the same bytes on any machine. Our own loops use `n_jobs` threads.
-        with progress, threadpool_limits(limits=1), thread_limit(self.n_jobs):
+        with progress, one_blas_thread(), thread_limit(self.n_jobs):
             try:
                 yield progress
             except OutOfTime:
@@ -354,13 +354,13 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
                 "distances or similarities of pairs. Use a model of pairs, such as SoftClustering."
             )
         table = None if X is None else self._new_table(X)
-        with blas_on_one_thread(), thread_limit(self.n_jobs):
+        with one_blas_thread(search=False), thread_limit(self.n_jobs):
             return self._fitted.novelty(table)
 
     def _place(self, X: Any) -> FloatArray:
         """Probabilities of new objects."""
         table = self._new_table(X)
-        with blas_on_one_thread(), thread_limit(self.n_jobs):
+        with one_blas_thread(search=False), thread_limit(self.n_jobs):
             return self._fitted.place(table)
 
     def _new_table(self, X: Any) -> Any:
@@ -371,10 +371,10 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         takes_matrix = affinity is not None and is_matrix_affinity(affinity)
         given = read_new_objects(X, self.n_features_in_, takes_matrix=takes_matrix)
         check_columns(self, given.columns)
-        with warnings.catch_warnings():
-            if given.columns is not None:
-                # They have just been compared.
-                warnings.filterwarnings("ignore", "X does not have valid feature names")
+        # Names that come apart from the table have just been compared.
+        compared = given.columns is not None
+        known = without_warnings(UserWarning, "X does not have valid feature names")
+        with known if compared else nullcontext():
             return as_table(given.data, partial(_validated, self, reset=False), new=True)
 
     def _new_mixed_table(self, X: Any, preparation: MixedPreparation) -> Any:
@@ -382,8 +382,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         mixed = MixedTable.of(X)
         names = column_names(mixed)
         check_columns(self, names)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
+        with without_warnings(UserWarning, "X does not have valid feature names"):
             values = _validated(self, mixed.values, reset=False, gaps=True)
         return replace(mixed, values=values).coded_as(preparation.columns)
 
@@ -641,7 +640,7 @@ class SimilarityClustering(
         """
         check_is_fitted(self, "memberships_")
         table = self._new_table(X)
-        with blas_on_one_thread(), thread_limit(self.n_jobs):
+        with one_blas_thread(search=False), thread_limit(self.n_jobs):
             return self._fitted.explained(table)
 
     def _with_names(self, rows: FloatArray, X: Any) -> Any:
@@ -716,17 +715,6 @@ def check_columns(model: Any, columns: NDArray[Any] | None) -> None:
         f"The columns of X are not those that {type(model).__name__} was fitted to: {what}. Pass "
         f"the columns {list(fitted)} in this order."
     )
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """The loaded BLAS libraries, cached: finding them takes longer than placing a few objects."""
-    return ThreadpoolController()
-
-
-def blas_on_one_thread() -> Any:
-    """A context in which BLAS uses one thread, so that results have the same bytes everywhere."""
-    return _blas().limit(limits=1)
 
 
 def _validated(estimator: Any, data: Any, *, reset: bool, gaps: bool = False) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from soffit._deprecation import renamed_parameters
+from soffit._process import one_blas_thread, without_warnings
 from soffit._threads import thread_limit
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit._validation import (
@@ -34,7 +34,7 @@ from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
 from soffit.fitting.recipe import Data, Recipe, Stage
 from soffit.fitting.run import affinity_attributes, relate_pairs
 from soffit.memberships.measures import on_simplex
-from soffit.models.base import SimilarityEstimator, blas_on_one_thread
+from soffit.models.base import SimilarityEstimator
 from soffit.models.relation_factorization import RelationFactorization
 from soffit.normalize import unnormalized
 
@@ -336,7 +336,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         placer = self._fitted.placer
         assert isinstance(placer, SimilarityPlacer)
         assert isinstance(placer.extension, ClassArrival)
-        with blas_on_one_thread(), thread_limit(self.n_jobs):
+        with one_blas_thread(search=False), thread_limit(self.n_jobs):
             arrival, found = _classified(
                 placer.extension.walk, labels, self.n_steps, self.affinity_matrix_.dtype
             )
@@ -501,8 +501,7 @@ def _clustered(clusters: RelationFactorization, stage: Stage[Affinities]) -> Rel
         max_time=stage.progress.time_left,
         random_state=stage.random_state,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with without_warnings(ConvergenceWarning):
         return clusters.fit(A)
 
 

@@ -8,13 +8,12 @@ estimated by Lanczos quadrature.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh_tridiagonal
 from sklearn.exceptions import ConvergenceWarning
 
+from soffit._process import without_warnings
 from soffit._typing import FloatArray, IntArray
 from soffit.graph import Graph
 from soffit.partition.candidates import unit_rows
@@ -44,8 +43,7 @@ def many_clusters(N: sp.csr_array, n_clusters: int, *, random_state: int) -> tup
     )
     # For hundreds of centres in many dimensions, scikit-learn's BLAS products are several times
     # faster than our own short runs.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with without_warnings(ConvergenceWarning):
         model = KMeans(n_clusters, init=seeds, n_init=1, max_iter=_MOST_ITERATIONS)
         labels = np.asarray(model.fit_predict(smooth))
     return fill_empty_by_size(labels, n_clusters), cut

@@ -6,13 +6,12 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from soffit.results.words import visible
+
 
 def text(value: Any) -> str:
     """Any value as harmless text of an element or of a quoted attribute."""
-    visible = "".join(
-        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in str(value)
-    )
-    return html.escape(visible, quote=True)
+    return html.escape(visible(str(value)), quote=True)
 
 
 def name(value: Any) -> str:

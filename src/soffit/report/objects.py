@@ -13,7 +13,7 @@ from soffit._typing import FloatArray, IntArray
 from soffit.report.embed import data_block, json_block, packed_array, packed_text
 from soffit.report.html import text
 from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
-from soffit.results.words import count_of, shorten
+from soffit.results.words import count_of, shorten, visible
 
 # Memberships and entropies are shown with three decimals and kept with four.
 _STEPS = 10_000
@@ -87,7 +87,7 @@ def _id_column(summary: Summary) -> Column:
         summary.id_name,
         "Name of the object",
         "name",
-        packed_text(json.dumps(summary.ids, separators=(",", ":"))),
+        packed_text(json.dumps([visible(name) for name in summary.ids], separators=(",", ":"))),
     )
 
 

@@ -69,9 +69,18 @@ def number(value: float, *, spread: float | None = None) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def visible(text: str) -> str:
+    """Text in which nothing controls the display: no escape or direction characters."""
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+
+
 def shorten(name: str, longest: int = _LONGEST_NAME) -> str:
     """A name on one line, cut to a length that fits into a sentence, a table or a label."""
-    name = " ".join(name.split())
+    name = " ".join(visible(name).split())
     return name if len(name) <= longest else name[: longest - 1] + "…"
 
 

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from soffit._deprecation import renamed_parameters
+from soffit._process import one_blas_thread
 from soffit._threads import thread_limit
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit._validation import OneOf, ParameterError, check_parameters
@@ -180,7 +180,8 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
-        Any metric of scikit-learn; "precomputed" means that X holds distances.
+        Any metric of scikit-learn; "gower" for tables with text, yes/no or missing values;
+        "precomputed" means that X holds distances.
     n_neighbors : int, default 15
         Neighbours per object in the graph.
     standardize : {"auto", True, False}, default "auto"
@@ -228,7 +229,7 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     objects = read_objects(X, affinity=affinity, settings=settings)
     _checked_numbers(ks, max_clusters, objects.n_objects)
     _say(verbose, "affinities")
-    with threadpool_limits(limits=1), thread_limit(n_jobs):
+    with one_blas_thread(), thread_limit(n_jobs):
         found = objects.affinities().affinity
         return choose_k_of_graph(
             found.matrix_,
@@ -282,7 +283,7 @@ def choose_k_of_graph(
         raise ParameterError("n_resamples", n_resamples, "an integer of at least 0")
     seed = int(check_random_state(random_state).randint(_SEEDS))
     settings: dict[str, Any] = {"n_resamples": int(n_resamples), "random_state": seed}
-    with threadpool_limits(limits=1):
+    with one_blas_thread():
         if ks is None:
             evidence = evidence_of_range(
                 A, density=density, max_clusters=max_clusters, verbose=verbose, **settings

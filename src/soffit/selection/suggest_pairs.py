@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
+from soffit._process import one_blas_thread
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import SideInformation
 from soffit.affinity.named_pairs import called
@@ -267,7 +267,7 @@ def suggest_pairs(
     generator = check_random_state(random_state)
     graph = Graph.of(A).without_diagonal().without_strays(k).matrix
     # One BLAS thread, as in fits: the same bytes on any machine.
-    with threadpool_limits(limits=1):
+    with one_blas_thread():
         regions = Regions.of(graph, k, answers, seed=int(generator.randint(_SEEDS)))
     doubt = _weight_of_doubt(model)
     groups = Groups.of(regions, memberships, answers)

@@ -343,7 +343,9 @@ class _Parser:
         """Empty lines are not rows, except in a table of one column, where values are missing."""
         if len(self.columns) == 1:
             return block
-        kept, n_empty = re.subn(rb"(?m)^[ \t\r]*\n", b"", block)
+        # Between tabs there are values, if only missing ones.
+        blanks = rb" \r" if self.rows.dialect.separator == "\t" else rb" \t\r"
+        kept, n_empty = re.subn(rb"(?m)^[" + blanks + rb"]*\n", b"", block)
         self.rows.shifted = self.rows.shifted or n_empty > 0
         return kept
 
