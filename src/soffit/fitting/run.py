@@ -8,9 +8,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from soffit._typing import FloatArray
 from soffit._wording import Message, Parameter
+from soffit.affinity import Affinity, NeighborGraph
 from soffit.affinity.given_objects import Affinities
 from soffit.factorize import Factorization
 from soffit.factorize.solvers import fitted_rows
@@ -146,11 +148,20 @@ def given_or_chosen(stage: Stage[Affinities], *, max_clusters: int | None = None
     if stage.n_clusters:
         return stage.count
     stage.progress.phase("number of clusters")
-    affinity = stage.relations.affinity
+    affinity = _affinity_of_choice(stage)
     choice = choose_k_of_graph(
         affinity.matrix_, density=Density.of(affinity), max_clusters=max_clusters
     )
     return Count(choice.n_clusters, {"k_choice_": choice})
+
+
+def _affinity_of_choice(stage: Stage[Affinities]) -> Affinity:
+    """The model's affinity; or a neighbour graph, where a kernel of distances hides the density."""
+    affinity = stage.relations.affinity
+    metric = getattr(affinity, "metric", None)
+    if metric is None or isinstance(affinity, NeighborGraph) or sp.issparse(affinity.matrix_):
+        return affinity
+    return NeighborGraph(metric=metric).fit(stage.relations.table)
 
 
 def leave_rows(stage: Stage[Affinities], solution: Solution, rows: FloatArray) -> Smoothed:

@@ -65,7 +65,8 @@ class CompletelyPositive(SimilarityClustering):
     affinity : str, callable or Affinity, default "rbf"
         One of "rbf", "nearest_neighbors", "relative", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
-        Any metric of scikit-learn; "precomputed" means that X holds distances.
+        Any metric of scikit-learn; "gower" for tables with text, yes/no or missing values;
+        "precomputed" means that X holds distances.
     n_neighbors : int, default 25
         Neighbours per object in a graph, or the neighbour that sets the bandwidth of a kernel.
     standardize : {"auto", True, False}, default "auto"

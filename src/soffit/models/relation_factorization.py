@@ -76,7 +76,8 @@ class RelationFactorization(RelationModel):
         this loss better than mutual neighbours. The paper's own graph is
         ``NeighborGraph(n_neighbors=10, keep="union", weights="binary")``.
     metric : str or callable, default "euclidean"
-        Any metric of scikit-learn; "precomputed" means that X holds distances.
+        Any metric of scikit-learn; "gower" for tables with text, yes/no or missing values;
+        "precomputed" means that X holds distances.
     n_neighbors : int, default 10
         Neighbours per object in the graph.
     standardize : {"auto", True, False}, default "auto"

@@ -113,7 +113,8 @@ class SoftHierarchy(RelationModel):
     affinity : str, callable or Affinity, default "nearest_neighbors"
         As for `RelationFactorization`.
     metric : str or callable, default "euclidean"
-        Any metric of scikit-learn; "precomputed" means that X holds distances.
+        Any metric of scikit-learn; "gower" for tables with text, yes/no or missing values;
+        "precomputed" means that X holds distances.
     n_neighbors : int, default 10
         Neighbours per object in the graph.
     standardize : {"auto", True, False}, default "auto"

@@ -309,7 +309,7 @@ def _by_scikit_learn(
     check_metric(metric, sparse=sp.issparse(X))
     if callable(metric) and not sp.issparse(X):
         # The trees of scikit-learn take negative values for the distance of copies.
-        pairs = itertools.pairwise(X)
+        pairs = itertools.pairwise(X[: _PROBED + 1])
         check_values(np.array([[0.0, *(float(metric(a, b)) for a, b in pairs)]]), metric)
     search = NearestNeighbors(
         n_neighbors=n_neighbors,
