@@ -41,9 +41,9 @@ from soffit.selection.density import Density
 
 SEED = 3
 FRESH_SEED = 11
-# Families count by this power of their size; those of a single cluster less.
+# Families count by this power of their size; those of a single cluster by this factor, too.
 POWER = 0.75
-WEIGHT_OF_ONE = 0.5
+WEIGHT_OF_ONE = 1.0
 PENALTY = 0.02
 FEATURES: dict[str, tuple[str, ...]] = {
     "table": (
@@ -228,9 +228,14 @@ def main() -> None:
         cases = cases_of(all_sets(seed, fresh=options.fresh))
         if options.keep:
             options.keep.write_bytes(pickle.dumps(cases))
+    judge(cases, fresh=options.fresh, wrong=options.wrong)
+
+
+def judge(cases: Sequence[Case], *, fresh: bool = False, wrong: bool = False) -> None:
+    """Print how often the choice is right, in sample and cross, and the weights."""
     for kind, names in FEATURES.items():
         group = [case for case in cases if case.kind == kind]
-        if options.fresh:
+        if fresh:
             weights = np.array([choice_model.WEIGHTS[kind][name] for name in names])
             judged = [outcome(case, shares_of(case, names, weights)) for case in group]
             show(judged, f"{kind}: new draws, weights of the library")
@@ -240,7 +245,7 @@ def main() -> None:
         show(inside, f"{kind}: in sample")
         outside = cross(group, names)
         show(outside, f"{kind}: each family by weights fitted to the others")
-        if options.wrong:
+        if wrong:
             for o in outside:
                 if o.error:
                     print(f"    {o.case.family}, {o.case.name}: {o.number}, {o.case.admissible}")

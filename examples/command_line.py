@@ -39,6 +39,21 @@ def write_patients(path: Path) -> None:
     path.write_text("\n".join([*lines, ""]), encoding="cp1252")
 
 
+def write_prices(path: Path) -> None:
+    """Numbers as people write them: thousands, units, percent, negative ones in parentheses."""
+    rng = np.random.default_rng(1217)
+    lines = ["article;price;weight;margin"]
+    for number in range(40):
+        group = number % 2
+        price = int(rng.integers(1100, 1300)) + 7100 * group
+        weight = f"{rng.normal(3.7 + 5.4 * group, 0.1):.2f} kg".replace(".", ",")
+        share = rng.normal(12 - 16 * group, 1)
+        margin = f"{abs(share):.1f}".replace(".", ",")
+        margin = f"({margin}) %" if share < 0 else f"{margin} %"
+        lines.append(f"a-{number:02d};{price // 1000}.{price % 1000:03d};{weight};{margin}")
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
 def write_karate(path: Path) -> None:
     """The members of a karate club and how often they met."""
     edges = nx.karate_club_graph().edges(data="weight")
@@ -81,6 +96,7 @@ def main() -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         write_patients(folder / "patients.csv")
+        write_prices(folder / "prices.csv")
         write_karate(folder / "karate.csv")
         write_photo(folder / "photo.png")
         for page in PAGES:

@@ -29,7 +29,7 @@ def _reference() -> tuple[Any, Any]:
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
     """Ctrl-C after some time."""
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-5))
     try:
         yield
@@ -40,6 +40,8 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 def interrupt(rng: Generator, folder: Path) -> str:
     """Ctrl-C after a random time, within a fit, a prediction or the choice of a number."""
+    # Loads and compiles what is needed: an interrupted import of numba cannot be repeated.
+    _reference()
     n = int(rng.choice([200, 1000, 3000]))
     X, _ = clear_clusters(rng, n, int(rng.integers(2, 12)), 4)
     model = any_model(rng, n_jobs=2) if n <= 1000 else soffit.SoftClustering(4, random_state=1)
@@ -56,6 +58,7 @@ def aimed(rng: Generator, folder: Path) -> str:
     """Ctrl-C while threads search neighbours, in compiled code."""
     from soffit.affinity import NeighborGraph
 
+    _reference()
     X, _ = clear_clusters(rng, 20_000, int(rng.integers(2, 8)), 4)
     search = NeighborGraph(15, n_jobs=2)
     outcome = _interrupted(lambda: search.fit(X), 10.0 ** rng.uniform(-4, -0.5))

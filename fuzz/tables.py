@@ -41,7 +41,7 @@ def _small(rng: Generator, X: Array) -> Array:
 
 
 def _far_object(rng: Generator, X: Array) -> Array:
-    X = X.copy()
+    X = X.astype(float)
     X[rng.integers(len(X)), rng.integers(X.shape[1])] = rng.choice([1e6, 1e12, 1e154, 1.79e308])
     return X
 
@@ -75,7 +75,7 @@ def _flags(rng: Generator, X: Array) -> Array:
 
 
 def _gaps(rng: Generator, X: Array) -> Array:
-    X = X.copy()
+    X = X.astype(float)
     X[rng.integers(len(X)), 0] = rng.choice([np.nan, np.inf, -np.inf])
     return X
 

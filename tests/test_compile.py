@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -111,3 +112,23 @@ def test_every_kernel_is_compiled_here() -> None:
         if "from soffit._compile import njit" not in path.read_text(encoding="utf-8")
     ]
     assert direct == []
+
+
+def test_an_interrupt_takes_effect_after_the_block() -> None:
+    from soffit._compile import _interrupts_held
+
+    done = []
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def load() -> None:
+        with _interrupts_held():
+            signal.raise_signal(signal.SIGINT)
+            done.append("loaded")
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            load()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done == ["loaded"]

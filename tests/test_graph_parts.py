@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from tests.reference.problems import block_diagonal
 
 from soffit import SoftClustering
 from soffit.graph import Graph, without_diagonal
@@ -14,7 +15,7 @@ def without_strays(A, n_clusters):
 
 
 def _cliques(*sizes: int) -> sp.csr_array:
-    A = sp.csr_array(sp.block_diag([np.ones((n, n)) - np.eye(n) for n in sizes]))
+    A = block_diagonal([np.ones((n, n)) - np.eye(n) for n in sizes])
     A.eliminate_zeros()
     return A
 
@@ -58,7 +59,7 @@ def test_stray_pair_is_uncertain_and_no_cluster() -> None:
 
 
 def test_unlinked_objects_keep_the_prior_unsharpened() -> None:
-    A = sp.csr_array(sp.block_diag([_cliques(90, 10), np.zeros((3, 3))]))
+    A = block_diagonal([_cliques(90, 10), np.zeros((3, 3))])
     model = SoftClustering(2, affinity="precomputed", random_state=29).fit(A)
     np.testing.assert_allclose(
         np.sort(model.memberships_[100:], axis=1), np.tile([0.1, 0.9], (3, 1)), atol=0.02

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from time import perf_counter
 from typing import Any
 
@@ -37,7 +38,8 @@ def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     fails on a full disk or on a damaged file. Here the function is compiled in memory instead, with
     one warning per process.
     """
-    import numba
+    with _interrupts_held():
+        import numba
 
     _start_clock()
 
@@ -57,6 +59,23 @@ def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
 def seconds_compiling() -> float:
     """Seconds that this process has compiled so far, unless in other threads at the same time."""
     return 0.0 if _clock is None else float(_clock.total)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C takes effect at the end: numba cannot be loaded again after half of it was."""
+    before = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or not callable(before):
+        yield
+        return
+    received: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *arguments: received.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if received:
+        before(*received[-1])
 
 
 def _start_clock() -> None:

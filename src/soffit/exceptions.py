@@ -14,6 +14,17 @@ class UnstableResultWarning(UserWarning):
     """
 
 
+class EmptyClusterWarning(UserWarning):
+    """Some clusters have no objects: fewer clusters than asked for were found.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from soffit.exceptions import EmptyClusterWarning
+    >>> warnings.simplefilter("error", EmptyClusterWarning)  # raise it instead
+    """
+
+
 class ContradictoryPairsWarning(UserWarning):
     """Pairs that must be linked join objects that must not be, so at least one of them is wrong.
 

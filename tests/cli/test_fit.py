@@ -159,3 +159,25 @@ def test_all_cores_are_used_unless_jobs_says_otherwise(soffit, flowers, tmp_path
     for options, expected in (((), -1), (("--jobs", 2), 2)):
         soffit("fit", flowers, "-k", 2, "--id", "flower", "--save", tmp_path / "m.soffit", *options)
         assert load(tmp_path / "m.soffit").n_jobs == expected
+
+
+def test_the_largest_number_of_clusters(soffit, answer, flowers):
+    found = answer("fit", flowers, "--max-clusters", 3, "--id", "flower", *KEEP)
+    assert found["choice"]["table"]["k"] == [1, 2, 3]
+    text = soffit("fit", flowers, "--max-clusters", 3, "--id", "flower", *KEEP).output
+    assert "among 1 to 3" in text
+
+
+def test_the_largest_number_needs_a_choice(soffit, flowers):
+    text = soffit("fit", flowers, "-k", 3, "--max-clusters", 5, *KEEP, code=2).output
+    assert "-k sets the number of clusters" in text
+    text = soffit("fit", flowers, "--method", "relation", "--max-clusters", 5, code=2).output
+    assert "has its own rule" in text
+
+
+def test_one_cluster_says_what_was_tried(soffit, tmp_path):
+    X = np.random.default_rng(7).normal(size=(120, 2))
+    write_csv(tmp_path / "one.csv", ["a", "b"], X.tolist())
+    text = " ".join(soffit("fit", tmp_path / "one.csv").output.split())
+    assert "was chosen among 1 to 20" in text
+    assert "Partitions into 2 to 20 clusters were tried" in text

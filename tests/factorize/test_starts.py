@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reference.problems import block_diagonal
 from threadpoolctl import threadpool_limits
 
 from soffit.affinity import NeighborGraph
@@ -100,7 +101,7 @@ def test_diffused_rows_tell_blobs_apart_better_than_chance(two_blobs):
 @pytest.mark.parametrize("dense", [False, True])
 def test_objects_without_ties_do_not_drown_the_others(two_blobs, dense):
     A, _ = two_blobs
-    more = sp.csr_array(sp.block_diag([A, sp.csr_array((3, 3))]))
+    more = block_diagonal([A, sp.csr_array((3, 3))])
     W = diffused_start(more.toarray() if dense else more, 2, chance(77))
     assert_on_simplex(W, (123, 2))
     np.testing.assert_allclose(W[120:], 0.5)

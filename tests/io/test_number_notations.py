@@ -41,6 +41,8 @@ def numbers(folder: Path, content: str, name: str = "t.csv", **options) -> list[
         (["1.2K", "800", "3M"], [1200, 800, 3e6], "K is 1,000"),
         (["CHF 1'200.50", "CHF 3.20", "CHF 5"], [1200.5, 3.2, 5], "in CHF"),
         (["($1,234.5)", "$20", "-$3.5"], [-1234.5, 20, -3.5], "in $"),
+        (["(4,7) %", "12,5 %", "0,5 %"], [-4.7, 12.5, 0.5], "in %"),
+        (["$ (1,234.5)", "$ 20", "$ 3.5"], [-1234.5, 20, 3.5], "in $"),
         (["5 years", "1 year", "12 years"], [5, 1, 12], "in year"),
         (["300 K", "310 K", "290 K"], [300, 310, 290], "in K"),
         (["\u22125", "3", "+2"], [-5, 3, 2], ""),
@@ -84,6 +86,17 @@ def test_a_unit_that_comes_later_is_refused(tmp_path):
 def test_dates_versions_and_houses_are_not_numbers(tmp_path, entries):
     path = write(tmp_path, "d,z\n" + "".join(f"{e},{i}\n" for i, e in enumerate(entries * 2)))
     assert "d" not in read(path, text="drop").columns
+
+
+def test_most_columns_look_like_numbers_that_cannot_be_read(tmp_path):
+    rows = "".join(f"{i} ab~{'xyz'[i % 3]},{i} {'uvw'[i % 3]}q,{i}\n" for i in range(30))
+    path = write(tmp_path, f"a,b,c\n{rows}")
+    with pytest.raises(DataError, match=r"'a' looks like numbers, such as '0 ab~x'.*drop="):
+        read(path)
+    assert read(path, drop=["a", "b"]).columns == ("c",)
+    # One such column beside others is text.
+    more = "".join(f"{i} {'uvw'[i % 3]}q,{i % 7},{i % 5}\n" for i in range(30))
+    assert "p" in " ".join(read(write(tmp_path, f"p,b,c\n{more}"), text="onehot").columns)
 
 
 # --- decimal signs and thousands ------------------------------------------------------------------

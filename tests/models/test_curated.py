@@ -321,6 +321,7 @@ def test_one_cluster_and_one_object(blobs: Sample) -> None:
         alone.split(0)
 
 
+@pytest.mark.filterwarnings("ignore::soffit.exceptions.EmptyClusterWarning")
 def test_an_empty_cluster_cannot_be_split() -> None:
     model = SoftClustering(2, random_state=29).fit(np.random.default_rng(3).normal(size=(40, 2)))
     split = model.split(0)

@@ -38,12 +38,22 @@ MODELS = [
 # These expect `fit_transform` to equal `fit(X).transform(X)`. Here it returns `memberships_`, as
 # users of a clustering expect; `transform` places the same objects as if they were new.
 CONTRADICTED = ("check_transformer_general", "check_transformer_data_not_an_array")
+# These give some objects a weight of zero, which is refused: a clustering says something about
+# every object that it is given. tests/fitting/test_copies.py tests that weights equal copies.
+WITH_ZEROS = (
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+)
 
 
 # The checks shorten max_iter on purpose, so fits may stop early, and say so.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+# They also fit ten objects, among which four clusters need not be found.
+@pytest.mark.filterwarnings("ignore::soffit.exceptions.EmptyClusterWarning")
 @parametrize_with_checks(MODELS)
 def test_scikit_learn_check(estimator: Any, check: Any) -> None:
     if check.func.__name__ in CONTRADICTED:
         pytest.skip("fit_transform returns memberships_")
+    if check.func.__name__ in WITH_ZEROS:
+        pytest.skip("weights are positive")
     check(estimator)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.reference.problems import block_diagonal
 
 from soffit import SoF, SoftClustering
 from soffit.datasets import Sample
@@ -116,7 +117,7 @@ def test_disconnected_graph_is_split_along_its_components() -> None:
 
 
 def test_more_components_than_clusters() -> None:
-    A = sp.block_diag([np.ones((5, 5)) for _ in range(30)], format="csr")
+    A = block_diagonal([np.ones((5, 5)) for _ in range(30)])
     model = SoftClustering(3, affinity="precomputed", random_state=29).fit(A)
     _check_rows(model, 150, 3)
     # No component is torn apart.

@@ -203,3 +203,17 @@ def test_dates_are_no_numbers(case: Case, blobs: Sample, y: Array, dtype: str) -
     X = (1e6 * blobs.X).astype("int64").astype(dtype)
     with pytest.raises(TypeError, match=r"dates or durations.*timedelta64\(1, 'D'\)"):
         case.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(np.nan, "not a number or infinite"), (np.inf, "infinite"), (-1.0, "negative distance")],
+)
+def test_metrics_that_are_no_distances_are_named(
+    of_pairs: Case, blobs: Sample, y: Array, value: float, message: str
+) -> None:
+    def broken(a: Array, b: Array) -> float:
+        return value if np.any(a != b) else 0.0
+
+    with pytest.raises(ValueError, match=rf"metric='broken' .*{message}"):
+        of_pairs.fit(blobs.X, y, metric=broken)

@@ -60,6 +60,7 @@ def test_blocks_of_matrices_and_graphs(kind: str, blobs: Sample) -> None:
     assert np.median(model.novelty_score(near)) < 0.9
 
 
+@pytest.mark.filterwarnings("ignore::soffit.exceptions.EmptyClusterWarning")
 def test_sparse_tables_and_cosine(blobs: Sample) -> None:
     X = sp.csr_array(np.maximum(blobs.X, 0.0))
     model = SoftClustering(3, random_state=29).fit(X)

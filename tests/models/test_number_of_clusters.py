@@ -6,8 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
-from soffit import HigherOrder, SoftClustering, SoftHierarchy
+from soffit import (
+    BaumEagon,
+    CompletelyPositive,
+    HigherOrder,
+    SoF,
+    SoftClustering,
+    SoftHierarchy,
+    SpectralClustering,
+)
 from soffit.datasets import Sample, make_gaussians, make_lines
 from soffit.selection import choose_k_of_graph
 
@@ -49,3 +58,26 @@ def test_resamples_keep_the_number() -> None:
     model = SoftClustering(None, n_resamples=3, random_state=3).fit(X)
     assert model.n_clusters_ == 3
     assert model.cluster_stability_.shape == (3,)
+
+
+PAIR_MODELS = (SoftClustering, SoF, BaumEagon, CompletelyPositive, SpectralClustering)
+
+
+@pytest.mark.parametrize("model", PAIR_MODELS)
+def test_the_range_ends_at_the_largest_number_allowed(model: Make, blobs: Sample) -> None:
+    found = model(None, max_clusters=2, random_state=3).fit(blobs.X)
+    assert found.n_clusters_ <= 2
+    assert found.k_choice_.ks.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("model", PAIR_MODELS)
+def test_a_wrong_largest_number_is_named(model: Make, blobs: Sample) -> None:
+    with pytest.raises(ValueError, match="max_clusters"):
+        model(None, max_clusters=0).fit(blobs.X)
+
+
+@pytest.mark.parametrize("model", PAIR_MODELS)
+def test_kernels_do_not_hide_that_there_is_one_cluster(model: Make) -> None:
+    # A kernel of all distances has valleys anywhere; the choice is made on a neighbour graph.
+    X = np.random.default_rng(2).normal(size=(200, 2))
+    assert model(None, random_state=3).fit(X).n_clusters_ == 1

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.reference.problems import block_diagonal
 from tests.reference.relations import divergence, planted_graph
 
 from benchmarks.datasets import load
@@ -35,7 +36,7 @@ def test_what_the_paper_names_is_there():
 
 def test_isolated_nodes_get_the_prior():
     A, _ = planted_graph([40, 80], 7)
-    A = sp.block_diag([A, sp.csr_array((2, 2))], format="csr")
+    A = block_diagonal([A, sp.csr_array((2, 2))])
     model = _graph_model(2).fit(A)
     np.testing.assert_allclose(model.memberships_[120], model.lambda_ / model.lambda_.sum())
 

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.linalg import eigh, subspace_angles
 from scipy.sparse.linalg import ArpackNoConvergence
+from tests.reference.problems import block_diagonal
 from threadpoolctl import threadpool_limits
 
 from soffit.affinity import NeighborGraph
@@ -170,7 +171,7 @@ def test_no_more_vectors_than_objects(storage):
 @pytest.mark.parametrize("n_vectors", [3, 4, 7, 30])
 def test_components_one_by_one(rng, n_vectors):
     parts = [random_graph(n, rng, 5, 2) for n in (40, 25, 60)]
-    N = normalized(sp.csr_array(sp.block_diag(parts)))
+    N = normalized(block_diagonal(parts))
     values, V = leading_eigenvectors(N, n_vectors)
     assert_leading(N, values, V, 1e-10)
     np.testing.assert_allclose(values[:3], 1.0, atol=1e-10)
@@ -182,7 +183,7 @@ def test_components_one_by_one(rng, n_vectors):
 
 def test_components_by_different_solvers(rng, iterative):
     parts = [random_graph(200, rng), grid(40, 4), random_graph(30, rng, 4, 2)]
-    N = normalized(sp.csr_array(sp.block_diag(parts)))
+    N = normalized(block_diagonal(parts))
     values, V = leading_eigenvectors(N, 8)
     assert_leading(N, values, V, 1e-4)
     np.testing.assert_allclose(values[:3], 1.0, atol=1e-5)
@@ -190,7 +191,7 @@ def test_components_by_different_solvers(rng, iterative):
 
 def test_more_components_than_vectors_describes_the_largest():
     sizes = [3, 8, 2, 5, 4]
-    N = normalized(sp.csr_array(sp.block_diag([np.ones((s, s)) - np.eye(s) for s in sizes])))
+    N = normalized(block_diagonal([np.ones((s, s)) - np.eye(s) for s in sizes]))
     values, V = leading_eigenvectors(N, 3)
     np.testing.assert_allclose(values, 1.0)
     component = np.repeat(np.arange(5), sizes)
@@ -200,13 +201,13 @@ def test_more_components_than_vectors_describes_the_largest():
 
 
 def test_objects_without_ties_take_no_vector_from_the_others(rng):
-    A = sp.csr_array(sp.block_diag([random_graph(50, rng, 5, 2), sp.csr_array((6, 6))]))
+    A = block_diagonal([random_graph(50, rng, 5, 2), sp.csr_array((6, 6))])
     N = normalized(A)
     values, V = leading_eigenvectors(N, 5)
     expected = eigh(N.toarray(), eigvals_only=True)[::-1][:5]
     np.testing.assert_allclose(values, expected, atol=1e-10)
     assert not np.any(V[50:])
-    several = sp.csr_array(sp.block_diag([A, random_graph(30, rng, 5, 2), sp.csr_array((2, 2))]))
+    several = block_diagonal([A, random_graph(30, rng, 5, 2), sp.csr_array((2, 2))])
     N = normalized(several)
     assert_leading(N, *leading_eigenvectors(N, 20), 1e-10)
 

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reference.problems import block_diagonal
 
 from soffit.normalize import normalize
 from soffit.partition.kernels import pair_nodes
@@ -94,7 +95,7 @@ def test_values_and_vectors_are_close_to_the_exact_ones(dtype: Any) -> None:
 
 
 def test_separate_components() -> None:
-    A = sp.csr_array(sp.block_diag([_grid(40, 40, 11), _grid(50, 30, 13)]))
+    A = block_diagonal([_grid(40, 40, 11), _grid(50, 30, 13)])
     values, V = multilevel_eigenvectors(A, 6)
     np.testing.assert_allclose(values[:2], 1.0, atol=1e-9)
     # Both leading vectors are constant on each component, up to degrees.
@@ -142,7 +143,7 @@ def test_basis_is_orthonormal_however_close_the_columns(dtype, closeness):
 
 def test_eigenvectors_are_accurate_where_their_residuals_are_small() -> None:
     # Two components: two eigenvalues are 1.
-    A = sp.csr_array(sp.block_diag([_grid(12, 15, 3), _grid(10, 9, 5)]))
+    A = block_diagonal([_grid(12, 15, 3), _grid(10, 9, 5)])
     N = normalize(A, "degree").matrix
     values, V = np.linalg.eigh(N.toarray())
     values, V = values[::-1][:6], V[:, ::-1][:, :6]

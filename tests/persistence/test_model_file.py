@@ -170,6 +170,7 @@ def _products(a: Any, b: Any) -> Any:
     return np.exp(a @ b.T / 100)
 
 
+@pytest.mark.filterwarnings("ignore::soffit.exceptions.EmptyClusterWarning")
 @pytest.mark.parametrize(
     ("parameters", "named", "remedy"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -49,3 +51,8 @@ def stored(A, storage):
 
 def random_problem(seed, n=12, k=3, **fields):
     return Problem(random_matrix(n, seed), k, **fields)
+
+
+def block_diagonal(parts: Any) -> sp.csr_array:
+    """Graphs beside each other; SciPy makes a sparse array of sparse arrays only."""
+    return sp.csr_array(sp.block_diag([sp.coo_array(part) for part in parts], format="csr"))

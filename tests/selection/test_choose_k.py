@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.reference.problems import block_diagonal
 from tests.reference.relations import planted_graph
 from tests.reference.threads import printed_with_one_and_two_threads
 
@@ -67,7 +68,7 @@ def test_one_blob_is_one_cluster(n_features, seed):
 
 
 def test_separate_components_are_counted():
-    A = sp.csr_array(sp.block_diag([np.ones((25, 25)) - np.eye(25)] * 4, format="csr"))
+    A = block_diagonal([np.ones((25, 25)) - np.eye(25)] * 4)
     choice = choose_k_of_graph(A, ks=range(1, 9))
     assert choice.n_clusters == 4
     assert choice.table["valley"][3] == pytest.approx(0, abs=1e-12)
@@ -123,7 +124,7 @@ def test_clear_clusters_give_more_confidence(choice):
 
 def test_text_and_frame_show_the_table(choice):
     text = str(choice)
-    assert text.startswith("4 clusters, confidence 0.")
+    assert text.startswith(f"4 clusters, confidence {choice.confidence:.2f}, runner-up 3")
     assert len(text.splitlines()) == 10
     assert next(line for line in text.splitlines() if line.endswith("<")).split()[0] == "4"
     frame = choice.to_pandas()

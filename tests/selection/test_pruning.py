@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.reference.problems import block_diagonal
 from tests.reference.relations import planted_graph
 
 from soffit.selection.pruning import count_clusters, starting_number
@@ -29,7 +30,7 @@ def test_unequal_planted_blocks_are_counted(sizes, seed):
 
 def test_separate_components_are_counted():
     blocks = [np.ones((20, 20)) - np.eye(20)] * 4
-    assert count_clusters(sp.csr_array(sp.block_diag(blocks, format="csr"))).n_clusters == 4
+    assert count_clusters(block_diagonal(blocks)).n_clusters == 4
 
 
 def test_a_random_graph_has_one_cluster():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.base import BaseEstimator, clone
 
@@ -12,6 +12,10 @@ from soffit.affinity.isolation import Neighborhood, distances_of_similarities
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+# Clusters of which a set of objects should have room, if their number is not known.
+USUAL_NUMBER = 3
 
 
 class Affinity(BaseEstimator, ABC):
@@ -36,6 +40,8 @@ class Affinity(BaseEstimator, ABC):
 
     matrix_: Matrix
     objects_: Any
+    # Whether equal rows are equal objects, so that one of them may stand for all.
+    _of_rows: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, X: Any) -> Self:
@@ -44,6 +50,28 @@ class Affinity(BaseEstimator, ABC):
     @abstractmethod
     def cross(self, X: Any) -> Matrix:
         """Affinities of new objects (rows) to the fitted objects (columns)."""
+
+    def fit_for(self, X: Any, n_clusters: int | None) -> Self:
+        """The same for a number of clusters, or None if it is not known."""
+        return self.fit(X)
+
+    def masses(self, weights: FloatArray) -> FloatArray:
+        """Factors c that make the affinities c_i A_ij c_j those of objects with these weights.
+
+        An object of weight 3 stands for three equal ones: by default its affinities are the sums
+        over them, and c is the weight.
+
+        Parameters
+        ----------
+        weights : array of shape (n,)
+            Positive; 1 on average.
+
+        Returns
+        -------
+        array of shape (n,)
+            The factors.
+        """
+        return weights
 
     def neighborhood(self, X: Any = None) -> Neighborhood:
         """How far objects are from their neighbours among the fitted ones, and which these are.

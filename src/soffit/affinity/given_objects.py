@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from soffit.affinity.neighbor_graph import NeighborGraph
 from soffit.affinity.precomputed import CallableAffinity, Precomputed
 from soffit.affinity.side_information import SideInformation
 from soffit.affinity.similarity import Cosine, Gaussian, Laplacian, RelativeDistance
+from soffit.graph import Graph
 from soffit.inputs import read_input
 from soffit.mixed_columns import Column, MixedTable
 from soffit.neighbors.search import Metric
@@ -35,6 +37,11 @@ _UNEVEN_AROUND_ZERO = 100.0
 # The spread of a column, as far as the rule is concerned, is the range of the values between these
 # quantiles: neither outliers nor the few bright pixels at the border of an image count.
 _BETWEEN = (0.05, 0.95)
+# Rows like texts have at least so many columns, and entries in less than this share of them.
+_MANY_COLUMNS = 200
+_FEW_ENTRIES = 0.1
+# Lengths of rows, over 5 % to 95 % of them, that differ so much change Euclidean neighbours.
+_DIFFERENT_LENGTHS = 2.0
 # The name of the metric of mixed tables.
 GOWER = "gower"
 # Rows summed per thread at a time.
@@ -202,6 +209,8 @@ class Objects:
         Names of the columns, if the input has them apart from the table.
     kinds : tuple of Column or None
         What the columns hold, for ``metric="gower"``: the table then has codes and gaps.
+    whole : ndarray or csr_array, optional
+        The table of all objects, if these are the distinct ones: their columns are scaled like its.
     standardize : {"auto", True, False}
         Whether to scale the columns of the table to a common unit.
     """
@@ -212,6 +221,7 @@ class Objects:
     names: NDArray[Any] | None = None
     columns: NDArray[Any] | None = None
     kinds: tuple[Column, ...] | None = None
+    whole: Any = None
     standardize: Standardize = False
 
     @property
@@ -222,12 +232,13 @@ class Objects:
     @cached_property
     def preparation(self) -> Preparation:
         """How the table is scaled: mixed tables always, matrices never."""
+        table = self.table if self.whole is None else self.whole
         if self.kinds is not None:
-            return MixedPreparation.of(self.table, self.kinds)
+            return MixedPreparation.of(table, self.kinds)
         how = self.standardize
         if self.is_matrix or (how == "auto" and not _subtracts_columns(self.builder)):
             return Standardizer()
-        return Standardizer.of(self.table, how)
+        return Standardizer.of(table, how)
 
     def inside(self, kept: IntArray) -> Objects:
         """Some of the objects, as if there were no others; their columns have the same units."""
@@ -245,17 +256,31 @@ class Objects:
         table = self.table[left]
         return table[:, kept] if self.is_matrix else table
 
-    def affinities(self) -> Affinities:
+    def affinities(
+        self, n_clusters: int | None = None, weights: FloatArray | None = None
+    ) -> Affinities:
         """The affinities of all pairs, of standardized columns if requested.
 
         The builder is copied, because it may be used several times.
+
+        Parameters
+        ----------
+        n_clusters : int, optional
+            The number of clusters, if it is known.
+        weights : array of shape (n,), optional
+            Weights of the objects, 1 on average.
         """
         assert self.builder is not None
         builder: Any = copy(self.builder)
         if isinstance(self.preparation, MixedPreparation):
             builder.metric = self.preparation.distance
         table = self.preparation.apply(self.table)
-        return Affinities(builder.fit(table), self.preparation, table)
+        affinity = builder.fit_for(table, n_clusters)
+        if weights is None:
+            return Affinities(affinity, self.preparation, table, affinity.matrix_)
+        masses = affinity.masses(weights)
+        A = Graph.of(affinity.matrix_).scaled(masses, masses).matrix
+        return Affinities(affinity, self.preparation, table, A, weights=weights, masses=masses)
 
 
 # Distances made of the differences of columns, in which a column of large numbers outweighs others.
@@ -282,22 +307,26 @@ class Affinities:
         Preprocessing of the table.
     table : ndarray or csr_array
         The table after preprocessing.
+    A : ndarray or csr_array of shape (n, n)
+        The affinities of the objects with their weights.
     side : SideInformation, optional
         Pairs known to belong together or apart.
     pair_weight : ndarray or csr_array, optional
         Pair weights.
+    weights : array of shape (n,), optional
+        Weights of the objects, 1 on average; None if all are equal.
+    masses : array of shape (n,), optional
+        What the weights multiply affinities by; see `Affinity.masses`.
     """
 
     affinity: Affinity
     preparation: Preparation
     table: Any
+    A: Matrix
     side: SideInformation | None = None
     pair_weight: Matrix | None = None
-
-    @property
-    def A(self) -> Matrix:
-        """The affinity matrix."""
-        return self.affinity.matrix_
+    weights: FloatArray | None = None
+    masses: FloatArray | None = None
 
 
 def read_objects(
@@ -328,8 +357,49 @@ def read_objects(
         builder = Precomputed()
     table = as_table(given.data, check or _checked)
     is_matrix = takes_matrix(builder, settings.metric)
+    if isinstance(builder, NeighborGraph) and not is_matrix and is_like_text(table):
+        builder = _for_texts(affinity, builder, table)
     how = settings.standardize
     return Objects(table, is_matrix, builder, given.names, given.columns, standardize=how)
+
+
+def is_like_text(table: Any) -> bool:
+    """Whether the rows of a sparse table are like texts: many columns, of which each has few."""
+    if not is_sparse(table):
+        return False
+    n, p = table.shape
+    return bool(p >= _MANY_COLUMNS and table.count_nonzero() < _FEW_ENTRIES * n * p)
+
+
+def _for_texts(affinity: Any, builder: NeighborGraph, table: Any) -> NeighborGraph:
+    """A neighbour graph for texts; one that the user has made stays as it is.
+
+    Few texts list most of the others as neighbours, so that lists are seldom mutual: a graph of
+    mutual neighbours falls apart.
+    """
+    if isinstance(affinity, Affinity):
+        return builder
+    if builder.metric in ("euclidean", "l2") and _lengths_differ(table):
+        warnings.warn(
+            "X is like counts of words: each row has few of the many columns, and the lengths of "
+            "the rows differ, so that long and short rows are far apart whatever they hold. Pass "
+            "metric='cosine', or weighted rows of equal length "
+            "(sklearn.feature_extraction.text.TfidfTransformer).",
+            UserWarning,
+            stacklevel=7,
+        )
+    builder.keep = "union"
+    return builder
+
+
+def _lengths_differ(table: Any) -> bool:
+    squares = np.asarray(table.multiply(table).sum(axis=1), dtype=np.float64)
+    lengths = np.sqrt(squares.ravel())
+    lengths = lengths[lengths > 0]
+    if len(lengths) < 2:
+        return False
+    low, high = np.quantile(lengths, _BETWEEN)
+    return bool(high > _DIFFERENT_LENGTHS * low)
 
 
 def is_gower(builder: Affinity) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -15,9 +17,9 @@ from soffit._memory import check_memory
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit._wording import Message, Parameter
-from soffit.affinity.abstract import Affinity
+from soffit.affinity.abstract import USUAL_NUMBER, Affinity
 from soffit.affinity.isolation import Neighborhood
-from soffit.graph import pair_components
+from soffit.graph import Graph, pair_components
 from soffit.neighbors.search import (
     ExactSearch,
     Metric,
@@ -243,6 +245,8 @@ def _links_between_representatives(
 # Zelnik-Manor & Perona's neighbour for the local scale.
 _SCALE_NEIGHBOR = 7
 _LINK_WEIGHT = 0.3
+# Lists are at most this many times as long as asked for, to hold all objects at equal distances.
+_MOST_TIED = 2
 # Lists during the search (twice), sorted lists, and the graph in both directions.
 _BYTES_PER_NEIGHBOR = 48
 # Below this number of comparisons of list entries, NumPy finishes before a loop is loaded.
@@ -274,6 +278,18 @@ class NeighborGraph(Affinity):
     n_jobs : int, optional
         Number of threads of the search.
 
+    Notes
+    -----
+    Objects as far away as the last neighbour are neighbours, too, up to twice as many as asked for;
+    if there are still more of them, none is. The graph therefore does not depend on the order of
+    the objects where distances are equal, as those of counts and rounded values often are.
+
+    A model tells the graph how many clusters it looks for (`fit_for`). If an even cluster has fewer
+    objects than neighbours are asked for, all lists reach beyond the clusters, and their overlap
+    says little. The weights are then those of ``weights="local"``, with the distance to the
+    neighbour halfway through an even cluster as scale. If the number is not known, an even cluster
+    is a third of the objects.
+
     Examples
     --------
     >>> import numpy as np
@@ -290,6 +306,7 @@ class NeighborGraph(Affinity):
     weights: Literal["overlap", "local", "binary"] = "overlap"
     connect: bool = True
     n_jobs: int | None = None
+    _of_rows: ClassVar[bool] = True
     _arrays: ClassVar[dict[str, str]] = {
         "n_neighbors": "count",
         "metric": "metric",
@@ -300,6 +317,7 @@ class NeighborGraph(Affinity):
         "_members": "int?matrix_ n *",
         "_radius": "float?matrix_ n",
         "_local_scale": "float?matrix_ n",
+        "_few_rank": "count?",
         "_search": "part?matrix_ query() n? p?",
         "matrix_": "affinities? n n",
         "recall_": "finite?matrix_",
@@ -307,12 +325,17 @@ class NeighborGraph(Affinity):
 
     def fit(self, X: Any) -> Self:
         """Search the neighbours of all objects and build the weighted graph."""
+        return self._fit(X, None)
+
+    def _fit(self, X: Any, few_rank: int | None) -> Self:
         _check_choice("keep", self.keep, ("mutual", "union"))
         _check_choice("weights", self.weights, ("overlap", "local", "binary"))
         if self.metric == "precomputed":
             from soffit.neighbors.distances import distances
 
             X = distances(X, metric="precomputed")
+        # Which neighbour's distance is the local scale, if there are few objects per cluster.
+        self._few_rank = few_rank
         n = X.shape[0]
         length = min(self.n_neighbors, n - 1)
         check_memory(
@@ -327,16 +350,34 @@ class NeighborGraph(Affinity):
         lists: IntArray = np.zeros((1, 0), dtype=np.int64)
         values: FloatArray = np.zeros((1, 0), dtype=X.dtype)
         if n > 1:
-            lists, values = self._search.neighbors(length)
+            lists, values = _with_ties(self._search.neighbors, length, n - 1)
         self.recall_ = self._search.recall
         if self.metric == "precomputed":
             # New objects bring their own distances; those of the fitted ones are not needed.
             self._search = ExactSearch(None, self.metric, self.n_jobs)
         self._members = _sorted_members(lists)
-        self._radius = values[:, -1].copy() if length else np.full(n, np.inf, dtype=X.dtype)
-        self._local_scale = _local_scale(values)
+        self._radius = _last_distance(values) if length else np.full(n, np.inf, dtype=X.dtype)
+        self._local_scale = _local_scale(values, few_rank)
         self.matrix_ = self._build(X, lists, values)
         return self
+
+    def fit_for(self, X: Any, n_clusters: int | None) -> Self:
+        """Build the graph for a number of clusters, or None if it is not known; see Notes."""
+        size = X.shape[0] / (n_clusters or USUAL_NUMBER)
+        is_few = size <= self.n_neighbors
+        return self._fit(X, int(np.clip(np.ceil(size / 2), 1, _SCALE_NEIGHBOR)) if is_few else None)
+
+    def masses(self, weights: FloatArray) -> FloatArray:
+        r"""Factors :math:`w_i / \sqrt{a_i}`, with a the mean weight of an object's neighbours.
+
+        Objects have a limited number of neighbours wherever they lie: the degree of one that stands
+        for many is in proportion to its weight, and not to the weights of its neighbours, too.
+        """
+        graph = Graph.of(self.matrix_)
+        around = np.asarray(graph.product(weights[:, None])).ravel()
+        degrees = graph.degrees()
+        mean = np.divide(around, degrees, out=weights.copy(), where=degrees > 0)
+        return np.asarray(weights / np.sqrt(mean))
 
     def cross(self, X: Any) -> sp.csr_array:
         """Weights from new objects to the fitted ones they would be linked to.
@@ -352,7 +393,7 @@ class NeighborGraph(Affinity):
         kept[:, 0] = known[:, 0]
         row, place = np.nonzero(kept)
         column, distance = lists[row, place], values[row, place]
-        scale = _local_scale(values)
+        scale = _local_scale(values, self._rank, self._local_scale)
         weight = self._weigh(_sorted_members(lists, first=n), scale, row, column, distance)
         shape = (lists.shape[0], n)
         return sp.csr_array((weight.astype(values.dtype), (row, column)), shape=shape)
@@ -360,7 +401,7 @@ class NeighborGraph(Affinity):
     def neighborhood(self, X: Any = None) -> Neighborhood:
         """Distances of objects to their 7th neighbour among the fitted ones, and the neighbours."""
         if X is not None:
-            return Neighborhood.of_lists(*self._nearest(X))
+            return Neighborhood.of_lists(*self._nearest(X), rank=self._rank or _SCALE_NEIGHBOR)
         # Where all neighbours are copies, there is no distance.
         spacing = np.where(self._radius > 0, self._local_scale, 0.0)
         return Neighborhood(spacing, self._members)
@@ -378,13 +419,21 @@ class NeighborGraph(Affinity):
         """Some of the fitted objects, as they could be passed to `cross`."""
         return self._search.rows(numbers)
 
+    @property
+    def _rank(self) -> int | None:
+        # Files of earlier versions lack it.
+        rank: int | None = vars(self).get("_few_rank")
+        return rank
+
     def _nearest(self, X: Any) -> tuple[IntArray, FloatArray]:
         """The fitted objects next to new ones, and their distances."""
         if self.metric == "precomputed":
             from soffit.neighbors.distances import distances
 
             X = distances(X, np.empty((len(self._members), 0)), metric="precomputed")
-        return self._search.query(X, max(self._members.shape[1], 1))
+        n = len(self._members)
+        length = max(min(self.n_neighbors, n - 1), 1)
+        return _with_ties(partial(self._search.query, X), length, n)
 
     def _build(self, X: Any, lists: IntArray, values: FloatArray) -> sp.csr_array:
         n = len(lists)
@@ -438,9 +487,10 @@ class NeighborGraph(Affinity):
         distance: FloatArray,
     ) -> FloatArray:
         """Weights of edges from objects with these lists and scales to fitted objects."""
-        if self.weights == "overlap":
+        few = self._rank is not None and self.weights != "binary"
+        if self.weights == "overlap" and not few:
             return _overlap(members, self._members, row, column, self.n_jobs)
-        if self.weights == "local":
+        if self.weights == "local" or few:
             return _locally_scaled(distance, scale[row], self._local_scale[column])
         return np.ones(len(row))
 
@@ -490,19 +540,83 @@ def _overlap(
 
         each(compare, pieces(len(row), _EDGES), n_jobs)
     found = np.maximum(shared, 0.5)
-    return np.asarray(found / (sum(lengths) - found))
+    listed = [np.sum(lists >= 0, axis=1) for lists in (own, other)]
+    return np.asarray(found / (listed[0][row] + listed[1][column] - found))
 
 
-def _local_scale(values: FloatArray) -> FloatArray:
-    """Distance to the 7th neighbour; the smallest positive one if duplicates make that zero."""
+def _local_scale(
+    values: FloatArray, rank: int | None = None, known: FloatArray | None = None
+) -> FloatArray:
+    """Distance to the 7th neighbour, or another; the smallest positive one where that is zero.
+
+    Where all neighbours are at distance zero, it is the smallest scale of all objects (or of the
+    `known` ones): no unit of distance matters. It is one only if all objects are equal.
+    """
     if values.shape[1] == 0:
         return np.ones(len(values), dtype=values.dtype)
-    scale = values[:, min(_SCALE_NEIGHBOR, values.shape[1]) - 1].copy()
-    other = np.flatnonzero(~((scale > 0) & np.isfinite(scale)))
+    scale = values[:, min(rank or _SCALE_NEIGHBOR, values.shape[1]) - 1].copy()
+    other = np.flatnonzero(~_usable(scale))
     rest = values[other]
-    positive = np.where((rest > 0) & np.isfinite(rest), rest, np.inf).min(axis=1)
-    scale[other] = np.where(np.isfinite(positive), positive, 1.0)
+    scale[other] = np.where(_usable(rest), rest, np.inf).min(axis=1)
+    if not np.isfinite(scale).all():
+        found = scale if known is None else known
+        usable = found[_usable(found)]
+        scale[~np.isfinite(scale)] = usable.min() if len(usable) else 1.0
     return scale
+
+
+def _usable(distances: FloatArray) -> NDArray[np.bool_]:
+    return np.asarray((distances > 0) & np.isfinite(distances))
+
+
+def _last_distance(values: FloatArray) -> FloatArray:
+    """Distance to the last neighbour of each list; lists may end early."""
+    known = np.isfinite(values)
+    last = np.where(known, values, -np.inf).max(axis=1)
+    return np.asarray(np.where(known.any(axis=1), last, np.inf), dtype=values.dtype)
+
+
+Find = Callable[[int], tuple[IntArray, FloatArray]]
+
+
+def _with_ties(find: Find, length: int, most: int) -> tuple[IntArray, FloatArray]:
+    """Neighbours of all objects, with all others that are as far away as the last one.
+
+    Parameters
+    ----------
+    find : callable
+        From a number of neighbours to lists and distances, nearest first. It may find fewer.
+    length : int
+        Number of neighbours.
+    most : int
+        Number of other objects.
+
+    Returns
+    -------
+    lists, distances : arrays of shape (n, length) or wider
+        Lists that are shorter than others end with -1 and infinite distances.
+    """
+    lists, values = find(min(length + 1, most))
+    if lists.shape[1] <= length or not _is_tied(values[:, length], values[:, length - 1]).any():
+        return np.ascontiguousarray(lists[:, :length]), np.ascontiguousarray(values[:, :length])
+    lists, values = find(min(_MOST_TIED * length + 1, most))
+    last = values[:, length - 1].copy()
+    # If even the longer list ends among equal distances, it holds some of them by chance.
+    full = _is_tied(values[:, -1], last) & (values.shape[1] < most)
+    nearer = ~_is_tied(values, last[:, None]) & (values < last[:, None])
+    full &= nearer.any(axis=1)
+    kept = np.where(full[:, None], nearer, nearer | _is_tied(values, last[:, None]))
+    width = max(int(kept.sum(axis=1).max()), length)
+    kept, lists, values = kept[:, :width], lists[:, :width], values[:, :width]
+    return np.where(kept, lists, -1), np.where(kept, values, np.inf).astype(values.dtype)
+
+
+def _is_tied(distance: FloatArray, other: FloatArray) -> NDArray[np.bool_]:
+    """Whether distances are equal up to rounding."""
+    # Differences of coordinates lose digits: far more than the last one may be rounded.
+    tolerance = np.finfo(distance.dtype).eps ** 0.6
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(distance - other) <= tolerance * np.abs(other))
 
 
 def _locally_scaled(distance: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:

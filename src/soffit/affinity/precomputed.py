@@ -97,6 +97,7 @@ class CallableAffinity(Affinity):
     """
 
     function: Callable[[Any, Any], Any]
+    _of_rows: ClassVar[bool] = True
     _arrays: ClassVar[dict[str, str]] = {
         "function": "function",
         "matrix_": "affinities? n n",

@@ -148,6 +148,22 @@ class SideInformation:
 
         return SideInformation(inside(self.must), inside(self.cannot), len(objects))
 
+    def among_distinct(self, copies: IntArray) -> SideInformation | None:
+        """The pairs of distinct objects; None if there are none.
+
+        Parameters
+        ----------
+        copies : int array of shape (n,)
+            The number of each object's distinct one.
+        """
+
+        def mapped(pairs: IntArray) -> IntArray:
+            ends = np.sort(copies[pairs].reshape(-1, 2), axis=1)
+            return np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
+
+        found = SideInformation(mapped(self.must), mapped(self.cannot), int(copies.max()) + 1)
+        return found if found.n_pairs else None
+
     def joined(self, A: Matrix, weight: float) -> Matrix:
         r"""A with an edge for every must-link, so that linked objects count as similar.
 

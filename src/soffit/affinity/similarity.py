@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from soffit._memory import DENSE_COPIES, check_allocation
 from soffit._threads import each, row_blocks
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit.affinity.abstract import Affinity
+from soffit.affinity.abstract import USUAL_NUMBER, Affinity
+from soffit.affinity.distinct import copies_of_rows, first_rows
 from soffit.affinity.isolation import N_NEIGHBORS, Neighborhood, strongest
 from soffit.graph import Graph, as_array, make_symmetric, row_numbers, set_unit_diagonal
 from soffit.neighbors.distances import Metric, distances, objects_to_keep, unit_rows
@@ -29,8 +30,12 @@ class RelativeDistance(Affinity):
     .. math:: P_{ij} = \exp\Bigl(-c \, \frac{L_{ij}}{\sqrt{s_i s_j}}\Bigr)
 
     :math:`s_i` is the distance L from object i to its n-th neighbour, itself not counted.
-    Multiplying all distances by a constant does not change P. If duplicates make :math:`s_i` zero,
-    it is the smallest positive distance of the object, or 1 if all objects are equal to it.
+    Multiplying all distances by a constant does not change P. Objects that are equal count as one
+    neighbour, except in sparse distances. If :math:`s_i` is zero even so, it is the smallest
+    positive distance of the object, or 1 if all objects are equal to it.
+
+    A model tells how many clusters it looks for (`fit_for`). If an even cluster has no more objects
+    than n, the neighbour halfway through it takes the place of the n-th.
 
     A new object's scale comes from its distances to the fitted objects. A fitted object at distance
     0 counts once as the new object itself, so that placing a fitted object again gives its own row.
@@ -77,6 +82,7 @@ class RelativeDistance(Affinity):
     neighbor: int = 10
     squared: bool = False
     n_jobs: int | None = None
+    _of_rows: ClassVar[bool] = True
     _arrays: ClassVar[dict[str, str]] = {
         "metric": "metric",
         "c": "positive",
@@ -86,15 +92,28 @@ class RelativeDistance(Affinity):
         "objects_": "table?matrix_ n *",
         "scales_": "positive?matrix_ n",
         "matrix_": "affinities? n n",
+        "_distinct": "int? * <n",
+        "_few_rank": "count?",
     }
 
     def fit(self, X: Any) -> Self:
         """Compute the probabilities of all pairs and keep the objects and their scales."""
-        check_positive(c=self.c)
         check_neighbor(self.neighbor)
+        return self._fit(X, self.neighbor)
+
+    def fit_for(self, X: Any, n_clusters: int | None) -> Self:
+        """The same for a number of clusters, or None if it is not known."""
+        check_neighbor(self.neighbor)
+        return self._fit(X, suited_neighbor(self.neighbor, X.shape[0], n_clusters))
+
+    def _fit(self, X: Any, neighbor: int) -> Self:
+        check_positive(c=self.c)
         D = distances(X, metric=self.metric, n_jobs=self.n_jobs)
         self.objects_ = objects_to_keep(X, self.metric)
-        self.scales_ = self._scales(D)
+        self._few_rank = neighbor
+        self._distinct, copies = _distinct(X)
+        scales = self._scales(D if self._distinct is None else D[self._distinct])
+        self.scales_ = scales if copies is None else scales[copies]
         self.matrix_ = make_symmetric(self._probabilities(D, self.scales_))
         return self
 
@@ -106,7 +125,7 @@ class RelativeDistance(Affinity):
     def neighborhood(self, X: Any = None) -> Neighborhood:
         """Distances of objects to the n-th neighbour among the fitted ones, and the neighbours."""
         if X is not None:
-            return nearest_fitted(self, X, self.neighbor)
+            return nearest_fitted(self, X, self._rank)
         neighbors, _ = strongest(self.matrix_, among_themselves=True)
         return Neighborhood(self.scales_, neighbors)
 
@@ -114,14 +133,42 @@ class RelativeDistance(Affinity):
         """The nearest of the objects X for each of them, and the distances."""
         return nearest_neighbors(X, rank, metric=self.metric, n_jobs=self.n_jobs)
 
+    @property
+    def _rank(self) -> int:
+        # Files of earlier versions lack it.
+        return int(vars(self).get("_few_rank") or self.neighbor)
+
     def _scales(self, D: Matrix) -> FloatArray:
-        scales, smallest = neighbor_distances(D, self.neighbor)
+        distinct = vars(self).get("_distinct")
+        scales, smallest = neighbor_distances(D if distinct is None else D[:, distinct], self._rank)
         floor = np.where(smallest > 0, smallest, 1)
         return np.where(scales > 0, scales, floor)
 
     def _probabilities(self, D: Matrix, row_scales: FloatArray) -> Matrix:
         left, right = _inverse_root(row_scales), _inverse_root(self.scales_)
         return exponential_decay(D, left, right, c=self.c, squared=self.squared)
+
+
+def suited_neighbor(neighbor: int, n_objects: int, n_clusters: int | None) -> int:
+    """The neighbour that sets a scale: no farther than halfway through an even cluster.
+
+    Parameters
+    ----------
+    neighbor : int
+        The number asked for, which holds for clusters of more objects.
+    n_objects : int
+        Number of objects.
+    n_clusters : int or None
+        Number of clusters; None if it is not known.
+    """
+    size = n_objects / (n_clusters or USUAL_NUMBER)
+    return neighbor if size > neighbor else int(np.ceil(size / 2))
+
+
+def _distinct(X: Any) -> tuple[IntArray | None, IntArray | None]:
+    """The first of each set of equal objects, and the number of each object's set; or None."""
+    copies = None if is_sparse(X) else copies_of_rows(X)
+    return (None, None) if copies is None else (first_rows(copies), copies)
 
 
 def nearest_fitted(affinity: Any, X: Any, rank: int) -> Neighborhood:
@@ -218,13 +265,17 @@ _SPARSE_DENSITY = 0.25
 
 @dataclass(repr=False)
 class _Kernel(Affinity):
-    """exp(-c (d / h)^p) with h given or computed from the neighbour distances."""
+    """exp(-c (d / h)^p) with h given or computed from the neighbour distances.
+
+    Equal objects count as one neighbour.
+    """
 
     metric: Metric = "euclidean"
     bandwidth: float | None = None
     neighbor: int = 10
     n_jobs: int | None = None
 
+    _of_rows: ClassVar[bool] = True
     _arrays: ClassVar[dict[str, str]] = {
         "metric": "metric",
         "bandwidth": "positive?",
@@ -240,12 +291,22 @@ class _Kernel(Affinity):
     def fit(self, X: Any) -> Self:
         """Compute the affinities of all pairs and keep the objects and the bandwidth."""
         check_neighbor(self.neighbor)
+        return self._fit(X, self.neighbor)
+
+    def fit_for(self, X: Any, n_clusters: int | None) -> Self:
+        """The same for a number of clusters, or None if it is not known."""
+        check_neighbor(self.neighbor)
+        return self._fit(X, suited_neighbor(self.neighbor, X.shape[0], n_clusters))
+
+    def _fit(self, X: Any, neighbor: int) -> Self:
         if self.bandwidth is not None:
             check_positive(bandwidth=self.bandwidth)
         D = distances(X, metric=self.metric, n_jobs=self.n_jobs)
         self.objects_ = objects_to_keep(X, self.metric)
         if self.bandwidth is None:
-            self.bandwidth_ = typical_distance(D, self.neighbor)
+            first, copies = _distinct(X)
+            among = D if first is None else D[np.ix_(first, first)]
+            self.bandwidth_ = typical_distance(among, neighbor, copies)
         else:
             self.bandwidth_ = float(self.bandwidth)
         self.matrix_ = make_symmetric(self._decay(D))
@@ -284,7 +345,9 @@ class Gaussian(_Kernel):
         give a CSR matrix with the pattern of the known distances.
     bandwidth : float, default None
         The width h. None means the median over the objects of the distance to the `neighbor`-th
-        neighbour (of the positive ones; 1 if all distances are 0).
+        neighbour (of the positive ones; 1 if all distances are 0). Equal objects count as one
+        neighbour. In a model that looks for clusters of no more than `neighbor` objects, it is the
+        neighbour halfway through an even cluster.
     neighbor : int, default 10
         The neighbour whose distance sets the bandwidth, itself not counted.
     n_jobs : int, default None
@@ -365,6 +428,7 @@ class Cosine(Affinity):
            [0., 0., 1.]])
     """
 
+    _of_rows: ClassVar[bool] = True
     _arrays: ClassVar[dict[str, str]] = {
         "units_": "matrix?matrix_ n p",
         "matrix_": "affinities? n n",
@@ -391,9 +455,14 @@ class Cosine(Affinity):
         return self.units_[numbers]
 
 
-def typical_distance(D: Matrix, neighbor: int) -> float:
-    """Median distance to the n-th neighbour, without duplicates; 1 if all are equal."""
+def typical_distance(D: Matrix, neighbor: int, copies: IntArray | None = None) -> float:
+    """Median distance to the n-th neighbour, without duplicates; 1 if all are equal.
+
+    `copies` are the numbers of all objects among those of D, if these are distinct ones.
+    """
     scales, smallest = neighbor_distances(D, neighbor)
+    if copies is not None:
+        scales, smallest = scales[copies], smallest[copies]
     for candidates in (scales, smallest):
         positive = candidates[candidates > 0]
         if positive.size:

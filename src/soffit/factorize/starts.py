@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit.graph import Graph, reciprocal
+from soffit.affinity.side_information import without_negative
+from soffit.graph import Graph, reciprocal, without_diagonal
+from soffit.normalize import degree
 from soffit.partition.candidates import cluster_kmeans, cluster_qr
+from soffit.partition.choose import graph_partition, partitions_of_linked
 from soffit.partition.eigenvectors import leading_eigenvectors
 
 
@@ -92,3 +95,17 @@ def diffused_start(
     center = W[linked].mean(axis=0) if linked.any() else np.zeros(n_clusters)
     Z = np.where(linked[:, None], (W - center) / np.where(spread > 0, spread, 1.0), 0.0)
     return make_rows_sum_to_one(np.exp(Z - Z.max(axis=1, keepdims=True)))
+
+
+def partition_start(K: Matrix, n_clusters: int) -> FloatArray:
+    """Rows close to a partition; isolated objects are spread evenly over the clusters.
+
+    Seeds are fixed: the start depends on the affinities only.
+    """
+
+    def find(A: Matrix) -> list[IntArray]:
+        return [graph_partition(A, degree(A).matrix, n_clusters).labels]
+
+    A = without_diagonal(without_negative(K))
+    (labels,) = partitions_of_linked(A, n_clusters, find)
+    return labels_start(labels, n_clusters)

@@ -12,6 +12,7 @@ from soffit._process import one_blas_thread
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.factorize import leading_eigenvectors
+from soffit.fitting.copies import of_distinct_objects
 from soffit.graph import without_diagonal
 from soffit.inputs import read_input
 from soffit.mixed_columns import MixedTable
@@ -258,7 +259,10 @@ def place(model: Any, X: Any = None) -> Placement:
         return _place_table(model, table, columns)
     A = getattr(model, "affinity_matrix_", None)
     if A is not None and A.shape[0] <= _LARGEST_GRAPH:
-        return Placement(graph_map(A, shown.memberships), None, "positions from a graph layout")
+        points = graph_map(A, of_distinct_objects(vars(model), shown.memberships))
+        copies = getattr(model, "copies_", None)
+        points = points if copies is None else points[copies]
+        return Placement(points, None, "positions from a graph layout")
     return Placement(membership_map(shown.memberships), None, "positions from memberships")
 
 

@@ -13,6 +13,7 @@ from soffit.factorize.divergence.placement import ColumnRows
 from soffit.factorize.simplex.placement import FittedRows
 from soffit.figures.points import link_axes
 from soffit.figures.style import DIFFERENCE, SHARE, colour_bar, dress, scale
+from soffit.fitting.copies import of_distinct_objects
 from soffit.fitting.fitted import SimilarityPlacer
 from soffit.results.summary import Summary
 
@@ -206,7 +207,10 @@ def reconstruction(model: Any, *, max_pixels: int | None = None, title: str | No
     else:
         fit = fitted_of(model)
         most = _usual_pixels(fit.matrix) if max_pixels is None else max_pixels
-        pixels = average(fit, blocks(shown.labels, shown.certainty, most))
+        labels, certainty = (
+            of_distinct_objects(vars(model), values) for values in (shown.labels, shown.certainty)
+        )
+        pixels = average(fit, blocks(labels, certainty, most))
         words = (fit.name, f"reconstruction {fit.formula}")
     figure = _panels(pixels, words)
     dress(

@@ -266,6 +266,6 @@ def _fit_inside(
     """A fit of objects to given affinities, which were checked when they were computed."""
     affinity = Precomputed()
     affinity.matrix_ = A
-    relations = Affinities(affinity, whole.preparation, A)
+    relations = Affinities(affinity, whole.preparation, A, A)
     given = replace(recipe, relate=lambda *_: relations)
     return run(given, Data(Objects(A, True, affinity)), seeds, progress)

@@ -16,8 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from soffit._matrix_checks import checked_csr
-from soffit._typing import IntArray, Matrix
-from soffit._wording import Message
+from soffit._typing import FloatArray, IntArray, Matrix
+from soffit._wording import Message, Parameter
 from soffit.affinity import SideInformation
 from soffit.exceptions import ContradictoryPairsWarning
 
@@ -29,6 +29,7 @@ class Constraints:
     must_link: Any = None
     cannot_link: Any = None
     pair_weight: Any = None
+    sample_weight: Any = None
     transitive: bool = False
 
     def side_information(self, n: int, names: NDArray[Any] | None) -> SideInformation | None:
@@ -43,8 +44,38 @@ class Constraints:
         if contradiction is not None:
             # Pairs are evidence here: they are weighed against each other and the affinities.
             text = " At least one of these statements is wrong; the others are weighed against it."
-            warnings.warn(ContradictoryPairsWarning(Message(contradiction, text)), stacklevel=7)
+            warnings.warn(ContradictoryPairsWarning(Message(contradiction, text)), stacklevel=6)
         return side if side.n_pairs else None
+
+    def checked_sample_weight(self, n: int) -> FloatArray:
+        """The weights of n objects; ones if not given."""
+        if self.sample_weight is None:
+            return np.ones(n)
+        given = Parameter("sample_weight")
+        try:
+            weights = np.asarray(self.sample_weight, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(Message(given, " must hold numbers, one per object.")) from error
+        if weights.ndim == 0:
+            weights = np.full(n, float(weights))
+        if weights.shape != (n,):
+            raise ValueError(
+                Message(
+                    *(given, f" must have one weight per object: n_samples={n}, but its shape is "),
+                    f"{weights.shape}.",
+                )
+            )
+        # Written so that NaN fails too.
+        wrong = ~((weights > 0) & (weights < np.inf))
+        if wrong.any():
+            found = f"{weights[wrong][0]:g} for object {int(wrong.argmax())}"
+            raise ValueError(
+                Message(
+                    *(given, f" must be positive and finite, not zero; got {found}. Leave out "),
+                    "objects that should not count, and place them with predict_proba.",
+                )
+            )
+        return weights
 
     def checked_pair_weight(self, n: int, dtype: np.dtype[np.floating]) -> Matrix | None:
         """The weights as array or CSR in the given precision; None if not given."""

@@ -109,6 +109,8 @@ class SimilarityPlacer:
     surroundings : Surroundings, optional
         How isolated the fitted objects are. Files of earlier versions lack it; it is then computed
         when it is needed.
+    masses : array of shape (n,), optional
+        What weights of the fitted objects multiply affinities to them by.
     """
 
     affinity: Affinity
@@ -117,6 +119,7 @@ class SimilarityPlacer:
     smoothing: Smoothing
     part: Part = Part()
     surroundings: Surroundings | None = None
+    masses: FloatArray | None = None
     # The factor has j columns, the memberships k.
     _arrays: ClassVar[dict[str, str]] = {
         "affinity": "part cross() fit() matrix_! n p?",
@@ -125,11 +128,15 @@ class SimilarityPlacer:
         "extension": "part place() profiles() n k=j",
         "part": "part of()",
         "surroundings": "part? tail() n",
+        "masses": "finite? n",
     }
 
     def factorized(self, side: SideInformation | None = None) -> Matrix:
         """The factorized matrix, computed again from the affinities."""
-        return self.normalization.cross(self.part.of(self.affinity.matrix_, side))
+        A = self.affinity.matrix_
+        if self.masses is not None:
+            A = Graph.of(A).scaled(self.masses, self.masses).matrix
+        return self.normalization.cross(self.part.of(A, side))
 
     def place(self, table: Any) -> FloatArray:
         """Memberships of new objects, in blocks where affinities are dense."""
@@ -171,7 +178,10 @@ class SimilarityPlacer:
 
     def links(self, table: Any) -> Matrix:
         """Affinities of new objects to the fitted ones."""
-        return self.affinity.cross(table)
+        block = self.affinity.cross(table)
+        if self.masses is None:
+            return block
+        return Graph.of(block).scaled(np.ones(block.shape[0]), self.masses).matrix
 
     def with_surroundings(self) -> SimilarityPlacer:
         """The same with what is needed to judge how isolated new objects are."""
@@ -188,7 +198,7 @@ class SimilarityPlacer:
         return self.smoothing.place(rows, table, block)
 
     def _block(self, table: Any) -> tuple[Matrix, FloatArray]:
-        block = self.affinity.cross(table)
+        block = self.links(table)
         return block, Graph.of(block).degrees()
 
 

@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from soffit._typing import FloatArray
+from soffit._typing import FloatArray, IntArray
+from soffit.affinity import SideInformation
 from soffit.affinity.given_objects import Objects
 from soffit.factorize import Factorization, Problem
 from soffit.factorize.problem import Stop
@@ -35,12 +36,21 @@ class Data:
         Labels of some of the objects.
     columns : mapping
         `n_features_in_` and, if the columns have names, `feature_names_in_`.
+    side : SideInformation, optional
+        The checked pairs.
+    weights : array of shape (n,), optional
+        Weights of the objects, 1 on average; None if all are equal.
+    copies : int array, optional
+        The number of each given object among these, if equal ones were joined.
     """
 
     objects: Objects
     constraints: Constraints = field(default_factory=Constraints)
     labels: PartialLabels | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)
+    side: SideInformation | None = None
+    weights: FloatArray | None = None
+    copies: IntArray | None = None
 
     @property
     def names(self) -> NDArray[Any] | None:
@@ -102,6 +112,8 @@ class Recipe(Generic[Relations]):
         From a stage to the number of clusters.
     solve : callable
         From a stage with a number of clusters to the fitted value.
+    weighted : bool
+        Whether objects may have weights. Equal objects are then fitted as one.
     effort : int
         How many times as long the first steps take for an object as in models of pairs.
     plan : tuple of (str, float)
@@ -112,6 +124,7 @@ class Recipe(Generic[Relations]):
     relate: Callable[[Data, np.random.RandomState, Progress], Relations]
     count: Callable[[Stage[Relations]], Count]
     solve: Callable[[Stage[Relations]], Fitted]
+    weighted: bool = False
     effort: int = 1
     plan: Plan = (("affinities", 0.3), ("factorization", 0.6), ("memberships", 0.1))
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from soffit._process import without_warnings
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit.affinity import SideInformation
 from soffit.affinity.given_objects import Affinities
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Smoothing
@@ -101,8 +100,13 @@ def _memberships(
     """Memberships of all objects from a fit to a subsample; None if it was interrupted."""
     objects = stage.data.objects
     left = np.setdiff1d(np.arange(objects.n_objects), kept)
-    pairs = _pairs_among(stage.relations.side, kept, stage.data.constraints.transitive)
-    data = Data(objects.inside(kept), pairs)
+    side, weights = stage.relations.side, stage.data.weights
+    among = None if side is None else side.among(kept)
+    data = Data(
+        objects.inside(kept),
+        Constraints(sample_weight=None if weights is None else weights[kept]),
+        side=None if among is None or among.n_pairs == 0 else among,
+    )
     # Warnings about the data were already issued by the fit to all objects.
     with without_warnings():
         watch = Progress("resample", 0, max_time=stage.progress.time_left)
@@ -116,10 +120,3 @@ def _memberships(
         if len(left):
             result[left] = fitted.place(objects.outside(left, kept))
     return result
-
-
-def _pairs_among(side: SideInformation | None, kept: IntArray, transitive: bool) -> Constraints:
-    if side is None:
-        return Constraints()
-    among = side.among(kept)
-    return Constraints(among.must, among.cannot, transitive=transitive)

@@ -8,12 +8,15 @@ from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from soffit._threads import n_threads
 from soffit._typing import FloatArray
 from soffit.affinity.given_objects import Affinities
 from soffit.factorize import SOLVERS, Factorization, Problem, random_start
 from soffit.factorize.descent import lowest
 from soffit.factorize.problem import Scale
+from soffit.factorize.starts import partition_start
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Solution, Stage
 from soffit.normalize import normalize
@@ -34,7 +37,9 @@ def factorize_from_starts(
     """Factorize affinities as they are, with rows on the simplex, from random starts.
 
     The solution with the lowest loss is kept; ties go to the first. A warm start is the only start.
-    A search that is stopped early is the last.
+    A search that is stopped early is the last. A solution with an empty cluster is only kept if a
+    search from a partition of the objects, too, ends with one; published methods are left as they
+    are.
     """
     A, k, progress = stage.relations.A, stage.n_clusters, stage.progress
     # The row-block solver leaves out the diagonal; the published solvers do not.
@@ -50,11 +55,23 @@ def factorize_from_starts(
             progress.phase(f"start {number + 1} of {n_init}")
             yield random_start(problem.n_objects, k, stage.random_state)
 
-    found = lowest(
-        SOLVERS[solver](problem, start, max_iter=max_iter, tol=tol, callback=progress.iteration)
-        for start in starts()
-    )
+    def solve(start: FloatArray) -> Factorization:
+        return SOLVERS[solver](
+            problem, start, max_iter=max_iter, tol=tol, callback=progress.iteration
+        )
+
+    found = lowest(solve(start) for start in starts())
+    if solver == "rows" and has_empty_cluster(found) and not found.cut_short:
+        progress.phase("start without empty clusters")
+        again = solve(partition_start(A, k))
+        found = found if has_empty_cluster(again) else again
     return Solution(problem, normalize(A, None), found)
+
+
+def has_empty_cluster(found: Factorization) -> bool:
+    """Whether some cluster is the most probable one of no object."""
+    k = found.factor.shape[1]
+    return len(np.unique(found.factor.argmax(axis=1))) < min(k, len(found.factor))
 
 
 def solve_in_threads(

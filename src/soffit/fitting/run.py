@@ -8,13 +8,15 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from soffit._typing import FloatArray
 from soffit._wording import Message, Parameter
-from soffit.affinity import Affinity
+from soffit.affinity import Affinity, NeighborGraph
 from soffit.affinity.given_objects import Affinities
 from soffit.factorize import Factorization
 from soffit.factorize.solvers import fitted_rows
+from soffit.fitting.copies import distinct_data, for_all_objects
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import (
@@ -58,16 +60,22 @@ def run(
     warm : Fitted, optional
         An earlier fit to start from.
     """
-    check_n_clusters(recipe.n_clusters, data.objects.n_objects)
+    n = data.objects.n_objects
+    check_n_clusters(recipe.n_clusters, n)
+    if data.side is None:
+        data = replace(data, side=data.constraints.side_information(n, data.names))
+    whole = data
     progress.expect(recipe.plan)
-    with progress.limited(recipe.effort * data.objects.n_objects):
+    with progress.limited(recipe.effort * n):
+        if recipe.weighted:
+            data = distinct_data(data, recipe.n_clusters)
         relations = recipe.relate(data, random_state, progress)
         stage = Stage(data, relations, Count(recipe.n_clusters or 0), random_state, progress, warm)
         fitted = recipe.solve(replace(stage, count=recipe.count(stage)))
     objective = fitted.attributes.get("objective_")
     reached = "" if objective is None else f", objective {objective:.6g}"
     progress.finish(f"{fitted.n_iter} iterations{reached}")
-    return fitted
+    return for_all_objects(fitted, data, whole)
 
 
 def check_n_clusters(n_clusters: int | None, n_objects: int) -> None:
@@ -92,6 +100,7 @@ def similarity_recipe(
     smooth: Smooth | None = None,
     *,
     count: Callable[[Stage[Affinities]], Count] | None = None,
+    weighted: bool = False,
     max_clusters: int | None = None,
 ) -> Recipe[Affinities]:
     """A recipe that factorizes a matrix of affinities.
@@ -106,25 +115,32 @@ def similarity_recipe(
         From the factor's rows to memberships; by default the rows are the memberships.
     count : callable, optional
         Another rule for the number of clusters.
+    weighted : bool
+        Whether objects may have weights.
     max_clusters : int, optional
         The largest number that is considered if none is given.
     """
     return Recipe(
         n_clusters,
-        relate=relate_pairs,
+        relate=partial(relate_pairs, n_clusters=n_clusters),
         count=count or partial(given_or_chosen, max_clusters=max_clusters),
         solve=partial(_solve, factorize=factorize, smooth=smooth or leave_rows),
+        weighted=weighted,
     )
 
 
-def relate_pairs(data: Data, random_state: np.random.RandomState, progress: Progress) -> Affinities:
+def relate_pairs(
+    data: Data,
+    random_state: np.random.RandomState,
+    progress: Progress,
+    *,
+    n_clusters: int | None = None,
+) -> Affinities:
     """The affinities of all objects, with constraints on pairs."""
-    n = data.objects.n_objects
-    side = data.constraints.side_information(n, data.names)
     progress.phase("affinities")
-    found = data.objects.affinities()
-    weight = data.constraints.checked_pair_weight(n, found.A.dtype)
-    return replace(found, side=side, pair_weight=weight)
+    found = data.objects.affinities(n_clusters, data.weights)
+    weight = data.constraints.checked_pair_weight(data.objects.n_objects, found.A.dtype)
+    return replace(found, side=data.side, pair_weight=weight)
 
 
 def given_or_chosen(stage: Stage[Affinities], *, max_clusters: int | None = None) -> Count:
@@ -132,11 +148,20 @@ def given_or_chosen(stage: Stage[Affinities], *, max_clusters: int | None = None
     if stage.n_clusters:
         return stage.count
     stage.progress.phase("number of clusters")
-    affinity = stage.relations.affinity
+    affinity = _affinity_of_choice(stage)
     choice = choose_k_of_graph(
         affinity.matrix_, density=Density.of(affinity), max_clusters=max_clusters
     )
     return Count(choice.n_clusters, {"k_choice_": choice})
+
+
+def _affinity_of_choice(stage: Stage[Affinities]) -> Affinity:
+    """The model's affinity; or a neighbour graph, where a kernel of distances hides the density."""
+    affinity = stage.relations.affinity
+    metric = getattr(affinity, "metric", None)
+    if metric is None or isinstance(affinity, NeighborGraph) or sp.issparse(affinity.matrix_):
+        return affinity
+    return NeighborGraph(metric=metric).fit(stage.relations.table)
 
 
 def leave_rows(stage: Stage[Affinities], solution: Solution, rows: FloatArray) -> Smoothed:
@@ -163,7 +188,7 @@ def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) ->
         **stage.count.attributes,
         **search_attributes(found),
         "object_names_": stage.data.names,
-        **affinity_attributes(given.affinity),
+        **affinity_attributes(given),
         "scale_": found.scale,
         "side_information_": given.side,
         **solution.attributes,
@@ -176,6 +201,7 @@ def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) ->
         placed,
         smoothed.smoothing,
         solution.part,
+        masses=given.masses,
     )
     return Fitted(attributes, given.preparation, placer, found.stopped, found.n_iter)
 
@@ -183,10 +209,10 @@ def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) ->
 # --- attributes -----------------------------------------------------------------------------------
 
 
-def affinity_attributes(affinity: Affinity) -> dict[str, Any]:
+def affinity_attributes(given: Affinities) -> dict[str, Any]:
     """Public attributes that describe the affinities."""
-    attributes: dict[str, Any] = {"affinity_matrix_": affinity.matrix_}
-    recall = getattr(affinity, "recall_", None)
+    attributes: dict[str, Any] = {"affinity_matrix_": given.A}
+    recall = getattr(given.affinity, "recall_", None)
     if recall is not None:
         attributes["neighbor_recall_"] = float(recall)
     return attributes

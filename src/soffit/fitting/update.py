@@ -16,6 +16,7 @@ from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity
 from soffit.affinity.given_objects import Objects, is_matrix_affinity
 from soffit.affinity.isolation import OUTSIDE_FROM, Surroundings
+from soffit.fitting.copies import DistinctColumns
 from soffit.fitting.curation import distinct_objects, recorded, without_clusters
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Smoothing, Unchanged
 from soffit.fitting.monitor import Progress
@@ -209,7 +210,12 @@ def update_fit(
     placer: Any = fitted.placer
     affinity: Affinity = placer.affinity
     is_matrix = is_matrix_affinity(affinity)
-    table = table if is_matrix else fitted.preparation.apply(table)
+    preparation: Any = fitted.preparation
+    if isinstance(preparation, DistinctColumns):
+        preparation = preparation.grown(table.shape[0])
+        table = preparation.apply(table)
+    elif not is_matrix:
+        table = preparation.apply(table)
     m, k = table.shape[0], old["n_clusters_"]
     # Equal objects may have been fitted as one: affinities are those of distinct objects.
     known = old["affinity_matrix_"].shape[0]
@@ -230,6 +236,7 @@ def update_fit(
     return replace(
         fitted,
         attributes=_attributes(old, grown, grown.place(table), A, names),
+        preparation=preparation,
         placer=grown,
     )
 

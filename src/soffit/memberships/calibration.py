@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +81,7 @@ def choose_mixture(
     *,
     weight: float,
     random_state: int,
+    object_weights: FloatArray | None = None,
 ) -> SeededMixture:
     """Fit a mixture with EM steps, or one without if held-out pairs clearly favour it.
 
@@ -102,15 +104,22 @@ def choose_mixture(
         How much pairs are trusted: each counts as this many.
     random_state : int
         Seed of the mixtures.
+    object_weights : array of shape (n,), optional
+        Weights of the objects.
     """
     labels, k = rows.argmax(axis=1), rows.shape[1]
     touched = np.unique(np.concatenate([side.must.ravel(), side.cannot.ravel()]))
     left = np.setdiff1d(np.arange(len(X)), touched)
 
     def fit(objects: IntArray | slice, *, fixed: bool) -> SeededMixture:
-        options = {"n_steps": 0} if fixed else {}
+        options: dict[str, Any] = {"n_steps": 0} if fixed else {}
         found = fit_seeded_mixture(
-            X[objects], labels[objects], k, random_state=random_state, **options
+            X[objects],
+            labels[objects],
+            k,
+            random_state=random_state,
+            weights=None if object_weights is None else object_weights[objects],
+            **options,
         )
         return replace(found, trust=found.trust * _SHARE_FIXED / _SHARE) if fixed else found
 

@@ -38,7 +38,7 @@ class Pieces(NamedTuple):
         step = max(_BLOCK_ENTRIES // moments_of(Z[:1]).shape[1], 1)
         for first in range(0, len(Z), step):
             rows = slice(first, first + step)
-            shares[rows] = _expect(_squares(moments_of(Z[rows]), self), self)[0]
+            shares[rows] = _expect(_squares(moments_of(Z[rows]), self), self, None)[0]
         return shares
 
 
@@ -51,34 +51,52 @@ class Fit(NamedTuple):
     common: bool
     pieces: Pieces
     log_likelihood: float
+    # Weights of the objects; None means 1.
+    weights: FloatArray | None = None
 
     def advanced(self, n_steps: int) -> Fit:
         """The fit after more steps."""
         fit = self
         for _ in range(n_steps):
-            fit = _stepped(fit.moments, fit.shares, fit.pull, fit.pieces.tails, common=fit.common)
+            fit = _stepped(
+                *(fit.moments, fit.shares, fit.pull, fit.pieces.tails, fit.weights),
+                common=fit.common,
+            )
         return fit
 
 
 def begin_fit(
-    moments: FloatArray, members: FloatArray, tails: float, *, common: bool = False
+    moments: FloatArray,
+    members: FloatArray,
+    tails: float,
+    weights: FloatArray | None = None,
+    *,
+    common: bool = False,
 ) -> Fit:
     """The components of given members, and their responsibilities for the objects."""
-    return _stepped(moments, members, members, tails, common=common)
+    return _stepped(moments, members, members, tails, weights, common=common)
 
 
 def _stepped(
-    moments: FloatArray, shares: FloatArray, pull: FloatArray, tails: float, *, common: bool
+    moments: FloatArray,
+    shares: FloatArray,
+    pull: FloatArray,
+    tails: float,
+    weights: FloatArray | None,
+    *,
+    common: bool,
 ) -> Fit:
+    if weights is not None:
+        shares, pull = shares * weights[:, None], pull * weights[:, None]
     if common:
         whitening, means = _common_shape(_coordinates(moments), pull)
     else:
         whitening, means = _own_shapes(moments, pull)
-    weights = shares.sum(axis=0) + 1e-10
-    pieces = Pieces(np.log(weights / weights.sum()), means, whitening, tails)
+    sizes = shares.sum(axis=0) + 1e-10
+    pieces = Pieces(np.log(sizes / sizes.sum()), means, whitening, tails)
     squares = _squares_of_common(moments, pieces) if common else _squares(moments, pieces)
-    shares, pull, log_likelihood = _expect(squares, pieces)
-    return Fit(moments, shares, pull, common, pieces, log_likelihood)
+    shares, pull, log_likelihood = _expect(squares, pieces, weights)
+    return Fit(moments, shares, pull, common, pieces, log_likelihood, weights)
 
 
 def n_parameters(n_pieces: int, d: int, *, common: bool = False) -> float:
@@ -141,23 +159,27 @@ def _whitening(covariance: FloatArray, pooled: FloatArray) -> FloatArray:
     return np.linalg.inv(np.linalg.cholesky(covariance + noise * np.eye(d)))
 
 
-def _expect(squares: FloatArray, pieces: Pieces) -> tuple[FloatArray, FloatArray, float]:
+def _expect(
+    squares: FloatArray, pieces: Pieces, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray, float]:
     """Responsibilities, the weights of objects in the M step, and the total log likelihood."""
     d, tails = pieces.means.shape[1], pieces.tails
     scale = np.log(np.diagonal(pieces.whitening, axis1=1, axis2=2)).sum(axis=1)
     constant = pieces.log_weights + scale + _log_constant(d, tails)
     if squares.size < _FEW_ENTRIES:
-        return _share_out(squares, constant, tails, d)
+        return _share_out(squares, constant, tails, d, weights)
     from soffit.memberships.kernels import share_out
 
     shares = np.empty_like(squares)
     pull = shares if np.isinf(tails) else np.empty_like(squares)
+    counted = np.ones(len(squares)) if weights is None else weights
     room = np.empty(squares.shape[1])
-    return shares, pull, float(share_out(squares, constant, tails, d, shares, pull, room))
+    total = share_out(squares, constant, tails, d, counted, shares, pull, room)
+    return shares, pull, float(total)
 
 
 def _share_out(
-    squares: FloatArray, constant: FloatArray, tails: float, d: int
+    squares: FloatArray, constant: FloatArray, tails: float, d: int, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, float]:
     """The same as the compiled loop, which few objects need not wait for."""
     squares = np.maximum(squares, 0.0)
@@ -171,7 +193,10 @@ def _share_out(
     total = shares.sum(axis=1, keepdims=True)
     shares /= total
     pull = shares if np.isinf(tails) else shares * (tails + d) / (tails + squares)
-    return shares, pull, float((largest + np.log(total)).sum())
+    log_likelihood = largest + np.log(total)
+    if weights is not None:
+        log_likelihood *= weights[:, None]
+    return shares, pull, float(log_likelihood.sum())
 
 
 def _squares(moments: FloatArray, pieces: Pieces) -> FloatArray:

@@ -9,12 +9,12 @@ from soffit.memberships.em_steps import NEGLIGIBLE
 
 
 @njit(cache=True, nogil=True)
-def share_out(squares, constant, tails, d, shares, pull, log_density):
+def share_out(squares, constant, tails, d, weights, shares, pull, log_density):
     """Fill the responsibilities and weights of the objects; returns the log likelihood.
 
     `squares` are distances to the components, `constant` the logarithms of weights and scales. For
     infinite `tails` the components are Gaussian, and the responsibilities are the weights.
-    `log_density` has room for a row.
+    The log likelihood of object i counts `weights[i]` times. `log_density` has room for a row.
     """
     n, g = squares.shape
     is_gaussian = np.isinf(tails)
@@ -44,7 +44,7 @@ def share_out(squares, constant, tails, d, shares, pull, log_density):
                 if square < 0.0:
                     square = 0.0
                 pull[i, c] = shares[i, c] * (tails + d) / (tails + square)
-        total_likelihood += largest + np.log(total)
+        total_likelihood += weights[i] * (largest + np.log(total))
     return total_likelihood
 
 

@@ -172,6 +172,12 @@ class _Space(NamedTuple):
     Z: FloatArray
     moments: FloatArray
     rest: dict[float, float]
+    # Weights of the objects; None means 1.
+    weights: FloatArray | None = None
+
+    def fit(self, members: FloatArray, tails: float, *, common: bool = False) -> Fit:
+        """The components of given members."""
+        return begin_fit(self.moments, members, tails, self.weights, common=common)
 
 
 class _Candidate(NamedTuple):
@@ -203,6 +209,7 @@ def fit_seeded_mixture(
     n_clusters: int,
     *,
     random_state: int,
+    weights: FloatArray | None = None,
     n_steps: int = _STEPS,
     max_objects: int = _MOST_OBJECTS,
 ) -> SeededMixture:
@@ -212,7 +219,8 @@ def fit_seeded_mixture(
     and common covariances, in the few directions in which the cluster means differ and in all
     leading principal ones, where shapes may differ as well. Several components per cluster are
     tried with the best tails in the few directions. An information criterion decides. Without EM
-    steps (`n_steps=0`) the components describe the clusters as they are.
+    steps (`n_steps=0`) the components describe the clusters as they are. Objects may have weights,
+    1 on average; directions are the same for all weights.
     """
     every = -(-len(X) // _MOST_PROJECTED)
     whole = Projection.principal(X[::every])
@@ -221,7 +229,8 @@ def fit_seeded_mixture(
     if len(X) > max_objects:
         chosen = _sample(labels, max_objects, rng)
         X, labels = X[chosen], labels[chosen]
-    spaces = _spaces(few, whole, X)
+        weights = None if weights is None else weights[chosen] / weights[chosen].mean()
+    spaces = _spaces(few, whole, X, weights)
     owner, members = _seed(spaces[0].Z, labels, 0)
     first_steps = min(_FIRST_STEPS, n_steps)
     kinds = [
@@ -230,7 +239,7 @@ def fit_seeded_mixture(
 
     def begin_kind(kind: tuple[_Space, float, bool]) -> _Candidate:
         space, tails, common = kind
-        fit = begin_fit(space.moments, members, tails, common=common)
+        fit = space.fit(members, tails, common=common)
         return _Candidate(space, owner, fit).advanced(first_steps)
 
     def finish(one: _Candidate) -> _Candidate:
@@ -243,7 +252,7 @@ def fit_seeded_mixture(
 
     def begin_cut(halvings: int) -> _Candidate:
         own, cut = _seed(spaces[0].Z, labels, halvings)
-        fit = begin_fit(spaces[0].moments, cut, tails)
+        fit = spaces[0].fit(cut, tails)
         return _Candidate(spaces[0], own, fit).advanced(first_steps)
 
     # The longest task first, so that no thread waits for it at the end.
@@ -264,7 +273,9 @@ def fit_seeded_mixture(
     return mixture.agreeing(best.fit.shares, labels)
 
 
-def _spaces(few: Projection, whole: Projection, X: FloatArray) -> list[_Space]:
+def _spaces(
+    few: Projection, whole: Projection, X: FloatArray, weights: FloatArray | None
+) -> list[_Space]:
     """The few directions and, if there are more, all of them.
 
     The directions left out are modelled alike for all clusters, by a single Gaussian conditional on
@@ -272,10 +283,10 @@ def _spaces(few: Projection, whole: Projection, X: FloatArray) -> list[_Space]:
     both comparable.
     """
     none = dict.fromkeys(_TAILS, 0.0)
-    part = _space(few, X, none)
+    part = _space(few, X, none, weights)
     if few.directions.shape == whole.directions.shape:
         return [part]
-    everything = _space(whole, X, none)
+    everything = _space(whole, X, none, weights)
 
     def left_out(tails: float) -> float:
         return _criterion_of_one(everything, tails) - _criterion_of_one(part, tails)
@@ -284,14 +295,16 @@ def _spaces(few: Projection, whole: Projection, X: FloatArray) -> list[_Space]:
     return [part._replace(rest=rest), everything]
 
 
-def _space(projection: Projection, X: FloatArray, rest: dict[float, float]) -> _Space:
+def _space(
+    projection: Projection, X: FloatArray, rest: dict[float, float], weights: FloatArray | None
+) -> _Space:
     Z = np.asarray(projection.apply(X), dtype=np.float64)
-    return _Space(projection, Z, moments_of(Z), rest)
+    return _Space(projection, Z, moments_of(Z), rest, weights)
 
 
 def _criterion_of_one(space: _Space, tails: float) -> float:
     """Criterion of a single component for all objects; a Gaussian has a closed form."""
-    fit = begin_fit(space.moments, np.ones((len(space.Z), 1)), tails, common=True)
+    fit = space.fit(np.ones((len(space.Z), 1)), tails, common=True)
     one = _Candidate(space, np.zeros(1, dtype=np.int64), fit)
     return one.advanced(0 if np.isinf(tails) else _STEPS).criterion
 
@@ -357,5 +370,8 @@ def _trust(Z: FloatArray, fit: Fit) -> float:
     for piece, mean in enumerate(found.means):
         members = own == piece
         noise[members] = (Z[members] - mean) @ found.whitening[piece].T
-    moment = np.mean(np.minimum(noise**2, 9.0) ** 2, axis=0) / _TAILS[found.tails]
+    fourth = np.minimum(noise**2, 9.0) ** 2
+    if fit.weights is not None:
+        fourth *= fit.weights[:, None]
+    moment = np.mean(fourth, axis=0) / _TAILS[found.tails]
     return float(1.0 / max(2.89 * np.mean(np.abs(moment - 1.0)), 1.0))

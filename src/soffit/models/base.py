@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
@@ -39,6 +39,7 @@ from soffit._validation import (
     WholeNumber,
     check_parameters,
 )
+from soffit._wording import Message, Parameter
 from soffit.affinity import Settings
 from soffit.affinity.given_objects import (
     GOWER,
@@ -50,6 +51,7 @@ from soffit.affinity.given_objects import (
     read_objects,
 )
 from soffit.affinity.mixed_table import MixedPreparation
+from soffit.exceptions import EmptyClusterWarning
 from soffit.fitting.callbacks import Tasks, has_callbacks, with_tasks
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Fitted, with_surroundings
@@ -63,6 +65,10 @@ from soffit.models.curated import Curated
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+# Clusters that a message names.
+_LISTED = 5
 
 
 class PageWriter:
@@ -199,6 +205,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         has_tasks = bool(getattr(self, "_skl_callbacks", None))
         fitted = with_tasks(self, X, y, fit) if has_tasks else fit(None)
         warn_unless_converged(self, fitted.stopped, fitted.n_iter, depth=3)
+        warn_of_empty_clusters(self, fitted.attributes, depth=3)
         return self
 
     def _run(self, X: Any, constraints: Constraints, y: Any, tasks: Tasks | None) -> Fitted:
@@ -448,9 +455,10 @@ class SimilarityClustering(
         "labels_": "int n <k",
         "entropy_": "finite n",
         # Those of the fit itself; a model whose clusters were merged or split has none.
-        "factor_": "nonnegative? n k",
+        "copies_": "index? n <m",
+        "factor_": "nonnegative? m k",
         "scale_": "finite? k",
-        "affinity_matrix_": "affinities n n",
+        "affinity_matrix_": "affinities m m",
         "neighbor_recall_": "float?",
         "side_information_": "part? :SideInformation n",
         "objective_": "float",
@@ -461,7 +469,7 @@ class SimilarityClustering(
         "k_choice_": "part? :KChoice",
         "cluster_names_": "any? k",
         "curation_": "any? *",
-        "_fitted": "part place() n p? k",
+        "_fitted": "part place() n=m p? k",
     }
     # Parameters, declared here for the type checker; every model's __init__ assigns them.
     n_clusters: Any
@@ -693,6 +701,64 @@ class SimilarityClustering(
         # scikit-learn's checks read these tags of every estimator with predict_proba.
         tags.classifier_tags = ClassifierTags(multi_class=True)
         return tags
+
+
+class WeightedClustering(SimilarityClustering):
+    """Base of clusterings whose objects may have weights."""
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Cluster the objects.
+
+        If `max_time`, the `callback` or Ctrl-C stops the fit, the best solution so far is kept and
+        a warning is issued; see `SoftClustering`. A fit that fails leaves the model unchanged.
+
+        Parameters
+        ----------
+        X : table, matrix or graph
+            Features (NumPy, pandas, polars, SciPy sparse), similarities with
+            ``affinity="precomputed"``, distances with ``metric="precomputed"``, a networkx or
+            igraph graph, or an AnnData object.
+        y : None
+            Not used.
+        sample_weight : array of shape (n,), optional
+            Positive weights of the objects: one of weight 3 counts like three equal ones. Only
+            their ratios matter.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        return self._fit(X, Constraints(sample_weight=sample_weight))
+
+
+def warn_of_empty_clusters(model: Any, attributes: Mapping[str, Any], depth: int) -> None:
+    """Say which clusters have no objects, if any."""
+    labels = attributes.get("labels_")
+    if labels is None:
+        return
+    k = int(attributes["n_clusters_"])
+    empty = np.flatnonzero(np.bincount(labels, minlength=k) == 0)
+    if len(empty) == 0:
+        return
+    listed = ", ".join(str(number) for number in empty[:_LISTED])
+    which = f"number {listed}" if len(empty) == 1 else f"numbers {listed}"
+    if len(empty) > _LISTED:
+        which += ", ..."
+    used = k - len(empty)
+    warnings.warn(
+        EmptyClusterWarning(
+            Message(
+                f"{type(model).__name__} found {used} of {k} clusters; no object belongs mainly to "
+                f"{which}. Pass ",
+                Parameter("n_clusters", used),
+                ", or another ",
+                Parameter("random_state"),
+                ".",
+            )
+        ),
+        stacklevel=depth + 1,
+    )
 
 
 def read_columns(checked: Any, columns: NDArray[Any] | None) -> dict[str, Any]:

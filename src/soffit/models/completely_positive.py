@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from soffit._deprecation import renamed_parameters
-from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit._validation import Number, OneOf, OrNone, WholeNumber
 from soffit.affinity.given_objects import Affinities, Standardize
-from soffit.affinity.side_information import with_known_pairs, with_side, without_negative
+from soffit.affinity.side_information import with_known_pairs, with_side
 from soffit.factorize import (
     SOLVERS,
     Factorization,
     Problem,
-    graph_partition,
-    labels_start,
     random_start,
 )
 from soffit.factorize.descent import lowest
 from soffit.factorize.nonnegative.sweeps import fit_size
+from soffit.factorize.starts import partition_start
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Part
 from soffit.fitting.monitor import Progress
@@ -34,7 +33,6 @@ from soffit.models.base import SimilarityClustering
 from soffit.normalize import Normalized, normalize
 from soffit.normalize.additive import additive_observed
 from soffit.normalize.sinkhorn import sinkhorn_observed
-from soffit.partition.choose import partitions_of_linked
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -67,7 +65,8 @@ class CompletelyPositive(SimilarityClustering):
     affinity : str, callable or Affinity, default "rbf"
         One of "rbf", "nearest_neighbors", "relative", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
-        Any metric of scikit-learn; "precomputed" means that X holds distances.
+        Any metric of scikit-learn; "gower" for tables with text, yes/no or missing values;
+        "precomputed" means that X holds distances.
     n_neighbors : int, default 25
         Neighbours per object in a graph, or the neighbour that sets the bandwidth of a kernel.
     standardize : {"auto", True, False}, default "auto"
@@ -346,20 +345,6 @@ def _starts(
     for number in range(n_init):
         progress.phase(f"start {number + 1} of {n_init}")
         yield fit_size(problem, random_start(n, k, stage.random_state))
-
-
-def partition_start(K: Matrix, n_clusters: int) -> FloatArray:
-    """Rows close to a partition; isolated objects are spread evenly over the clusters.
-
-    Seeds are fixed: the start depends on the affinities only.
-    """
-
-    def find(A: Matrix) -> list[IntArray]:
-        return [graph_partition(A, normalize(A, "degree").matrix, n_clusters).labels]
-
-    A = without_diagonal(without_negative(K))
-    (labels,) = partitions_of_linked(A, n_clusters, find)
-    return labels_start(labels, n_clusters)
 
 
 def _share_of_edges(K: Matrix) -> float:

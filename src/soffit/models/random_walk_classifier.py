@@ -28,6 +28,7 @@ from soffit._validation import (
     check_parameters,
 )
 from soffit.affinity.given_objects import Affinities, Standardize
+from soffit.exceptions import EmptyClusterWarning
 from soffit.factorize.problem import Stop
 from soffit.fitting.data import Constraints, PartialLabels
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
@@ -485,7 +486,7 @@ def _solve(
     attributes = {
         **stage.data.columns,
         "object_names_": stage.data.names,
-        **affinity_attributes(given.affinity),
+        **affinity_attributes(given),
         **found,
     }
     normalization = rule_only(unnormalized(given.A))
@@ -501,7 +502,7 @@ def _clustered(clusters: RelationFactorization, stage: Stage[Affinities]) -> Rel
         max_time=stage.progress.time_left,
         random_state=stage.random_state,
     )
-    with without_warnings(ConvergenceWarning):
+    with without_warnings(ConvergenceWarning), without_warnings(EmptyClusterWarning):
         return clusters.fit(A)
 
 

@@ -21,12 +21,12 @@ from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Count, Recipe, Solution, Stage
 from soffit.fitting.run import similarity_recipe
 from soffit.graph import without_diagonal
-from soffit.models.base import SimilarityClustering
+from soffit.models.base import WeightedClustering
 from soffit.normalize import unnormalized
 from soffit.selection.pruning import count_clusters, starting_number
 
 
-class RelationModel(SimilarityClustering):
+class RelationModel(WeightedClustering):
     """A model that factorizes the weights of a graph as transition frequencies."""
 
     # Transitions need all listed neighbours: this loss does less well on mutual-neighbour graphs.
@@ -76,7 +76,8 @@ class RelationFactorization(RelationModel):
         this loss better than mutual neighbours. The paper's own graph is
         ``NeighborGraph(n_neighbors=10, keep="union", weights="binary")``.
     metric : str or callable, default "euclidean"
-        Any metric of scikit-learn; "precomputed" means that X holds distances.
+        Any metric of scikit-learn; "gower" for tables with text, yes/no or missing values;
+        "precomputed" means that X holds distances.
     n_neighbors : int, default 10
         Neighbours per object in the graph.
     standardize : {"auto", True, False}, default "auto"
@@ -119,11 +120,11 @@ class RelationFactorization(RelationModel):
         Most probable cluster.
     entropy_ : ndarray of shape (n,)
         Uncertainty of each object in nats.
-    factor_ : ndarray of shape (n, k)
+    factor_ : ndarray of shape (m, k)
         H; columns sum to one.
     lambda_ : ndarray of shape (k,)
         Weights of the clusters; they sum to the weight of the graph. Also `scale_`.
-    bipartite_ : ndarray of shape (n, k)
+    bipartite_ : ndarray of shape (m, k)
         B, the weights between objects and clusters; row sums are the degrees (if sparsity=0).
     log_likelihood_ : float
         :math:`\sum_{ij} w_{ij} \log p(i, j)` with p summing to one over all pairs: eq. 7, with the
@@ -131,8 +132,10 @@ class RelationFactorization(RelationModel):
     threshold_path_ : ndarray of shape (t, 2)
         With ``n_clusters=None`` and ``pruning=None``: thresholds as fractions of the total weight,
         and the number of clusters that survive each.
-    affinity_matrix_ : ndarray or csr_array of shape (n, n)
-        The graph.
+    affinity_matrix_ : ndarray or csr_array of shape (m, m)
+        The graph of the m distinct objects, with their weights; m = n if all objects differ.
+    copies_ : ndarray of shape (n,)
+        Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
     objective_, objective_history_, n_iter_
         Final objective, its history from the start on, and number of iterations.
     converged_, stop_reason_ : bool, str
@@ -185,7 +188,7 @@ class RelationFactorization(RelationModel):
 
     _arrays = RelationModel._arrays | {
         "lambda_": "finite? k",
-        "bipartite_": "finite? n k",
+        "bipartite_": "finite? m k",
         "log_likelihood_": "float?",
         "threshold_path_": "float? * 2",
     }
@@ -237,7 +240,7 @@ class RelationFactorization(RelationModel):
             tol=self.tol,
         )
         count = partial(_count, pruning=self.pruning)
-        return similarity_recipe(self.n_clusters, factorize, count=count)
+        return similarity_recipe(self.n_clusters, factorize, count=count, weighted=True)
 
 
 def _factorize(

@@ -39,16 +39,22 @@ class PixelClustering(SoftClustering):
 
 
 def find_pixel_start(
-    A: Matrix, N: Matrix, degrees: FloatArray, k: int, side: SideInformation | None
+    A: Matrix,
+    N: Matrix,
+    degrees: FloatArray,
+    k: int,
+    side: SideInformation | None,
+    *,
+    weights: FloatArray | None = None,
 ) -> Start:
     """A partition by multilevel eigenvectors, and a limited number of walk steps."""
     if is_sparse(A) and A.shape[0] > _FEW and np.all(degrees > 0):
         values, V = multilevel_eigenvectors(A, max(n_fine_vectors(A.shape[0], k), k + 1))
         correct = None if side is None else Correction(A, side)
-        labels = best_partition(A, V, k, random_state=0, correct=correct)
+        labels = best_partition(A, V, k, random_state=0, correct=correct, sizes=weights)
         start = Start(labels, walk_length(values[k]))
     else:
-        start = find_start(A, N, degrees, k, side)
+        start = find_start(A, N, degrees, k, side, weights=weights)
     return replace(start, n_steps=min(start.n_steps, _MOST_STEPS))
 
 

@@ -71,8 +71,9 @@ class SoftClustering(SimilarityClustering):
     cluster the loss of a hard partition is a normalized cut, so that large and small clusters are
     treated alike. Memberships are the rows of W after a random walk whose length follows the
     spectral gap; for features with Euclidean distances they are averaged with the posterior of a
-    mixture that starts at the clusters and stays near them. With `n_resamples` they are also
-    averaged over fits to subsamples, and softened to the agreement of these fits.
+    mixture that starts at the clusters and stays near them. A sparse table has no mixture, so that
+    its memberships differ from those of the same table as an array. With `n_resamples` they are
+    also averaged over fits to subsamples, and softened to the agreement of these fits.
 
     Parameters
     ----------
@@ -85,7 +86,8 @@ class SoftClustering(SimilarityClustering):
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
-        Any metric of scikit-learn; "precomputed" means that X holds distances.
+        Any metric of scikit-learn; "gower" for tables with text, yes/no or missing values;
+        "precomputed" means that X holds distances.
     n_neighbors : int, default 15
         Neighbours per object in the graph.
     scale : {"cluster", "single"}, default "cluster"
@@ -130,7 +132,7 @@ class SoftClustering(SimilarityClustering):
         Most probable cluster.
     entropy_ : ndarray of shape (n,)
         Uncertainty of each object in nats.
-    factor_ : ndarray of shape (n, k)
+    factor_ : ndarray of shape (m, k)
         W as fitted, before smoothing.
     scale_ : ndarray of shape (k,)
         The scales s.
@@ -145,8 +147,10 @@ class SoftClustering(SimilarityClustering):
     agreement_, expected_accuracy_ : float
         With `n_resamples`: share of objects on which two subsamples agree; and the accuracy implied
         by the memberships, their mean top value.
-    affinity_matrix_ : ndarray or csr_array of shape (n, n)
-        The graph.
+    affinity_matrix_ : ndarray or csr_array of shape (m, m)
+        The graph of the m distinct objects, with their weights; m = n if all objects differ.
+    copies_ : ndarray of shape (n,)
+        Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
     neighbor_recall_ : float
         Share of the true neighbours in the graph: 1 up to 20,000 objects; above, the search is
         approximate and its recall is estimated on a sample.
@@ -235,7 +239,15 @@ class SoftClustering(SimilarityClustering):
         self.callback = callback
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Cluster the objects.
 
         Parameters
@@ -251,14 +263,21 @@ class SoftClustering(SimilarityClustering):
             numbers of objects; anything else is the name of a row or node, as are integer names
             written as text. A group of more than two, such as ``{"a", "b", "c"}``, means that all
             of them belong together, or that all of them differ. Chains of must-links that join
-            objects of a cannot-link raise a warning, or an error if `transitive`.
+            objects of a cannot-link raise a warning, or an error if `transitive`. A pair holds for
+            all objects that are equal to its own.
+        sample_weight : array of shape (n,), optional
+            Positive weights of the objects: one of weight 3 counts like three equal ones. Only
+            their ratios matter.
 
         Returns
         -------
         self
             The fitted model.
         """
-        self._fit(X, Constraints(must_link, cannot_link, transitive=self.transitive))
+        given = Constraints(
+            must_link, cannot_link, sample_weight=sample_weight, transitive=self.transitive
+        )
+        self._fit(X, given)
         agreement = self._fitted.attributes.get("agreement_")
         if agreement is not None and agreement < UNSTABLE_BELOW:
             warnings.warn(
@@ -284,7 +303,10 @@ class SoftClustering(SimilarityClustering):
         euclidean = isinstance(self.metric, str) and self.metric in ("euclidean", "l2")
         smooth = partial(_smooth, constraint_weight=self.constraint_weight, euclidean=euclidean)
         make = partial(
-            similarity_recipe, self.n_clusters, factorize, max_clusters=self.max_clusters
+            similarity_recipe,
+            *(self.n_clusters, factorize),
+            max_clusters=self.max_clusters,
+            weighted=True,
         )
         single = replace(make(smooth), plan=_PLAN)
         n = self.n_resamples
@@ -317,7 +339,7 @@ class Start:
     locality: Locality | None = None
 
 
-FindStart = Callable[[Matrix, Matrix, FloatArray, int, SideInformation | None], Start]
+FindStart = Callable[..., Start]
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,10 +371,11 @@ def _factorize(
     def begin() -> Start:
         """A partition of the graph; must-links, if any, add edges first."""
         if given.side is None:
-            return find_start(A, N, degrees, k, None)
+            return find_start(A, N, degrees, k, None, weights=given.weights)
         joined = given.side.joined(A, constraint_weight)
         sums = Graph.of(joined).degrees()
-        return find_start(joined, normalize(joined, "degree").matrix, sums, k, given.side)
+        N_joined = normalize(joined, "degree").matrix
+        return find_start(joined, N_joined, sums, k, given.side, weights=given.weights)
 
     stage.progress.phase("start")
     if warm is None or stage.warm is None:
@@ -398,7 +421,13 @@ def _warm_steps(stage: Stage[Affinities], find: Callable[[], Start]) -> int:
 
 
 def find_start(
-    A: Matrix, N: Matrix, degrees: FloatArray, k: int, side: SideInformation | None
+    A: Matrix,
+    N: Matrix,
+    degrees: FloatArray,
+    k: int,
+    side: SideInformation | None,
+    *,
+    weights: FloatArray | None = None,
 ) -> Start:
     """The best of several spectral partitions of the connected objects.
 
@@ -411,8 +440,9 @@ def find_start(
     if len(linked) < len(degrees):
         A, N = A[linked][:, linked], N[linked][:, linked]
         side = None if side is None else side.among(linked)
+        weights = None if weights is None else weights[linked]
     correct = None if side is None else Correction(A, side)
-    found = graph_partition(A, N, k, correct=correct)
+    found = graph_partition(A, N, k, correct=correct, weights=weights)
     labels[linked] = found.labels
     locality = None
     if found.locality is not None:
@@ -496,13 +526,20 @@ def _fit_mixture(
 ) -> SeededMixture:
     X = given.table
     if given.side is None:
-        return fit_seeded_mixture(X, rows.argmax(axis=1), rows.shape[1], random_state=seed)
+        return fit_seeded_mixture(
+            X, rows.argmax(axis=1), rows.shape[1], random_state=seed, weights=given.weights
+        )
     graph, steps, locality = solution.graph, solution.attributes["n_steps_"], solution.locality
 
     def walk(start: FloatArray) -> FloatArray:
         return sharpened(random_walk(graph, start, steps, locality=locality).memberships, graph)
 
-    return choose_mixture(X, rows, given.side, walk, weight=constraint_weight, random_state=seed)
+    return choose_mixture(
+        *(X, rows, given.side, walk),
+        weight=constraint_weight,
+        random_state=seed,
+        object_weights=given.weights,
+    )
 
 
 def _smooth_over_subsamples(

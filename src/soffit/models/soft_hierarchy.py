@@ -21,6 +21,7 @@ from soffit.factorize import Factorization
 from soffit.factorize.divergence.em import bipartite_rows, solve_em
 from soffit.factorize.divergence.em_starts import solve_em_from_starts
 from soffit.factorize.divergence.placement import ColumnRows
+from soffit.fitting.copies import of_distinct_objects
 from soffit.fitting.fitted import Part
 from soffit.fitting.recipe import Count, Recipe, Smoothed, Solution, Stage
 from soffit.fitting.run import leave_rows, similarity_recipe
@@ -112,7 +113,8 @@ class SoftHierarchy(RelationModel):
     affinity : str, callable or Affinity, default "nearest_neighbors"
         As for `RelationFactorization`.
     metric : str or callable, default "euclidean"
-        Any metric of scikit-learn; "precomputed" means that X holds distances.
+        Any metric of scikit-learn; "gower" for tables with text, yes/no or missing values;
+        "precomputed" means that X holds distances.
     n_neighbors : int, default 10
         Neighbours per object in the graph.
     standardize : {"auto", True, False}, default "auto"
@@ -160,9 +162,11 @@ class SoftHierarchy(RelationModel):
         `children` and `to_networkx`.
     lambda_ : ndarray of shape (k,)
         Weights of the top level's clusters; also `scale_`.
-    affinity_matrix_ : ndarray or csr_array of shape (n, n)
-        The graph.
-    factor_ : ndarray of shape (n, k)
+    affinity_matrix_ : ndarray or csr_array of shape (m, m)
+        The graph of the m distinct objects, with their weights; m = n if all objects differ.
+    copies_ : ndarray of shape (n,)
+        Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
+    factor_ : ndarray of shape (m, k)
         The top level's weights between objects and clusters, columns made to sum to one.
     objective_, objective_history_, n_iter_
         Of the last factorization of the graph itself: the top level if refined, else the bottom
@@ -256,6 +260,7 @@ class SoftHierarchy(RelationModel):
             ),
             partial(_smooth, refine=self.refine),
             count=partial(_count, n_clusters=self.n_clusters, levels=self.levels),
+            weighted=True,
         )
 
     # --- results -------------------------------------------------------------------------------
@@ -281,6 +286,7 @@ class SoftHierarchy(RelationModel):
         .. math:: \tilde W_l = \tilde B_l \Lambda_l^{-1} \tilde B_l^\top
 
         It approximates :math:`2^{l-1}` steps of a random walk on the graph, and keeps its degrees.
+        Objects are those of `affinity_matrix_`: equal ones are one.
 
         Parameters
         ----------
@@ -293,7 +299,9 @@ class SoftHierarchy(RelationModel):
             Supports ``@``, `rows`, `sum`, `diagonal` and `toarray` without storing n x n entries.
         """
         chosen = self._level(level)
-        B = _bipartite(chosen, _degrees(without_diagonal(self.affinity_matrix_)))
+        memberships = of_distinct_objects(vars(self), chosen.memberships)
+        degrees = _degrees(without_diagonal(self.affinity_matrix_))
+        B = _bipartite(memberships, degrees)
         weights = chosen.weights
         inverse = np.divide(1.0, weights, out=np.zeros_like(weights), where=weights > 0)
         return FactoredAffinity(B, np.diag(inverse).astype(B.dtype))
@@ -371,7 +379,7 @@ def _factorize(
         "lambda_": top.weights,
         "scale_": top.weights,
         "n_clusters_": top.n_clusters,
-        "factor_": _columns(_bipartite(top, degrees)),
+        "factor_": _columns(_bipartite(top.memberships, degrees)),
     }
     problem = relation_problem(A, flat.factor.shape[1])
     return Solution(problem, unnormalized(A), flat, attributes, Part(diagonal="dropped"))
@@ -404,8 +412,10 @@ class _Search:
     def bottom(self, A: Matrix, m: int) -> Factorization:
         """The first level, warm-started from the last fit if possible."""
         last = self.stage.warm.attributes["levels_"] if self.stage.warm is not None else None
-        if last and last[0].memberships.shape == (A.shape[0], m):
-            return self.refine(A, last[0].memberships)
+        if last and self.stage.warm is not None:
+            memberships = of_distinct_objects(self.stage.warm.attributes, last[0].memberships)
+            if memberships.shape == (A.shape[0], m):
+                return self.refine(A, memberships)
         return self.factorize(A, m, n_draws=0)
 
     def factorize(self, graph: Matrix, m: int, *, n_draws: int) -> Factorization:
@@ -439,9 +449,9 @@ def _degrees(A: Matrix) -> FloatArray:
     return Graph.of(A).degrees().reshape(-1, 1)
 
 
-def _bipartite(level: Level, degrees: FloatArray) -> FloatArray:
+def _bipartite(memberships: FloatArray, degrees: FloatArray) -> FloatArray:
     """B, the weights between objects and the clusters of a level."""
-    return np.asarray(level.memberships * degrees, dtype=level.memberships.dtype)
+    return np.asarray(memberships * degrees, dtype=memberships.dtype)
 
 
 def _memberships(A: Matrix, found: Factorization) -> FloatArray:

@@ -19,7 +19,7 @@ from soffit.fitting.fitted import Part
 from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
 from soffit.fitting.run import leave_rows, similarity_recipe
 from soffit.graph import Graph, without_diagonal
-from soffit.models.base import SimilarityClustering
+from soffit.models.base import WeightedClustering
 from soffit.normalize import normalize
 from soffit.partition.candidates import cluster_qr, unit_rows
 from soffit.partition.cut import bound_from, leading_values, normalized_cut
@@ -35,7 +35,7 @@ _SEEDS = np.iinfo(np.int32).max
 _AHEAD = 1e-5
 
 
-class SpectralClustering(SimilarityClustering):
+class SpectralClustering(WeightedClustering):
     r"""Clusters from eigenvectors: the relaxed normalized cut, rounded.
 
     The k leading eigenvectors V of the normalized affinities solve
@@ -64,7 +64,8 @@ class SpectralClustering(SimilarityClustering):
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
-        Any metric of scikit-learn; "precomputed" means that X holds distances.
+        Any metric of scikit-learn; "gower" for tables with text, yes/no or missing values;
+        "precomputed" means that X holds distances.
     n_neighbors : int, default 15
         Neighbours per object in the graph, or the neighbour that sets a kernel's bandwidth.
     standardize : {"auto", True, False}, default "auto"
@@ -104,16 +105,18 @@ class SpectralClustering(SimilarityClustering):
         Uncertainty of each object in nats.
     eigenvalues_ : ndarray of shape (k,)
         The largest eigenvalues of the normalized affinities, in descending order.
-    embedding_ : ndarray of shape (n, k)
+    embedding_ : ndarray of shape (m, k)
         The rows that are rounded; zero for isolated objects.
     relaxed_bound_ : float
         k minus the sum of the eigenvalues: no partition into k clusters has a smaller cut.
     cut_ : float
         Normalized cut of `labels_`.
-    factor_, scale_ : ndarray of shape (n, k), ndarray of shape (k,)
+    factor_, scale_ : ndarray of shape (m, k), ndarray of shape (k,)
         W as fitted, and s.
-    affinity_matrix_ : ndarray or csr_array of shape (n, n)
-        A.
+    affinity_matrix_ : ndarray or csr_array of shape (m, m)
+        A of the m distinct objects, with their weights; m = n if all objects differ.
+    copies_ : ndarray of shape (n,)
+        Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
     objective_, objective_history_, n_iter_
         Of the memberships: final objective, its history from the start on, and number of
         iterations.
@@ -150,7 +153,7 @@ class SpectralClustering(SimilarityClustering):
 
     # The factor of an earlier fit is of no use to an eigensolver.
     _rules = {
-        name: rule for name, rule in SimilarityClustering._rules.items() if name != "warm_start"
+        name: rule for name, rule in WeightedClustering._rules.items() if name != "warm_start"
     } | {
         "max_clusters": OrNone(WholeNumber(1)),
         "variant": OneOf(("njw", "ncut")),
@@ -158,8 +161,8 @@ class SpectralClustering(SimilarityClustering):
         "n_init": WholeNumber(1),
     }
 
-    _arrays = SimilarityClustering._arrays | {
-        "embedding_": "finite? n k",
+    _arrays = WeightedClustering._arrays | {
+        "embedding_": "finite? m k",
         "eigenvalues_": "finite? k",
         "cut_": "float?",
         "relaxed_bound_": "float?",
@@ -213,7 +216,9 @@ class SpectralClustering(SimilarityClustering):
             tol=self.tol,
         )
         return similarity_recipe(
-            self.n_clusters, factorize, _smooth, max_clusters=self.max_clusters
+            *(self.n_clusters, factorize, _smooth),
+            max_clusters=self.max_clusters,
+            weighted=True,
         )
 
 
@@ -249,7 +254,11 @@ def _factorize(
     stage.progress.phase("eigenvectors")
     seed = int(stage.random_state.randint(_SEEDS))
     round_rows = partial(round_rows, seed=seed)
-    rounded = _partition(A, normalized.matrix, degrees, k, embed=embed, round_rows=round_rows)
+    rounded = _partition(
+        *(A, normalized.matrix, degrees, k, stage.relations.weights),
+        embed=embed,
+        round_rows=round_rows,
+    )
     stage.progress.keep_result()
     cut = normalized_cut(A, rounded.labels)
     stage.progress.phase("row blocks")
@@ -281,6 +290,7 @@ def _partition(
     N: Matrix,
     degrees: FloatArray,
     k: int,
+    weights: FloatArray | None,
     *,
     embed: Callable[..., FloatArray],
     round_rows: Callable[..., IntArray],
@@ -305,7 +315,8 @@ def _partition(
         if component.max() + 1 >= k:
             labels[linked] = distribute_components(component, degrees[linked], k)
         elif len(linked) > k:
-            labels[linked] = round_rows(V, Y, degrees[linked])
+            own = None if weights is None else weights[linked]
+            labels[linked] = round_rows(V, Y, degrees[linked], own)
     return _Rounded(
         labels,
         embedding,
@@ -325,6 +336,7 @@ def _round(
     V: FloatArray,
     Y: FloatArray,
     degrees: FloatArray,
+    weights: FloatArray | None,
     *,
     variant: str,
     rounding: str,
@@ -334,7 +346,7 @@ def _round(
     if rounding == "cluster_qr":
         labels = cluster_qr(V if variant == "njw" else Y)
     else:
-        weights = None if variant == "njw" else degrees
+        weights = weights if variant == "njw" else degrees
         labels = round_by_kmeans(Y, weights=weights, random_state=seed, n_init=n_init)
     return fill_empty_clusters(labels, Y)
 

@@ -92,6 +92,7 @@ class NeighborIndex:
         from soffit.neighbors.kernels import copy_lists
 
         n, size = len(self.order), np.float32(self.size)
+        n_neighbors = min(n_neighbors, self.members.shape[1])
         indices = np.empty((n, n_neighbors), dtype=np.int32)
         distances = np.empty((n, n_neighbors), dtype=np.float32)
 

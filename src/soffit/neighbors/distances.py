@@ -87,7 +87,7 @@ def distances(
     out: FloatArray = np.empty(shape, dtype=dtype)
     block = _block(X, reference, metric)
     _fill(out, block, symmetric=Y is None, n_jobs=n_jobs)
-    _check_result(out, metric)
+    check_values(out, metric)
     return out
 
 
@@ -159,7 +159,8 @@ def _fill(out: FloatArray, block: Block, *, symmetric: bool, n_jobs: int | None)
         np.fill_diagonal(out, 0)
 
 
-def _check_result(D: FloatArray, metric: Metric) -> None:
+def check_values(D: FloatArray, metric: Metric) -> None:
+    """Refuse distances that are not finite or negative; negative by rounding becomes 0."""
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric))
 
     def check_rows(rows: slice) -> None:

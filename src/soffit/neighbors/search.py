@@ -6,6 +6,7 @@ estimated.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -25,11 +26,15 @@ _TREE_COLUMNS = 8
 _TREE_ROWS = 2**8
 # Rows compared at once by brute force: large enough for BLAS, small enough for the cache.
 _CHUNK = 64
+# Pairs of a function's distances that are checked beforehand.
+_PROBED = 16
 # Rank in single precision if rounding is at most this share of the distance to the last neighbour,
 # by a sample of this many rows, and if half the squared lengths are far from its limits.
 _CLEAR = 0.02
 _SAMPLE = 32
 _SINGLE = (1e-10, 1e10)
+# Few rows are ranked in double precision: a loop for single precision need not be compiled.
+_FEW_ROWS = 2_000
 
 # Up to this size all pairs are compared; above, only in dimensions where a k-d tree is as fast.
 _MOST_COMPARED = 20_000
@@ -246,31 +251,29 @@ def _by_products(
     """Compare all pairs by matrix products; exact distances where rounding is ambiguous."""
     from soffit.neighbors.kernels import nearest_by_rank
 
-    X, X_new = np.ascontiguousarray(X), np.ascontiguousarray(X_new)
-    center = X.mean(axis=0)
-    reference = X - center
+    exact = np.ascontiguousarray(X, dtype=np.float64)
+    center = exact.mean(axis=0)
+    reference = exact - center
     half_norms = 0.5 * np.einsum("ij,ij->i", reference, reference)
     dtype = _dtype_of_ranks(reference, half_norms, n_neighbors)
     # (x, 1) times (-y, |y|^2 / 2) ranks all y for x. Transposed beforehand: BLAS is several times
     # slower when it reads a long thin matrix across.
     against = np.ascontiguousarray(np.column_stack([-reference, half_norms]).T, dtype=dtype)
     margin = min(n_neighbors + 8, len(X))
-    exact = np.asarray(X, dtype=np.float64)
     rounding = _rounding(X.shape[1], dtype)
 
     def search(first: int) -> tuple[IntArray, FloatArray]:
-        given = X_new[first : first + _CHUNK]
+        given = np.ascontiguousarray(X_new[first : first + _CHUNK], dtype=np.float64)
         rows = given - center
         # If ranks overflow, exact distances decide. NumPy keeps this setting per thread.
         with np.errstate(over="ignore", invalid="ignore"):
-            ones = np.ones(len(rows), dtype=X.dtype)
-            ranks = np.column_stack([rows, ones]).astype(dtype) @ against
+            ranks = np.column_stack([rows, np.ones(len(rows))]).astype(dtype) @ against
             half_own = 0.5 * np.einsum("ij,ij->i", rows, rows)
             reach = rounding * (half_own + half_norms.max()) - half_own
         indices = np.empty((len(rows), n_neighbors), dtype=np.int64)
         squares = np.empty(indices.shape)
         nearest_by_rank(
-            ranks, np.asarray(reach, dtype=np.float64), np.asarray(given, dtype=np.float64), exact,
+            ranks, reach, given, exact,
             np.empty(margin, dtype=dtype), np.empty(len(X), dtype=np.int64), indices, squares,
         )  # fmt: skip
         return indices, np.sqrt(squares).astype(X.dtype, copy=False)
@@ -285,15 +288,15 @@ def _rounding(n_columns: int, dtype: Any) -> float:
 
 
 def _dtype_of_ranks(reference: FloatArray, half_norms: FloatArray, n_neighbors: int) -> Any:
-    """Single precision if it decides nearly all pairs: half the time of double."""
+    """Single precision if it decides nearly all pairs of many: half the time of double."""
     n, largest = len(reference), float(half_norms.max())
-    if not _SINGLE[0] < largest < _SINGLE[1]:
-        return reference.dtype
+    if n < _FEW_ROWS or not _SINGLE[0] < largest < _SINGLE[1]:
+        return np.float64
     sample = np.arange(0, n, max(n // _SAMPLE, 1))
     half_squares = half_norms[sample, None] + half_norms - reference[sample] @ reference.T
     last = np.median(np.partition(half_squares, n_neighbors - 1, axis=1)[:, n_neighbors - 1])
     unclear = 2 * _rounding(reference.shape[1], np.float32) * largest
-    return np.float32 if unclear < _CLEAR * last else reference.dtype
+    return np.float32 if unclear < _CLEAR * last else np.float64
 
 
 def _by_scikit_learn(
@@ -301,9 +304,13 @@ def _by_scikit_learn(
 ) -> tuple[IntArray, FloatArray]:
     from sklearn.neighbors import NearestNeighbors
 
-    from soffit.neighbors.distances import check_metric, metric_parameters
+    from soffit.neighbors.distances import check_metric, check_values, metric_parameters
 
     check_metric(metric, sparse=sp.issparse(X))
+    if callable(metric) and not sp.issparse(X):
+        # The trees of scikit-learn take negative values for the distance of copies.
+        pairs = itertools.pairwise(X[: _PROBED + 1])
+        check_values(np.array([[0.0, *(float(metric(a, b)) for a, b in pairs)]]), metric)
     search = NearestNeighbors(
         n_neighbors=n_neighbors,
         metric=metric,
@@ -311,6 +318,7 @@ def _by_scikit_learn(
         n_jobs=n_threads(n_jobs),
     ).fit(X)
     distances, indices = search.kneighbors(X_new)
+    check_values(distances, metric)
     return indices, np.asarray(distances, dtype=X.dtype)
 
 

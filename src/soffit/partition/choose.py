@@ -57,7 +57,12 @@ class GraphPartition:
 
 
 def graph_partition(
-    A: Matrix, N: Matrix, n_clusters: int, *, correct: Correct | None = None
+    A: Matrix,
+    N: Matrix,
+    n_clusters: int,
+    *,
+    correct: Correct | None = None,
+    weights: FloatArray | None = None,
 ) -> GraphPartition:
     """A good partition into k clusters, chosen without labels; no object may be isolated.
 
@@ -69,14 +74,18 @@ def graph_partition(
         Number of clusters.
     correct : callable, optional
         Adapts labels to the constraints.
+    weights : array of shape (n,), optional
+        Weights of the objects, 1 on average.
     """
     graph = Graph.of(A)
     if not graph.is_sparse or graph.n <= _MOST_NODES:
-        labels, eigenvalue = _partition(graph, N, n_clusters, correct, None)
+        labels, eigenvalue = _partition(graph, N, n_clusters, correct, weights)
         return GraphPartition(labels, eigenvalue, None)
     coarse = _coarser(graph, n_clusters, _NODES_PER_CLUSTER)
     check_time()
-    sizes = coarse.sizes
+    sizes: FloatArray = coarse.sizes
+    if weights is not None:
+        sizes = np.bincount(coarse.node, weights).astype(np.float64)
     labels, eigenvalue = _partition(
         Graph(coarse.matrix), degree(coarse.matrix).matrix, n_clusters, None, sizes
     )

@@ -25,6 +25,7 @@ A class says in `_arrays` what it expects of its attributes, one line each::
         "affinity": "part matrix_! n",  # that has a matrix_
         "extension": "part place() k=j",  # whose k is our j
         "levels": "parts n",  # a list of objects
+        "copies": "index? n <m",  # whole numbers below m; without them n and m are one length
         "": "same j k",  # two names of one length
     }
 
@@ -59,6 +60,7 @@ from soffit.affinity.mixed_table import MixedPreparation
 from soffit.affinity.tuples import DEVIATIONS, TupleMeasure
 from soffit.catalogue import MODELS as CATALOGUE
 from soffit.factorize.tuples.placement import TupleRows
+from soffit.fitting.copies import DistinctColumns
 from soffit.fitting.curation import Merged, Split
 from soffit.fitting.fitted import Fitted, Part, SimilarityPlacer, Unchanged
 from soffit.fitting.resampling import Corrected
@@ -108,6 +110,7 @@ PARTS: dict[str, type] = {
         SparseSearch,
         # preparation, pairs, tuples
         Column,
+        DistinctColumns,
         MixedPreparation,
         SideInformation,
         Standardizer,
@@ -162,7 +165,7 @@ LEFT_OUT = frozenset(
 
 # --- the check ------------------------------------------------------------------------------------
 
-_KINDS = {"int": "i", "bool": "b"}
+_KINDS = {"int": "i", "index": "i", "bool": "b"}
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # Kinds of single values even where words follow.
 _SINGLE = ("text",)
@@ -287,6 +290,8 @@ class _Check:
             if value is None:
                 if not line.may_be_missing(thing):
                     raise ModelFileError(f"{self._owner} has no {path}.")
+                if line.kind == "index":
+                    self._join(tuple(word.lstrip("<") for word in line.words))
                 continue
             self._check(where, value, line)
             if line.bound is not None:

@@ -409,6 +409,9 @@ class Summary:
     def affinities(self) -> Matrix | None:
         """The similarities that were clustered, if the model keeps them."""
         A: Matrix | None = getattr(self.model, "affinity_matrix_", None)
+        copies = getattr(self.model, "copies_", None)
+        if A is not None and copies is not None and len(copies) == self.n_objects:
+            A = _between_copies(A, copies)
         return A if A is not None and A.shape[0] == self.n_objects else None
 
     @property
@@ -439,6 +442,21 @@ class Summary:
             "scores": self.scores,
             "telling_columns": list(self.telling_columns),
         }
+
+
+# Links between all objects that are written out, where equal ones were fitted as one.
+_MOST_LINKS = 2**23
+
+
+def _between_copies(A: Matrix, copies: IntArray) -> Matrix | None:
+    """The same between all objects, if that is not much larger; copies share their links."""
+    counts = np.bincount(copies).astype(np.float64)
+    if is_sparse(A):
+        links = sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), shape=A.shape)
+        n_links = float(counts @ (links @ counts))
+    else:
+        n_links = float(len(copies)) ** 2
+    return A[copies][:, copies] if n_links <= _MOST_LINKS else None
 
 
 def level_sizes(levels: Sequence[Any]) -> IntArray:

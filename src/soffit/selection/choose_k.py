@@ -180,7 +180,8 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
-        Any metric of scikit-learn; "precomputed" means that X holds distances.
+        Any metric of scikit-learn; "gower" for tables with text, yes/no or missing values;
+        "precomputed" means that X holds distances.
     n_neighbors : int, default 15
         Neighbours per object in the graph.
     standardize : {"auto", True, False}, default "auto"

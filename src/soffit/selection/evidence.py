@@ -115,6 +115,9 @@ _NODES_PER_CLUSTER = 16
 # it is a neighbour graph, where any finer partition has a larger modularity.
 _SLOW = 0.75
 
+# Ends of links of a random graph are joined among this many of about the same weight.
+_WINDOW = 64
+
 Columns = dict[str, FloatArray]
 
 
@@ -270,9 +273,14 @@ def _chance_modularity(A: sp.csr_array, most: int, random_state: int) -> float:
     """Largest modularity in a random graph with the same degrees (configuration model)."""
     rng = np.random.default_rng(random_state)
     links = sp.coo_array(sp.triu(A, k=1))
-    ends = rng.permutation(np.concatenate([links.row, links.col]))
-    first, second = ends[: links.nnz], ends[links.nnz :]
-    weight = links.data[rng.permutation(links.nnz)]
+    ends = np.concatenate([links.row, links.col])
+    weights = np.concatenate([links.data, links.data])
+    # Ends of links of about the same weight are joined, so that the degrees stay the same.
+    window = np.arange(len(ends)) // _WINDOW
+    order = np.lexsort((rng.random(len(ends)), weights))
+    order = order[np.lexsort((rng.random(len(ends)), window))]
+    first, second = ends[order[::2]], ends[order[1::2]]
+    weight = (weights[order[::2]] + weights[order[1::2]]) / 2
     apart = first != second
     upper = sp.csr_array((weight[apart], (first[apart], second[apart])), shape=A.shape)
     graph = Graph(sp.csr_array(upper + upper.T))

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from soffit._process import one_blas_thread
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import SideInformation
+from soffit.affinity.distinct import first_rows
 from soffit.affinity.named_pairs import called
 from soffit.factorize import leading_eigenvectors
 from soffit.graph import Graph, pair_components, reciprocal
@@ -261,15 +262,21 @@ def suggest_pairs(
     semi-supervised clustering. IEEE TKDE 26.
     """
     memberships, A = _of_fitted(model)
+    copies = getattr(model, "copies_", None)
+    doubt, known = _weight_of_doubt(model), _known_pairs(model)
+    if copies is not None:
+        # Equal objects have the same answers: ask about the first of them.
+        asked = first_rows(copies)
+        memberships, doubt = memberships[asked], doubt[asked]
+        known = None if known is None else known.among_distinct(copies)
     n, k = memberships.shape
-    answers = Answers.of(_known_pairs(model), n)
+    answers = Answers.of(known, n)
     n_pairs = _checked_number(n_pairs, answers.n_open())
     generator = check_random_state(random_state)
     graph = Graph.of(A).without_diagonal().without_strays(k).matrix
     # One BLAS thread, as in fits: the same bytes on any machine.
     with one_blas_thread():
         regions = Regions.of(graph, k, answers, seed=int(generator.randint(_SEEDS)))
-    doubt = _weight_of_doubt(model)
     groups = Groups.of(regions, memberships, answers)
     choice = _Choice(answers, regions.region)
     choice.take_best(
@@ -281,6 +288,8 @@ def suggest_pairs(
     )
     choice.fill_up(n_pairs, generator)
     pairs = np.array(choice.pairs, dtype=np.int64)
+    if copies is not None:
+        pairs = np.sort(first_rows(copies)[pairs], axis=1)
     if not names:
         return pairs
     first, second = (called(end, getattr(model, "object_names_", None)) for end in pairs.T)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tests.reference.problems import random_rows
+from tests.reference.problems import block_diagonal, random_rows
 from tests.reference.relations import planted_graph, relation_problem
 
 from soffit.factorize import solve_em
@@ -12,7 +12,7 @@ from soffit.factorize.divergence.placement import ColumnRows
 
 def _fitted(dtype=np.float64, isolated=2):
     A, _ = planted_graph([30, 40], 5)
-    A = sp.csr_array(sp.block_diag([A, sp.csr_array((isolated, isolated))], format="csr"))
+    A = block_diagonal([A, sp.csr_array((isolated, isolated))])
     problem = relation_problem(A.astype(dtype), 3)
     found = solve_em(problem, random_rows(70 + isolated, 3, 7), tol=1e-10, max_iter=5000)
     return problem, found, ColumnRows.of(problem, found)

@@ -5,7 +5,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reference.problems import planted_memberships, random_matrix, random_rows, stored
+from tests.reference.problems import (
+    block_diagonal,
+    planted_memberships,
+    random_matrix,
+    random_rows,
+    stored,
+)
 from tests.reference.relations import divergence, em_step, planted_graph, relation_problem
 
 from soffit.factorize import solve_em
@@ -106,7 +112,7 @@ def test_the_unit_of_the_weights_does_not_matter(factor):
 
 def test_isolated_objects_have_zero_rows_and_the_prior_as_membership():
     A, _ = planted_graph([20, 30], 107)
-    padded = sp.block_diag([A, sp.csr_array((2, 2))], format="csr")
+    padded = block_diagonal([A, sp.csr_array((2, 2))])
     found = solve_em(relation_problem(sp.csr_array(padded), 2), random_rows(52, 2, 109))
     np.testing.assert_array_equal(found.factor[50:], 0.0)
     prior = found.scale / found.scale.sum()

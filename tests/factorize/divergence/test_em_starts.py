@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.reference.problems import block_diagonal
 from tests.reference.relations import planted_graph, relation_problem
 from tests.reference.threads import printed_with_one_and_two_threads
 
@@ -42,7 +43,7 @@ def test_no_single_start_is_better():
 
 def test_spectral_starts_are_distinct_and_serve_isolated_objects():
     A, labels = planted_graph([40, 60], 11, inside=14.0, outside=1.0)
-    padded = sp.csr_array(sp.block_diag([A, sp.csr_array((3, 3))], format="csr"))
+    padded = block_diagonal([A, sp.csr_array((3, 3))])
     starts = spectral_starts(padded, 2)
     # Where all roundings agree, there is one start.
     assert len(starts) == 1

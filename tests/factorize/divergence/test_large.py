@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.reference.problems import block_diagonal
 from tests.reference.relations import planted_graph, relation_problem
 from tests.reference.threads import printed_with_one_and_two_threads
 
@@ -51,7 +52,7 @@ def test_the_fit_is_nearly_as_good_as_the_best_of_many_starts(k, margin, monkeyp
 def test_isolated_objects_do_no_harm():
     A, labels = planted_graph([300, 400], 11)
     assert accuracy(labels, informative_partition(A, 2)) > 0.98
-    padded = sp.csr_array(sp.block_diag([A, sp.csr_array((3, 3))], format="csr"))
+    padded = block_diagonal([A, sp.csr_array((3, 3))])
     found = _solve(padded, 2)
     assert accuracy(labels, bipartite_rows(found)[:700].argmax(axis=1)) > 0.98
     np.testing.assert_array_equal(found.factor[700:], 0.0)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reference.problems import random_matrix, random_rows
+from tests.reference.problems import block_diagonal, random_matrix, random_rows
 from tests.reference.relations import divergence, em_step, planted_graph, relation_problem
 
 from soffit.factorize import solve_em
@@ -188,7 +188,7 @@ def test_no_edges_and_isolated_objects():
     found = solve_on_support(nothing, rows, max_iter=9, tol=1e-6)
     np.testing.assert_array_equal(found.scale, 0.0)
     A, _ = planted_graph([20, 30], 79)
-    padded = sp.csr_array(sp.block_diag([A, sp.csr_array((2, 2))], format="csr"))
+    padded = block_diagonal([A, sp.csr_array((2, 2))])
     start = support_start(padded, np.arange(52) % 2, 2, spread=0.2)
     found = solve_on_support(relation_problem(padded, 2), start, max_iter=99, tol=1e-6)
     np.testing.assert_array_equal(found.factor[50:], 0.0)

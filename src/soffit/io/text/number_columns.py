@@ -17,10 +17,13 @@ from soffit.io.text.numbers import (
     Notation,
     Survey,
     is_plain,
+    looks_numeric,
     settle,
     survey,
 )
 
+# Share of such entries in a column that looks like numbers.
+_MOSTLY = 0.8
 _SIGN_NAMES = {".": "points", ",": "commas", " ": "blanks", "'": "apostrophes"}
 
 
@@ -57,10 +60,38 @@ class NumberColumns:
         for name, found in present.items():
             if found.problem is not None:
                 problems[name] = _unreadable(path, name, found.problem)
+        for name, entry in _look_alike(present, columns).items():
+            problems.setdefault(name, _like_numbers(path, name, entry))
         missing = {name: Notation(settled.decimal or "") for name, s in surveys.items() if not s}
         notations = settled.notations | missing
         notes = _notes(settled.notations, settled.decimal)
         return cls(kinds, notations, problems, notes, settled.decimal)
+
+
+def _look_alike(
+    surveys: Mapping[str, Survey], columns: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """Text that looks like numbers, with an entry, if there is more of it than of numbers."""
+    found = {}
+    words = [name for name, seen in surveys.items() if seen.kind == "text"]
+    for name in words:
+        entries = [entry.strip() for entry in columns[name] if entry.strip()]
+        if sum(map(looks_numeric, entries)) >= _MOSTLY * len(entries):
+            found[name] = entries[0]
+    n_numbers = sum(seen.kind == "number" for seen in surveys.values())
+    return found if len(found) > n_numbers else {}
+
+
+def _like_numbers(path: Path, name: str, entry: str) -> DataError:
+    return DataError(
+        f"{path}: column {shown(name)} looks like numbers, such as {shown(entry)}, but they cannot "
+        "be read, like most columns of the file.",
+        Message(
+            *("Remove what is not part of the numbers, pass ", Parameter("decimal"), " or "),
+            *(Parameter("thousands"), ", or leave the column out with "),
+            *(Parameter("drop", [name]), "."),
+        ),
+    )
 
 
 def _two_ways(path: Path, name: str, found: Survey) -> DataError:

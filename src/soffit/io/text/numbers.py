@@ -42,9 +42,13 @@ _INFINITE = "(?i:[-+]?inf(?:inity)?)"
 
 
 def _entry(core: str) -> str:
-    """The pattern of an entry: sign or parentheses, currency, number, unit."""
-    sign = rf"({_SIGN})?"
-    return rf"(\()?\s*{sign}\s*({_CURRENCY})?\s*{sign}\s*({core})\s*({_UNIT})?\s*(\))?{sign}"
+    """The pattern of an entry: sign or parentheses, currency, number, unit.
+
+    Currency and unit stand inside of parentheses or outside.
+    """
+    sign, currency, unit = f"({_SIGN})?", f"({_CURRENCY})?", f"({_UNIT})?"
+    inside = rf"{sign}\s*{currency}\s*{sign}\s*({core})\s*{unit}"
+    return rf"{currency}\s*(\()?\s*{inside}\s*(\))?\s*{unit}{sign}"
 
 
 def _core(decimal: str, thousands: str) -> str:
@@ -88,11 +92,15 @@ class _Parts:
         found = _LOOSE_ENTRY.fullmatch(entry)
         if found is None:
             return None
-        opened, before, prefix, after, core, suffix, closed, last = found.groups()
+        first, opened, before, second, after, core, *rest = found.groups()
+        inner, closed, outer, last = rest
         signs = [sign for sign in (before, after, last) if sign]
         if bool(opened) != bool(closed) or len(signs) > 1 or (opened and signs) or last == "+":
             return None
-        return cls(core, prefix or "", (suffix or "").strip(), bool(opened))
+        if (first and second) or (inner and outer):
+            return None
+        suffix = (inner or outer or "").strip()
+        return cls(core, first or second or "", suffix, bool(opened))
 
 
 def is_plain(entry: str) -> bool:
@@ -132,6 +140,14 @@ def _is_core(core: str) -> bool:
         for thousands in _ANY_THOUSANDS
         if thousands != decimal
     )
+
+
+def looks_numeric(entry: str) -> bool:
+    """Whether an entry begins like a number, and has few other characters after it."""
+    return _LOOKS_NUMERIC.match(entry) is not None
+
+
+_LOOKS_NUMERIC = re.compile(rf"[-+(\s]*(?:{_CURRENCY})?[-+(\s]*{_LOOSE}[^0-9:/]{{1,12}}$")
 
 
 # --- units ----------------------------------------------------------------------------------------
@@ -282,25 +298,29 @@ class Notation:
         else:
             # polars names the groups by their numbers.
             parts = texts.str.extract_groups(f"^{_entry(core)}$").struct
-            opened, before, prefix, after = (parts.field(str(n)) for n in range(1, 5))
-            digits, suffix, closed, last = (parts.field(str(n)) for n in range(5, 9))
+            first, opened, before, second, after = (parts.field(str(n)) for n in range(1, 6))
+            digits, inner, closed, outer, last = (parts.field(str(n)) for n in range(6, 11))
+            twice = (first + second).is_not_null() | (inner + outer).is_not_null()
+            prefix = first.fill_null("") + second.fill_null("")
+            suffix = inner.fill_null("") + outer.fill_null("")
             signs = before.fill_null("") + after.fill_null("") + last.fill_null("")
-            suffix = suffix.fill_null("").str.strip_chars()
+            suffix = suffix.str.strip_chars()
             factors = self.unit.factors or {"": 1.0}
             known = suffix.replace_strict(
                 list(factors), list(factors.values()), default=None, return_dtype=pl.Float64
             )
             values = self._cast(digits) * known
             wrong = (
-                (opened.is_null() != closed.is_null())
+                twice
+                | (opened.is_null() != closed.is_null())
                 | (signs.str.len_chars() > 1)
                 | (opened.is_not_null() & (signs != ""))
                 | (last == "+").fill_null(False)
-                | ~prefix.fill_null("").is_in(["", *self.unit.prefixes])
+                | ~prefix.is_in(["", *self.unit.prefixes])
             )
             if self.unit.name:
                 # A number without the unit of its column may be in another one, unless it is 0.
-                bare = (prefix.fill_null("") == "") & (suffix == "") & (values != 0)
+                bare = (prefix == "") & (suffix == "") & (values != 0)
                 wrong = wrong | bare.fill_null(False)
             values = values.set(wrong.fill_null(True), None)
             minus = opened.is_not_null() | signs.is_in(list(_MINUS))
