@@ -4,8 +4,8 @@
 
 Rows are TF-IDF weights of the words of a text, as scikit-learn's TfidfTransformer makes them. The
 docstrings of SciPy and scikit-learn (labels: the subpackage) and the newsgroups were in view when
-the rule was chosen; those of networkx are only measured. Labels are used for scoring only. "mutual neighbours" is the graph
-that tables of few columns have.
+the rule was chosen; those of networkx are only measured. Labels are used for scoring only. "mutual
+neighbours" is the graph that tables of few columns have.
 """
 
 from __future__ import annotations
