@@ -88,11 +88,20 @@ def test_the_first_column_may_identify(tmp_path, name, values, found):
         assert source.columns == ("x",)
 
 
-def test_an_identifier_that_repeats_is_a_feature_and_said_so(tmp_path):
-    source = read(save(tmp_path, "id,x\n1,1\n1,2\n2,5\n3,7\n"))
+def test_a_number_of_groups_is_a_feature_and_said_so(tmp_path):
+    source = read(save(tmp_path, "id,x\n1,1\n1,2\n1,5\n2,7\n2,8\n"))
     assert source.columns == ("id", "x")
-    np.testing.assert_array_equal(source.data[:, 0], [1, 1, 2, 3])
-    assert "values are not unique" in " ".join(source.notes)
+    np.testing.assert_array_equal(source.data[:, 0], [1, 1, 1, 2, 2])
+    assert "values are not unique" in " ".join(map(str, source.notes))
+
+
+def test_an_identifier_that_sometimes_repeats_is_left_out_and_said_so(tmp_path):
+    path = save(tmp_path, "ID,x,y\n1000025,1,2\n1002945,2,3\n1002945,5,4\n1015425,7,5\n")
+    source = read(path)
+    assert source.ids is None
+    assert source.columns == ("x", "y")
+    assert "Left out the first column, 'ID'" in " ".join(map(str, source.notes))
+    assert read(path, columns=["ID", "x"]).columns == ("ID", "x")
 
 
 def test_fractions_identify_nothing(tmp_path):

@@ -71,6 +71,14 @@ def is_identifier(kind: str, values: Sequence[str | None]) -> bool:
     return kind == "text" or all(_WHOLE_NUMBER.fullmatch(value or "") for value in values)
 
 
+def _repeats_identifiers(kind: str, values: Sequence[str | None]) -> bool:
+    """Whether at least half of the values are distinct, and not fractions: numbers of patients."""
+    known = [value for value in values if value]
+    if 2 * len(set(known)) < len(values):
+        return False
+    return kind == "text" or all(_WHOLE_NUMBER.fullmatch(value) for value in known)
+
+
 def checked_ids(path: Path, name: str, values: Sequence[str | None], rows: Rows) -> NDArray[Any]:
     """Identifiers from a column that the user named; gaps and duplicates are refused."""
     gaps = [position for position, value in enumerate(values) if not value]
@@ -234,6 +242,17 @@ def _identify(
         notes.append(f"The first column{title} identifies the objects.")
         as_id = _Roles(roles.features, roles.numbers, roles.words, name or "id", None, roles.label)
         return text_array(values), as_id, found
+    if _repeats_identifiers(rows.kinds[name], values) and (roles.numbers or roles.words):
+        notes.append(
+            Message(
+                f"Left out the first column, {shown(name)}: it is named like an identifier, and "
+                "most of its values are unique. Some occur more than once, so objects are "
+                "identified by their row. List it in ",
+                *(Parameter("columns"), " to use it as a feature."),
+            )
+        )
+        left = _Roles(roles.features, roles.numbers, roles.words, None, None, roles.label)
+        return None, left, found
     notes.append(
         Message(
             f"The first column, {shown(name)}, is named like an identifier, but its values are "
