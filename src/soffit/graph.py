@@ -430,6 +430,32 @@ class Graph:
         np.fill_diagonal(trimmed, 0.0)
         return Graph(trimmed)
 
+    def is_full(self) -> bool:
+        """Whether more than half of all pairs of objects are linked."""
+        pairs = np.count_nonzero(self.values) - np.count_nonzero(self.diagonal())
+        return bool(2 * pairs > self.n * (self.n - 1))
+
+    def above_expected(self, left: FloatArray, right: FloatArray) -> Graph:
+        """Weights above those that degrees alone predict; zero for all others.
+
+        Parameters
+        ----------
+        left : array of shape (m,)
+            Degrees of the rows.
+        right : array of shape (n,)
+            Degrees of the columns, the sum of which is the weight of all links.
+        """
+        share = np.divide(right, right.sum(), out=np.zeros_like(right), where=right > 0)
+        if self.is_sparse:
+            A = self.csr.copy()
+            rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+            A.data = np.maximum(A.data - left[rows] * share[A.indices], 0).astype(A.dtype)
+            A.eliminate_zeros()
+            return Graph.of(A)
+        excess = np.multiply.outer(left, share).astype(self.dtype)
+        np.subtract(self.matrix, excess, out=excess)
+        return Graph.of(np.maximum(excess, 0, out=excess))
+
     def without_strays(self, n_clusters: int) -> Graph:
         """Without the edges inside tiny separate components, so that none becomes a cluster.
 

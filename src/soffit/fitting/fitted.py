@@ -44,9 +44,9 @@ class Placer(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Part:
-    """The part of the affinities that a model factorizes, before normalization.
+    r"""The part of the affinities that a model factorizes, before normalization.
 
     Parameters
     ----------
@@ -56,15 +56,20 @@ class Part:
         Number of clusters; edges inside components too small to be one of them are left out.
     constraint_weight : float, optional
         Weight with which must-link and cannot-link pairs change their affinities.
+    degrees : array of shape (n,), optional
+        Degrees d of the fitted objects, if affinities count only as far as they exceed those that
+        the degrees alone predict, :math:`d_i d_j / \\sum d`.
     """
 
     diagonal: Literal["kept", "dropped", "raised"] = "kept"
     strays_of: int | None = None
     constraint_weight: float | None = None
+    degrees: FloatArray | None = None
     _arrays: ClassVar[dict[str, str]] = {
         "diagonal": "text kept|dropped|raised",
         "strays_of": "count?",
         "constraint_weight": "finite?",
+        "degrees": "finite? n",
     }
 
     def of(self, A: Matrix, side: SideInformation | None = None) -> Matrix:
@@ -76,7 +81,16 @@ class Part:
             graph = graph.without_diagonal()
         elif self.diagonal == "raised":
             graph = graph.with_positive_diagonal()
+        if self.degrees is not None:
+            graph = graph.above_expected(self.degrees, self.degrees)
         return (graph if self.strays_of is None else graph.without_strays(self.strays_of)).matrix
+
+    def cross(self, block: Matrix) -> Matrix:
+        """The same part of the affinities between new and fitted objects."""
+        if self.degrees is None:
+            return block
+        graph = Graph.of(block)
+        return graph.above_expected(graph.degrees(), self.degrees).matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +140,7 @@ class SimilarityPlacer:
         "normalization": "part cross() n?",
         "smoothing": "part place() n? p? j k",
         "extension": "part place() profiles() n k=j",
-        "part": "part of()",
+        "part": "part of() n?",
         "surroundings": "part? tail() n",
         "masses": "finite? n",
     }
@@ -198,7 +212,7 @@ class SimilarityPlacer:
         return self.smoothing.place(rows, table, block)
 
     def _block(self, table: Any) -> tuple[Matrix, FloatArray]:
-        block = self.links(table)
+        block = self.part.cross(self.links(table))
         return block, Graph.of(block).degrees()
 
 

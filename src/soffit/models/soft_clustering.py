@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from soffit._deprecation import renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import NoneOrMany, Number, OneOf, OrNone, WholeNumber
-from soffit.affinity import SideInformation
+from soffit.affinity import NeighborGraph, SideInformation
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.exceptions import UnstableResultWarning
@@ -361,7 +361,7 @@ def _factorize(
 ) -> _GraphSolution:
     given, k = stage.relations, stage.n_clusters
     # The part of the graph that carries information about clusters; the walk needs it again.
-    part = Part(diagonal="dropped", strays_of=k)
+    part = Part(diagonal="dropped", strays_of=k, degrees=_background(given))
     A = part.of(given.A)
     degrees = Graph.of(A).degrees()
     normalized = normalize(A, "degree")
@@ -409,6 +409,17 @@ def _factorize(
     return _GraphSolution(
         problem, normalized, found, {"n_steps_": n_steps}, part, graph=A, locality=locality
     )
+
+
+def _background(given: Affinities) -> FloatArray | None:
+    """Degrees, if most pairs are similar; None for a graph of neighbours.
+
+    Where all objects resemble each other, as tests or questions do whose correlations are all
+    positive, only the similarity beyond that of their degrees distinguishes clusters.
+    """
+    if isinstance(given.affinity, NeighborGraph) or not Graph.of(given.A).is_full():
+        return None
+    return Graph.of(given.A).without_diagonal().degrees()
 
 
 def _warm_steps(stage: Stage[Affinities], find: Callable[[], Start]) -> int:
