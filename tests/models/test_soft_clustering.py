@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks.datasets import load
 from soffit import SoftClustering
@@ -79,6 +80,18 @@ def test_columns_in_similar_units_are_left_alone(blobs: Sample) -> None:
     plain = SoftClustering(3, standardize=False, random_state=29).fit(blobs.X)
     automatic = SoftClustering(3, random_state=29).fit(blobs.X)
     np.testing.assert_array_equal(plain.memberships_, automatic.memberships_)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_few_objects_that_are_all_neighbours(copies: int) -> None:
+    sports = ["the team won the match", "a goal in the last match", "the team lost a goal"]
+    cooking = ["boil the rice and salt", "salt and pepper the soup", "a soup of rice"]
+    texts = [*sports, "goal and team", *cooking, "pepper, salt, rice"]
+    X = TfidfVectorizer().fit_transform(copies * texts)
+    topics = np.tile(np.repeat([0, 1], 4), copies)
+    model = SoftClustering(2, random_state=0).fit(X)
+    assert adjusted_rand(topics, model.labels_) == 1.0
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
 def test_walk_has_at_least_one_step(blobs: Sample) -> None:

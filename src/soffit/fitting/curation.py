@@ -16,6 +16,7 @@ from soffit.fitting.fitted import Fitted, Placer, Smoothing
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Data, Recipe
 from soffit.fitting.run import membership_attributes, run
+from soffit.selection.density import Density
 
 # Attributes that describe clusters one by one, or the uncertainty of these clusters: they are no
 # longer true when clusters are others.
@@ -180,7 +181,17 @@ def split_fit(
     A = _factorized(placer, attributes)
     k, n = memberships.shape[1], len(labels)
     members = np.flatnonzero(labels == cluster)
-    inside = _fit_inside(recipe, A[members][:, members], fitted, seeds, progress)
+    # Where the cluster has parts depends on the density around its objects, which the affinities
+    # of its objects alone do not show.
+    density = _density(placer, n)
+    inside = _fit_inside(
+        recipe,
+        A[members][:, members],
+        fitted,
+        None if density is None else density.of_nodes(members, None),
+        seeds,
+        progress,
+    )
     parts = inside.placer
     assert parts is not None
     found = inside.attributes["memberships_"]
@@ -215,6 +226,13 @@ def _factorized(placer: Any, attributes: Mapping[str, Any]) -> Matrix:
     A: Matrix = attributes["affinity_matrix_"]
     part = getattr(placer, "part", None)
     return A if part is None else part.of(A, attributes.get("side_information_"))
+
+
+def _density(placer: Any, n_objects: int) -> Density | None:
+    """The density at the fitted objects; None if it is not known."""
+    affinity = getattr(placer, "affinity", None)
+    density = None if affinity is None else Density.of(affinity)
+    return None if density is None or len(density.logarithm) != n_objects else density
 
 
 def renamed_fit(fitted: Fitted, names: NDArray[Any] | None, step: str) -> Fitted:
@@ -260,6 +278,7 @@ def _fit_inside(
     recipe: Recipe[Any],
     A: Matrix,
     whole: Fitted,
+    density: Density | None,
     seeds: np.random.RandomState,
     progress: Progress,
 ) -> Fitted:
@@ -268,4 +287,4 @@ def _fit_inside(
     affinity.matrix_ = A
     relations = Affinities(affinity, whole.preparation, A, A)
     given = replace(recipe, relate=lambda *_: relations)
-    return run(given, Data(Objects(A, True, affinity)), seeds, progress)
+    return run(given, Data(Objects(A, True, affinity), density=density), seeds, progress)

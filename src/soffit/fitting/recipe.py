@@ -18,6 +18,7 @@ from soffit.fitting.data import Constraints, PartialLabels
 from soffit.fitting.fitted import Fitted, Part, Smoothing
 from soffit.fitting.monitor import Plan, Progress
 from soffit.normalize import Normalized
+from soffit.selection.density import Density
 
 Relations = TypeVar("Relations")
 
@@ -42,6 +43,8 @@ class Data:
         Weights of the objects, 1 on average; None if all are equal.
     copies : int array, optional
         The number of each given object among these, if equal ones were joined.
+    density : Density, optional
+        The density at the objects, if it is known better than from their affinity.
     """
 
     objects: Objects
@@ -51,6 +54,7 @@ class Data:
     side: SideInformation | None = None
     weights: FloatArray | None = None
     copies: IntArray | None = None
+    density: Density | None = None
 
     @property
     def names(self) -> NDArray[Any] | None:

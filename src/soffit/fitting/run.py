@@ -149,9 +149,8 @@ def given_or_chosen(stage: Stage[Affinities], *, max_clusters: int | None = None
         return stage.count
     stage.progress.phase("number of clusters")
     affinity = _affinity_of_choice(stage)
-    choice = choose_k_of_graph(
-        affinity.matrix_, density=Density.of(affinity), max_clusters=max_clusters
-    )
+    density = stage.data.density or Density.of(affinity)
+    choice = choose_k_of_graph(affinity.matrix_, density=density, max_clusters=max_clusters)
     return Count(choice.n_clusters, {"k_choice_": choice})
 
 
