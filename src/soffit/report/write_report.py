@@ -140,7 +140,8 @@ def write_report(  # noqa: PLR0913
 
     Examples
     --------
-    >>>     >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
     >>> from soffit import SoftClustering
     >>> from soffit.datasets import make_moons
     >>> from soffit.report import write_report
