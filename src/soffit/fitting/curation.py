@@ -189,8 +189,8 @@ def split_fit(
         A[members][:, members],
         fitted,
         None if density is None else density.of_nodes(members, None),
-        seeds,
-        progress,
+        seeds=seeds,
+        progress=progress,
     )
     parts = inside.placer
     assert parts is not None
@@ -279,6 +279,7 @@ def _fit_inside(
     A: Matrix,
     whole: Fitted,
     density: Density | None,
+    *,
     seeds: np.random.RandomState,
     progress: Progress,
 ) -> Fitted:
