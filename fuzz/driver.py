@@ -91,7 +91,7 @@ class Worker:
         self._done += 1
         if not reply:
             code = process.wait()
-            self._process = None
+            self._forget()
             if hung.is_set():
                 return "hang", f"no end after {SUITES[name].patience:g} s of processor time"
             return "crash", f"the process ended with code {code}: {self._last_words()}"
@@ -107,8 +107,16 @@ class Worker:
             assert self._process.stdin is not None
             self._process.stdin.close()
             self._process.wait()
-            self._process = None
-            self._done = 0
+            self._forget()
+
+    def _forget(self) -> None:
+        """Close the pipes of a process that has ended."""
+        assert self._process is not None
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+        self._process = None
+        self._done = 0
 
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None:

@@ -58,7 +58,7 @@ def assert_graph(door, expected, names):
     "X",
     [
         np.arange(6.0).reshape(3, 2),
-        np.array([[1, "a"]], dtype=object),
+        np.array([[1, 2.5]], dtype=object),
         np.array([[1j]]),
         np.empty((0, 3)),
         [[1.0, 2.0], [3.0, 4.0]],
@@ -72,6 +72,14 @@ def test_plain_objects_pass_untouched(X):
     assert door.data is X
     assert door.kind == "table"
     assert door.names is None
+
+
+@pytest.mark.parametrize(
+    "X", [np.array([[1, "a"]], dtype=object), np.array([[1, "a"]]), [[1, "a"]]]
+)
+def test_text_in_arrays_and_lists_is_named(X):
+    with pytest.raises(ValueError, match=r'not numeric: .*1 \(text\)\..*metric="gower"'):
+        read_input(X)
 
 
 @pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])

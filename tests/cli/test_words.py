@@ -98,9 +98,9 @@ def test_files_and_columns_named_like_parameters(soffit, tmp_path, name):
             "--must-link names object 7",
         ),
         (
-            lambda: choose_k(np.eye(9), n_resamples=0),
-            "resamples must be an integer of at least 1, got 0",
-            "--resamples must be an integer of at least 1, got 0",
+            lambda: choose_k(np.eye(9), n_resamples=-1),
+            "n_resamples must be an integer of at least 0, got -1",
+            "--resamples must be an integer of at least 0, got -1",
         ),
     ],
 )

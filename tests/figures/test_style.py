@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soffit.figures.style import PALETTE, blend, colour, new_figure, pattern, symbol, text_on
-from soffit.figures.text import escaped, part_shown
+from soffit.figures.style import (
+    PALETTE,
+    blend,
+    colour,
+    escaped,
+    new_figure,
+    part_shown,
+    pattern,
+    symbol,
+    text_on,
+)
 
 
 def test_thirty_clusters_have_thirty_colours():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soffit.figures.points import thinned
+from soffit.figures.style import thinned
 
 
 @given(

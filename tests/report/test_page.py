@@ -13,7 +13,7 @@ import pytest
 from soffit import SoftClustering
 from soffit.io import Result, Source
 from soffit.report import write_report
-from soffit.report.embed import json_block
+from soffit.report.html import json_block
 
 
 def unpacked(page, identifier):

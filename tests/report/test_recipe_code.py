@@ -4,7 +4,7 @@ import numpy as np
 
 from soffit import RandomWalkClassifier, SoftClustering
 from soffit.io import Source, read
-from soffit.report.recipe_code import placeholders, python_lines, seed_sentence, versions
+from soffit.report.method import placeholders, python_lines, seed_sentence, versions
 from soffit.results.summary import Summary
 
 

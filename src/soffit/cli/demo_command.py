@@ -10,11 +10,10 @@ import numpy as np
 import typer
 
 from soffit._atomic import replaced
-from soffit.cli.command import LEARNING, Command
 from soffit.cli.error_messages import usage_error
 from soffit.cli.fit_command import present
 from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings
-from soffit.cli.options import Verbosity, with_option_groups
+from soffit.cli.options import LEARNING, Command, Verbosity, with_option_groups
 from soffit.cli.steps import Outputs, fit_model, read_source
 
 

@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit.cli.command import AFTERWARDS, Command
+from soffit.cli.console import show_summary, show_warnings
 from soffit.cli.error_messages import existing, usage_error
-from soffit.cli.options import Verbosity, with_option_groups
+from soffit.cli.options import AFTERWARDS, Command, Verbosity, with_option_groups
 from soffit.cli.predict_command import ModelFile
-from soffit.cli.show_summary import show_summary, show_warnings
 from soffit.cli.steps import Fit, Outputs, show_files
 
 EDITS = "Edits"

@@ -7,13 +7,20 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit.cli.command import CLUSTERING, Command
-from soffit.cli.console import Talk
+from soffit.cli.console import (
+    Talk,
+    show_choice,
+    show_standardization,
+    show_summary,
+    show_warnings,
+)
 from soffit.cli.edit_command import NameOption, parsed_names
 from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings, known_method
 from soffit.cli.options import (
+    CLUSTERING,
     MODEL,
     ClustersOption,
+    Command,
     InputFile,
     MaxClustersOption,
     MaxTimeOption,
@@ -26,12 +33,6 @@ from soffit.cli.options import (
     Verbosity,
     at_least,
     with_option_groups,
-)
-from soffit.cli.show_summary import (
-    show_choice,
-    show_standardization,
-    show_summary,
-    show_warnings,
 )
 from soffit.cli.steps import Fit, Outputs, fit_model, read_pairs, read_source, show_files
 

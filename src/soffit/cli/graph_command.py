@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from soffit.cli.command import CLUSTERING, Command
 from soffit.cli.fit_command import present
 from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings, known_method
 from soffit.cli.options import (
+    CLUSTERING,
     MODEL,
     ClustersOption,
+    Command,
     FileFormat,
     MaxClustersOption,
     Pairs,

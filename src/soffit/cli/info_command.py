@@ -8,11 +8,9 @@ from typing import Annotated
 
 import typer
 
-from soffit.cli.command import LEARNING, Command
-from soffit.cli.console import Talk
+from soffit.cli.console import Talk, show_summary
 from soffit.cli.error_messages import existing, in_words_of_the_command
-from soffit.cli.options import FileFormat, Verbosity, with_option_groups
-from soffit.cli.show_summary import show_summary
+from soffit.cli.options import LEARNING, Command, FileFormat, Verbosity, with_option_groups
 from soffit.cli.steps import describe_file, numbered_from_one
 
 AnyFile = Annotated[

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit.cli.command import AFTERWARDS, Command
-from soffit.cli.console import Talk
+from soffit.cli.console import Talk, show_summary
 from soffit.cli.error_messages import existing
 from soffit.cli.options import (
+    AFTERWARDS,
+    Command,
     FileFormat,
     IdOption,
     ImputeOption,
@@ -21,7 +22,6 @@ from soffit.cli.options import (
     Verbosity,
     with_option_groups,
 )
-from soffit.cli.show_summary import show_summary
 from soffit.cli.steps import (
     RESULT_ENDINGS,
     check_lean,

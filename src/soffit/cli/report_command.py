@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit.cli.command import AFTERWARDS, Command
 from soffit.cli.error_messages import existing
-from soffit.cli.options import DATA, Reading, Verbosity, with_option_groups
+from soffit.cli.options import AFTERWARDS, DATA, Command, Reading, Verbosity, with_option_groups
 from soffit.cli.steps import check_output, numbered_from_one, read_source, show_files, this_command
 
 ResultFile = Annotated[

@@ -10,12 +10,13 @@ import numpy as np
 import typer
 
 from soffit._atomic import replaced
-from soffit.cli.command import CLUSTERING, Command
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import existing
 from soffit.cli.options import (
+    CLUSTERING,
     MODEL,
     RESULTS,
+    Command,
     SeedOption,
     Verbosity,
     at_least,

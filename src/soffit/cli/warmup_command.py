@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from soffit.cli.command import LEARNING, Command
-from soffit.cli.options import Verbosity, with_option_groups
+from soffit.cli.options import LEARNING, Command, Verbosity, with_option_groups
 from soffit.cli.steps import with_remarks
 
 ObjectsOption = Annotated[

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from soffit.figures.style import INK, faded, new_figure
-from soffit.figures.text import cluster_names
+from soffit.figures.style import INK, cluster_names, faded, new_figure
 from soffit.results.sentences import uncertainty
 from soffit.results.summary import UNCERTAIN_BELOW, Summary
 

@@ -8,9 +8,20 @@ import numpy as np
 
 from soffit._typing import FloatArray, IntArray
 from soffit.figures.embedding import place
-from soffit.figures.points import link_axes, marker_size, set_axes, thinned, trace_class
-from soffit.figures.style import DOUBT, colour_bar, dress, scale
-from soffit.figures.text import cluster_names, object_names, part_shown
+from soffit.figures.style import (
+    DOUBT,
+    cluster_names,
+    colour_bar,
+    dress,
+    link_axes,
+    marker_size,
+    object_names,
+    part_shown,
+    scale,
+    set_axes,
+    thinned,
+    trace_class,
+)
 from soffit.results.summary import Summary
 
 _WHOLE = "entropy"

@@ -9,8 +9,16 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import IntArray
-from soffit.figures.style import colour, new_figure, pattern, text_on
-from soffit.figures.text import cluster_names, escaped, object_names, part_shown
+from soffit.figures.style import (
+    cluster_names,
+    colour,
+    escaped,
+    new_figure,
+    object_names,
+    part_shown,
+    pattern,
+    text_on,
+)
 from soffit.results.summary import Summary
 
 # More bars than this are not readable.

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray
-from soffit.figures.style import SHARE, colour_bar, new_figure, scale
-from soffit.figures.text import cluster_names
+from soffit.figures.style import SHARE, cluster_names, colour_bar, new_figure, scale
 from soffit.results.summary import Summary
 
 # A screen has no more lines.

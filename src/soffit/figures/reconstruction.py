@@ -11,8 +11,7 @@ from soffit._threads import row_blocks
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.factorize.divergence.placement import ColumnRows
 from soffit.factorize.simplex.placement import FittedRows
-from soffit.figures.points import link_axes
-from soffit.figures.style import DIFFERENCE, SHARE, colour_bar, dress, scale
+from soffit.figures.style import DIFFERENCE, SHARE, colour_bar, dress, link_axes, scale
 from soffit.fitting.copies import of_distinct_objects
 from soffit.fitting.fitted import SimilarityPlacer
 from soffit.results.summary import Summary

@@ -8,9 +8,19 @@ import numpy as np
 
 from soffit._typing import FloatArray, IntArray
 from soffit.figures.embedding import place
-from soffit.figures.points import marker_size, set_axes, thinned, trace_class
-from soffit.figures.style import colour, new_figure, symbol, text_on
-from soffit.figures.text import cluster_names, object_names, part_shown
+from soffit.figures.style import (
+    cluster_names,
+    colour,
+    marker_size,
+    new_figure,
+    object_names,
+    part_shown,
+    set_axes,
+    symbol,
+    text_on,
+    thinned,
+    trace_class,
+)
 from soffit.results.summary import Summary
 
 # The faintest and the strongest points.

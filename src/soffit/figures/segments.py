@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
-from soffit.figures.points import link_axes
-from soffit.figures.style import DOUBT, colour, colour_bar, dress, scale, text_on
+from soffit.figures.style import DOUBT, colour, colour_bar, dress, link_axes, scale, text_on
 
 
 def data_address(pixels: NDArray[np.uint8]) -> str:

@@ -1,11 +1,46 @@
-"""The common style of all figures: colours, symbols, fonts and margins."""
+"""The common parts of all figures: colours, symbols, fonts, margins and text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
+from html import escape
 from typing import Any
 
-from soffit.figures.text import escaped
+import numpy as np
+
+from soffit._typing import IntArray
+from soffit.results.summary import Summary
+from soffit.results.words import shorten
+
+# Names longer than this would cover the figure.
+_LONGEST = 60
+
+
+def escaped(value: Any, longest: int = _LONGEST * 2) -> str:
+    """Any value as text without tags or formulas for the browser or Plotly."""
+    return escape(shorten(str(value), longest)).replace("$", "&#36;")
+
+
+def names(values: Iterable[Any]) -> list[str]:
+    """All values as safe text of a length that fits a hover label."""
+    return [escaped(value, _LONGEST) for value in values]
+
+
+def object_names(summary: Summary, objects: IntArray) -> list[str]:
+    """Identifiers or numbers of these objects."""
+    return names(summary.id_of(number) for number in objects.tolist())
+
+
+def cluster_names(summary: Summary) -> list[str]:
+    """Names of all clusters, short enough for an axis."""
+    return [escaped(name, _LONGEST // 2) for name in summary.names]
+
+
+def part_shown(shown: int, total: int, what: str = "objects") -> list[str]:
+    """A note with the number shown, if not all are."""
+    return [] if shown >= total else [f"{shown:,} of {total:,} {what} shown"]
+
 
 # Ten colours that colour-blind readers can distinguish (M. Petroff, 2021, arXiv:2107.02270).
 PALETTE = (
@@ -183,3 +218,67 @@ def dress(figure: Any, title: str, notes: list[str], *, height: int = 520, **lay
     room = 52 + 26 * bool(notes) + 24 * bool(figure.layout.annotations)
     layout = {"margin_t": room, **layout}
     figure.update_layout(template=template(), title=heading, height=height, **layout)
+
+
+# Above this number the points are drawn by WebGL.
+_MANY = 1000
+
+
+def trace_class(n_points: int) -> Any:
+    """Plotly's class of point traces that suits the number of points."""
+    import plotly.graph_objects as go
+
+    return go.Scattergl if n_points > _MANY else go.Scatter
+
+
+def marker_size(n_points: int) -> float:
+    """Diameter of a point in pixels: fewer points are larger."""
+    return 9.0 if n_points <= 300 else 7.0 if n_points <= 2000 else 5.0 if n_points <= 8000 else 3.5
+
+
+def set_axes(figure: Any, axes: tuple[str, str] | None, **where: Any) -> None:
+    """Titles of the axes; axes without a meaning have neither ticks nor titles."""
+    if axes is None:
+        hidden = {"showticklabels": False, "ticks": "", "title": None, "showgrid": False}
+        # Both axes have the same scale.
+        figure.layout.yaxis.scaleanchor = "x"
+        figure.update_xaxes(**hidden, **where)
+        figure.update_yaxes(**hidden, **where)
+        return
+    figure.update_xaxes(title_text=escaped(axes[0]), **where)
+    figure.update_yaxes(title_text=escaped(axes[1]), **where)
+
+
+def link_axes(figure: Any, n_panels: int) -> None:
+    """Link the axes of several panels in a row, so that zooming affects all of them."""
+    for col in range(2, n_panels + 1):
+        figure.update_xaxes(matches="x", col=col)
+        figure.update_yaxes(matches="y", col=col)
+
+
+# One fixed seed for all figures, so that they show the same objects.
+_SEED = 20210721
+
+
+def thinned(labels: IntArray, most: int) -> IntArray:
+    """At most `most` objects, ascending, stratified by cluster to within one object.
+
+    Objects are shuffled in a fixed way and sorted by cluster; evenly spaced ones are taken. A
+    cluster too small for that keeps one object, as far as there is room.
+    """
+    if isinstance(most, bool) or most < 1:
+        raise ValueError(f"max_points must be at least 1, got {most!r}; try 20000.")
+    n = len(labels)
+    if n <= most:
+        return np.arange(n)
+    order = np.random.default_rng(_SEED).permutation(n)
+    order = order[np.argsort(labels[order], kind="stable")]
+    _, first = np.unique(labels[order], return_index=True)
+    clusters = order[first][:most]
+    spaced = order[((np.arange(most) + 0.5) * (n / most)).astype(np.int64)]
+    missing = clusters[~np.isin(labels[clusters], labels[spaced])]
+    if len(missing):
+        # They replace evenly spaced others.
+        kept = np.linspace(0, most - 1, most - len(missing)).astype(np.int64)
+        spaced = np.concatenate([spaced[kept], missing])
+    return np.unique(spaced)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from soffit._deprecation import renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._validation import NoneOrMany, Number, OneOf, OrNone, WholeNumber
-from soffit.affinity import NeighborGraph, SideInformation
+from soffit.affinity import SideInformation
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.exceptions import UnstableResultWarning
@@ -412,12 +412,13 @@ def _factorize(
 
 
 def _background(given: Affinities) -> FloatArray | None:
-    """Degrees, if most pairs are similar; None for a graph of neighbours.
+    """Degrees, if most pairs are similar; else None.
 
     Where all objects resemble each other, as tests or questions do whose correlations are all
-    positive, only the similarity beyond that of their degrees distinguishes clusters.
+    positive, or objects so few that all are neighbours, only the similarity beyond that of their
+    degrees distinguishes clusters.
     """
-    if isinstance(given.affinity, NeighborGraph) or not Graph.of(given.A).is_full():
+    if not Graph.of(given.A).is_full():
         return None
     return Graph.of(given.A).without_diagonal().degrees()
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
-from soffit.report.embed import data_block, json_block, packed_array, packed_text
-from soffit.report.html import text
+from soffit.report.html import data_block, json_block, packed_array, packed_text, text
 from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
 from soffit.results.words import count_of, shorten, visible
 

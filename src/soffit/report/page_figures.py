@@ -169,7 +169,7 @@ class _Maps:
         return self._drawn(entropy_map, _MOST_POINTS // 2 if has_parts else _MOST_POINTS)
 
     def _drawn(self, draw: Callable[..., Any], most: int) -> Any:
-        from soffit.figures.points import set_axes
+        from soffit.figures.style import set_axes
 
         points = self._placed.points
         figure = draw(self._model, points, ids=self._ids, max_points=most, axes=self._axes)

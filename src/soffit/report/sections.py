@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from soffit.report.cluster_cards import MANY, Portrait, portraits
-from soffit.report.embed import data_block, packed_text
-from soffit.report.html import bullets, code, paragraph, table, text
-from soffit.report.method import account
+from soffit.report.html import bullets, code, data_block, packed_text, paragraph, table, text
+from soffit.report.method import account, placeholders, python_lines, seed_sentence, versions
 from soffit.report.page_figures import Picture
-from soffit.report.recipe_code import placeholders, python_lines, seed_sentence, versions
 from soffit.results.cautions import cautions
 from soffit.results.differences import MOST_COLUMNS
 from soffit.results.parameters import settings
