@@ -247,8 +247,8 @@ _SCALE_NEIGHBOR = 7
 _LINK_WEIGHT = 0.3
 # Lists are at most this many times as long as asked for, to hold all objects at equal distances.
 _MOST_TIED = 2
-# Relative differences of equal distances. Differences of coordinates lose digits: more than the last
-# one may be rounded. Single precision has none to spare: a wider margin ties distances by chance.
+# Relative differences of equal distances. Differences of coordinates lose digits: more than the
+# last one may be rounded. A wider margin in single precision ties distances by chance.
 _TIED, _TIED_SINGLE = 2.0**-31, 2.0**-18
 # Lists during the search (twice), sorted lists, and the graph in both directions.
 _BYTES_PER_NEIGHBOR = 48
