@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,7 @@ from tests.reference.relations import divergence, planted_graph
 from benchmarks.datasets import load
 from soffit.affinity import NeighborGraph
 from soffit.datasets import make_gaussians
+from soffit.exceptions import EmptyClusterWarning
 from soffit.metrics import accuracy, adjusted_rand, nmi
 from soffit.models import RelationFactorization
 
@@ -146,3 +149,13 @@ def test_memory_is_asked_for_before_it_is_used(monkeypatch):
     monkeypatch.setattr("soffit._memory.available_memory", lambda: 2**10)
     with pytest.raises(MemoryError, match="smaller n_clusters"):
         _graph_model(2).fit(A)
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2])
+def test_priors_leave_a_cluster_where_nothing_is_linked(n_clusters):
+    model = RelationFactorization(n_clusters, affinity="precomputed", sparsity=0.5, pruning=0.3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EmptyClusterWarning)
+        model.fit(np.zeros((5, 5)))
+    assert model.n_clusters_ >= 1
+    np.testing.assert_allclose(model.memberships_.sum(axis=1), 1.0)

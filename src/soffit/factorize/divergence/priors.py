@@ -98,6 +98,9 @@ def _m_step(counts: FloatArray, loss_per_cluster: float, loss_per_share: FloatAr
     if not sums.all():
         # A column whose shares have all vanished is not a cluster any more.
         alive = sums > 0
+        if not alive.any():
+            # Without any link there is no evidence against a cluster.
+            return _Step(counts, exact=True)
         shares, sums, lighter, exact = shares[:, alive], sums[alive], lighter[alive], False
         lighter *= weights.sum() / lighter.sum()
     return _Step(shares * (lighter / sums).astype(counts.dtype), exact)
