@@ -333,3 +333,25 @@ def test_compiled_loops_build_the_graph_that_numpy_builds(rng, monkeypatch, keep
     found = NeighborGraph(9, keep=keep).fit(X).matrix_
     for part in ("indptr", "indices", "data"):
         np.testing.assert_array_equal(getattr(found, part), getattr(expected, part))
+
+
+def test_equal_distances_of_both_precisions_are_ties():
+    # Steps of 0.1 are rounded, by more in single precision.
+    X = 0.1 * np.stack(np.meshgrid(np.arange(30.0), np.arange(30.0)), axis=-1).reshape(-1, 2)
+    double = NeighborGraph(n_neighbors=6).fit(X)
+    single = NeighborGraph(n_neighbors=6).fit(X.astype(np.float32))
+    # Four at one step, four at a diagonal one, of which two would be taken by chance.
+    middle = 15 * 30 + 15
+    assert len(double.matrix_[[middle]].indices) == 8
+    np.testing.assert_array_equal(single._members, double._members)
+
+
+def test_nearly_equal_distances_are_no_ties_in_either_precision():
+    # The second neighbour of each first point is farther away by one part in 20,000.
+    start = 100.0 * np.arange(20.0)[:, None] - 1000.0
+    rows = [start, start + 10.0, start - 10.0 * (1 + 5e-5)]
+    X = np.concatenate(rows)
+    for dtype in (np.float64, np.float32):
+        graph = NeighborGraph(n_neighbors=1, connect=False).fit(X.astype(dtype))
+        np.testing.assert_array_equal(graph._members[:20, 0], np.arange(20, 40))
+        assert graph._members.shape == (60, 1)

@@ -132,6 +132,8 @@ import os, signal, threading, time, warnings
 from soffit import HigherOrder
 from soffit.datasets import make_gaussians
 
+# Jobs in the background of a shell ignore Ctrl-C, and so do the processes that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 begun = threading.Event()
 
 def press():

@@ -342,6 +342,8 @@ import os, signal, threading, time
 import numpy as np
 from soffit.neighbors.search import nearest_neighbors
 
+# Jobs in the background of a shell ignore Ctrl-C, and so do the processes that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 X = np.random.default_rng(7).normal(size=(100_000, 7))
 nearest_neighbors(X[:1000], 30, n_jobs=2)
 threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -1,4 +1,4 @@
-"""Files that a release with format version 1 wrote load, and predict the same bytes."""
+"""Files that a release with format version 1 wrote load, and predict the same as they did."""
 
 from __future__ import annotations
 
@@ -16,14 +16,23 @@ CASES = sorted(path.stem for path in FOLDER.glob("*.soffit"))
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_old_file_gives_the_same_bytes(case: str, tmp_path: Path) -> None:
+def test_old_file_gives_the_same(case: str, tmp_path: Path) -> None:
     model = load(FOLDER / f"{case}.soffit")
     rows = getattr(model, "memberships_", getattr(model, "label_distributions_", None))
     with np.load(FOLDER / "expected.npz") as expected:
         _assert_bytes(rows, expected[f"{case}/memberships"])
         if f"{case}/new" in expected:
             new = expected[f"{case}/new"]
-            _assert_bytes(model.predict_proba(new), expected[f"{case}/placed"])
+            placed, theirs = model.predict_proba(new), expected[f"{case}/placed"]
+            smoothing = getattr(model._fitted.placer, "smoothing", None)
+            if getattr(smoothing, "mixture", None) is not None:
+                # The shares of a few objects in a mixture are no longer computed by a compiled
+                # loop, and NumPy rounds the last digit of exponentials differently.
+                assert placed.dtype == theirs.dtype
+                np.testing.assert_allclose(placed, theirs, rtol=0, atol=4 * np.finfo(float).eps)
+                np.testing.assert_array_equal(placed.argmax(axis=1), theirs.argmax(axis=1))
+            else:
+                _assert_bytes(placed, theirs)
     # From here on it is a file like any other, and a smaller one.
     path = tmp_path / "again.soffit"
     save(model, path)

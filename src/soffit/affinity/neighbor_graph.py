@@ -247,6 +247,9 @@ _SCALE_NEIGHBOR = 7
 _LINK_WEIGHT = 0.3
 # Lists are at most this many times as long as asked for, to hold all objects at equal distances.
 _MOST_TIED = 2
+# Relative differences of equal distances. Differences of coordinates lose digits: more than the
+# last one may be rounded. A wider margin in single precision ties distances by chance.
+_TIED, _TIED_SINGLE = 2.0**-31, 2.0**-18
 # Lists during the search (twice), sorted lists, and the graph in both directions.
 _BYTES_PER_NEIGHBOR = 48
 # Below this number of comparisons of list entries, NumPy finishes before a loop is loaded.
@@ -613,8 +616,7 @@ def _with_ties(find: Find, length: int, most: int) -> tuple[IntArray, FloatArray
 
 def _is_tied(distance: FloatArray, other: FloatArray) -> NDArray[np.bool_]:
     """Whether distances are equal up to rounding."""
-    # Differences of coordinates lose digits: far more than the last one may be rounded.
-    tolerance = np.finfo(distance.dtype).eps ** 0.6
+    tolerance = _TIED_SINGLE if distance.dtype == np.float32 else _TIED
     with np.errstate(invalid="ignore"):
         return np.asarray(np.abs(distance - other) <= tolerance * np.abs(other))
 

@@ -14,6 +14,8 @@ from soffit.models.soft_clustering import SoftClustering
 
 # Tables of these sizes and numbers of columns take every way through a fit.
 _TABLES = ((200, 4), (2_000, 10), (45_000, 10))
+# Predictions of so many objects compare enough neighbour lists for a compiled loop.
+_MANY = 2_000
 
 
 class Compiled(NamedTuple):
@@ -67,7 +69,7 @@ def warmup(n_objects: int = 50_000) -> Compiled:
             place = 6.0 * random.normal(size=(3, n_columns))
             X = place[np.arange(size) % 3] + random.normal(size=(size, n_columns))
             model = SoftClustering(3, random_state=0, max_iter=2).fit(X)
-            model.predict_proba(X[:100])
+            model.predict_proba(np.resize(X, (_MANY, n_columns)))
             # The first table that is at least as large takes all ways of the given size.
             if n_objects <= size:
                 break
