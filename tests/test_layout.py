@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -242,16 +243,16 @@ def test_import_is_about_as_quick_as_sklearn_base(tmp_path):
         )
         return float(run_python(code, tmp_path))
 
-    # Time of the processor, because other tests run beside this one. The quickest of several turns
-    # tells the cost best on a busy machine; taking turns lets both meet the same load. Slow
-    # machines need no more turns than it takes to show the bound.
+    # Time of the processor, because other tests run beside this one; taking turns lets both meet
+    # the same load. The medians of several turns, because a single quick turn (0.84 s among 0.95
+    # to 1.1 s) has been seen on a busy machine. More turns are taken only while they are needed.
     ours, theirs = [], []
-    for turn in range(12):
+    for turn in range(30):
         theirs.append(seconds("import sklearn.base"))
         ours.append(seconds("from soffit import SoftClustering"))
-        if turn >= 4 and min(ours) <= 1.3 * min(theirs):
+        if turn >= 4 and median(ours) <= 1.3 * median(theirs):
             break
-    assert min(ours) <= 1.3 * min(theirs), f"soffit {min(ours):.2f} s, {min(theirs):.2f} s"
+    assert median(ours) <= 1.3 * median(theirs), f"{median(ours):.2f} s, {median(theirs):.2f} s"
 
 
 def test_imports_follow_the_data_flow(repository):

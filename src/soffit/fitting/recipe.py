@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from soffit.fitting.data import Constraints, PartialLabels
 from soffit.fitting.fitted import Fitted, Part, Smoothing
 from soffit.fitting.monitor import Plan, Progress
 from soffit.normalize import Normalized
-from soffit.selection.density import Density
+
+if TYPE_CHECKING:
+    from soffit.selection.density import Density
 
 Relations = TypeVar("Relations")
 

@@ -29,8 +29,6 @@ from soffit.fitting.recipe import (
 )
 from soffit.memberships import entropy, extension
 from soffit.memberships.measures import on_simplex
-from soffit.selection import choose_k_of_graph
-from soffit.selection.density import Density
 
 Relations = TypeVar("Relations")
 Factorize = Callable[[Stage[Affinities]], Solution]
@@ -149,6 +147,10 @@ def given_or_chosen(stage: Stage[Affinities], *, max_clusters: int | None = None
         return stage.count
     stage.progress.phase("number of clusters")
     affinity = _affinity_of_choice(stage)
+    # Imported where a number is chosen: most fits are given one.
+    from soffit.selection import choose_k_of_graph
+    from soffit.selection.density import Density
+
     density = stage.data.density or Density.of(affinity)
     choice = choose_k_of_graph(affinity.matrix_, density=density, max_clusters=max_clusters)
     return Count(choice.n_clusters, {"k_choice_": choice})

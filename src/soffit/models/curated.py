@@ -15,10 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from soffit._typing import IntArray
 from soffit._validation import OrNone, ParameterError, WholeNumber
-from soffit.fitting.curation import merged_fit, renamed_fit, split_fit
 from soffit.fitting.fitted import Fitted
 from soffit.fitting.recipe import Recipe
-from soffit.fitting.update import update_fit
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -88,6 +86,8 @@ class Curated:
         joined = names.merged(group, name)
         listed = ", ".join(str(part.tolist()) for part in groups)
         step = f"merge({listed})" if name is None else f"merge({listed}, name={name!r})"
+        from soffit.fitting.curation import merged_fit
+
         return self._with(merged_fit(self._fitted, group, joined.published(), step))
 
     def split(self, cluster: int | str, n: int | None = 2) -> Self:
@@ -139,6 +139,8 @@ class Curated:
         replica.set_params(**{key: fixed[key] for key in fixed if key in model.get_params(False)})
         step = f"split({number})" if n == 2 else f"split({number}, n={n})"
         with model._working() as progress:
+            from soffit.fitting.curation import split_fit
+
             found = split_fit(
                 self._fitted,
                 number,
@@ -189,6 +191,8 @@ class Curated:
             raise ValueError(f"rename: a cluster is named twice in {dict(mapping)!r}.")
         found = known.renamed(given)
         step = f"rename({given!r})"
+        from soffit.fitting.curation import renamed_fit
+
         return self._with(renamed_fit(self._fitted, found.published(), step))
 
     def update(self, X: Any) -> Self:
@@ -255,6 +259,8 @@ class Curated:
             return recipe
 
         with model._working() as progress:
+            from soffit.fitting.update import update_fit
+
             found = update_fit(
                 self._fitted,
                 table,

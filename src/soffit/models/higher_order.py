@@ -37,7 +37,6 @@ from soffit.fitting.restarts import solve_in_threads
 from soffit.fitting.run import check_n_clusters, membership_attributes, search_attributes
 from soffit.inputs import read_input
 from soffit.models.base import SimilarityClustering, read_columns
-from soffit.selection import choose_k_of_graph
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -429,6 +428,8 @@ def _count(stage: Stage[Tuples], *, max_clusters: int | None) -> Count:
     known = stage.relations.known
     n = stage.data.objects.n_objects
     A = flatten_tuples(known.tuples, known.weights * known.values, n)
+    from soffit.selection import choose_k_of_graph
+
     choice = choose_k_of_graph(A, max_clusters=max_clusters)
     return Count(choice.n_clusters, {"k_choice_": choice})
 

@@ -23,7 +23,6 @@ from soffit.fitting.run import similarity_recipe
 from soffit.graph import without_diagonal
 from soffit.models.base import WeightedClustering
 from soffit.normalize import unnormalized
-from soffit.selection.pruning import count_clusters, starting_number
 
 
 class RelationModel(WeightedClustering):
@@ -319,6 +318,8 @@ def _count(stage: Stage[Affinities], *, pruning: float | None) -> Count:
     if stage.n_clusters:
         return stage.count
     stage.progress.phase("number of clusters")
+    from soffit.selection.pruning import count_clusters, starting_number
+
     A = without_diagonal(stage.relations.A)
     if pruning is not None:
         return Count(starting_number(A))

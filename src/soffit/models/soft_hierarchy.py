@@ -29,7 +29,6 @@ from soffit.graph import Graph, without_diagonal
 from soffit.memberships.tree import ClusterTree, Level
 from soffit.models.relation_factorization import RelationModel, relation_problem
 from soffit.normalize import unnormalized
-from soffit.selection.pruning import count_clusters
 
 # The number of clusters falls by about this factor per level.
 _FALL = 3.0
@@ -78,6 +77,8 @@ def check_levels(levels: Sequence[int], n_clusters: int | None, n_objects: int) 
 
 def choose_levels(A: Matrix, n_clusters: int | None) -> list[int]:
     """The given or selected number at the top, sqrt(n) at the bottom, geometric in between."""
+    from soffit.selection.pruning import count_clusters
+
     top = count_clusters(A).n_clusters if n_clusters is None else int(n_clusters)
     bottom = max(round(A.shape[0] ** 0.5), top)
     n_falls = round(np.log(bottom / top) / np.log(_FALL))
