@@ -32,7 +32,7 @@ SUITES: dict[str, Suite] = {
     "command": Suite(files.command, 0.03),
     "options": Suite(files.options, 0.03),
     "forged model": Suite(forged.forged_model, 0.21),
-    "bomb": Suite(bombs.bomb, 0.001),
+    "bomb": Suite(bombs.bomb, 0.002),
     "interrupt": Suite(signals.interrupt, 0.03),
     "aimed interrupt": Suite(signals.aimed, 0.005),
     "interrupted command": Suite(signals.interrupted_command, 0.001),
