@@ -42,7 +42,7 @@ class Input:
         Names of the objects, if they have any.
     columns : ndarray of shape (d,) or None
         Names of the features of a table whose `data` do not carry them, such as those of a file.
-        They become `feature_names_in_` of a model. A data frame keeps its own.
+        They become `feature_names_in_` of a model. A pandas frame keeps its own.
     """
 
     data: Any
@@ -183,7 +183,8 @@ def _from_polars(frame: Any) -> Input:
         for column in frame.get_columns()
     ]
     _check_complete(frame.columns, gaps)
-    return Input(frame, "table")
+    # Not every release of scikit-learn reads the names of every release of polars.
+    return Input(frame, "table", columns=np.array(frame.columns, dtype=object))
 
 
 def _from_polars_lazy(frame: Any) -> Input:
