@@ -39,9 +39,10 @@ def columns_section(summary: Summary) -> str:
             content = paragraph("All columns are constant.")
         else:
             content = heat_map(summary, profile) + small_multiples(summary)
+    heading = "The columns" if summary.n_clusters == 1 else f"What sets the {summary.plural} apart"
     return (
         '<section id="columns" aria-labelledby="columns-title">'
-        f'<h2 id="columns-title">What sets the {summary.plural} apart</h2>{content}</section>'
+        f'<h2 id="columns-title">{heading}</h2>{content}</section>'
     )
 
 
@@ -133,10 +134,12 @@ def small_multiples(summary: Summary) -> str:
         if shapes
         else "Each line spans the middle half of a cluster; the mark is the median."
     )
-    heading = "The columns that separate them best"
     if summary.n_clusters == 1:
-        heading, what = "The columns", "The mark is the median."
-    return f'<h3>{heading}</h3><p>{what}</p><div class="multiples">{charts}</div>'
+        return f'<div class="multiples">{charts}</div>'
+    return (
+        f"<h3>The columns that separate them best</h3><p>{what}</p>"
+        f'<div class="multiples">{charts}</div>'
+    )
 
 
 def _chart(summary: Summary, item: Distribution) -> str:

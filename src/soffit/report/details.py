@@ -63,7 +63,7 @@ def numbers_table(summary: Summary) -> str:
 def details_section(summary: Summary) -> str:
     """All panels, each behind its own heading."""
     panels = [
-        ("numbers", "Sizes, certainty and stability in numbers", numbers_table(summary)),
+        ("numbers", "Sizes and certainty in numbers", numbers_table(summary)),
         ("memberships", "All memberships at a glance", _memberships(summary)),
         ("hierarchy", "Hierarchy", _hierarchy(summary)),
         ("selection", "Evidence for each number of clusters", _selection(summary)),

@@ -19,9 +19,9 @@ from soffit.results.words import count_of, number, short_percent, shorten, visib
 
 # Memberships and entropies are shown with three decimals and kept with four.
 _STEPS = 10_000
-# The user's columns: at most so many, and so many characters of the page in all.
+# The user's columns: at most so many, as long as all columns have so many characters of the page.
 _MOST_COLUMNS = 60
-_MOST_CHARACTERS = 1_100_000
+_MOST_CHARACTERS = 2_500_000
 # Decimals that are tried before values are rounded, and digits that are then kept.
 _MOST_DECIMALS = 6
 _KEPT = 2**16 - 2
@@ -71,7 +71,7 @@ def object_columns(summary: Summary) -> list[Column]:
     """All columns in the order of the page."""
     ranked = _ranked(summary, 3)
     noun = summary.noun
-    columns = [
+    first = [
         _id_column(summary),
         _code(
             noun.capitalize(),
@@ -83,11 +83,10 @@ def object_columns(summary: Summary) -> list[Column]:
         _share("Certainty", f"Membership in the most probable {noun}", ranked.shares[:, 0]),
     ]
     if summary.truth is not None:
-        columns.append(_label_column(summary.truth))
-    columns += own_columns(summary)
-    columns.append(_share("Entropy", "Uncertainty in nats; 0 is certain", summary.entropy))
+        first.append(_label_column(summary.truth))
+    last = [_share("Entropy", "Uncertainty in nats; 0 is certain", summary.entropy)]
     if summary.overlap is not None and summary.instability is not None:
-        columns += [
+        last += [
             _share("Overlap", "Part of the entropy: the clusters overlap here", summary.overlap),
             _share(
                 "Instability",
@@ -98,11 +97,12 @@ def object_columns(summary: Summary) -> list[Column]:
     for rank, word in ((1, "Second"), (2, "Third")):
         if summary.n_clusters > rank:
             place = f"{word.lower()} most probable {noun}"
-            columns += [
+            last += [
                 _code(word, f"The {place}", ranked.clusters[:, rank], summary.names, "cluster"),
                 _share("Share", f"Membership in the {place}", ranked.shares[:, rank]),
             ]
-    return columns
+    taken = sum(len(column.payload) for column in (*first, *last))
+    return [*first, *own_columns(summary, _MOST_CHARACTERS - taken), *last]
 
 
 def _ranked(summary: Summary, most: int) -> _Ranked:
@@ -148,14 +148,14 @@ def _smallest(values: NDArray[Any]) -> NDArray[Any]:
 # --- the user's columns ---------------------------------------------------------------------------
 
 
-def own_columns(summary: Summary) -> list[Column]:
+def own_columns(summary: Summary, room: int) -> list[Column]:
     """The user's columns, those that separate the clusters best first, as far as there is room."""
     grid = PixelGrid.of(summary)
     if grid is not None:
         column = _picture_column(summary, grid)
-        return [column] if len(column.payload) <= _MOST_CHARACTERS else []
+        return [column] if len(column.payload) <= room else []
     found: list[Column] = []
-    left = _MOST_CHARACTERS
+    left = room
     for group in _in_order(summary):
         column = _own(summary, group)
         left -= len(column.payload)
@@ -398,7 +398,11 @@ def _frame(summary: Summary, columns: list[Column]) -> str:
     left_out = (
         f" {n_own} of {n_columns} columns of the data are shown." if 0 < n_own < n_columns else ""
     )
-    why = " Open a row to compare it with its two most probable clusters." if n_own else ""
+    why = (
+        " Open a row to compare it with its two most probable clusters."
+        if n_own and summary.n_clusters > 1
+        else ""
+    )
     caption = (
         f"{count_of(summary.n_objects, 'object')}. Click a heading to sort by it; click again "
         f"to reverse the order.{why}{left_out}"
