@@ -88,7 +88,7 @@ def test_words_are_shown_as_shares_of_objects():
     labels = np.repeat([0, 1], 40)
     counts = (rng.random((80, 50)) < 0.05).astype(float)
     counts[labels == 1, 7] = 3.0
-    counts[np.ix_(np.flatnonzero(labels == 0)[:18], [9])] = 1.0
+    counts[np.ix_(np.flatnonzero(labels == 0)[:26], [9])] = 1.0
     summary = Summary.of(np.eye(2)[labels], sp.csr_array(counts))
     profile = Profile.of(summary, most=10)
     assert profile.are_shares
