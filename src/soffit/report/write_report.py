@@ -10,7 +10,7 @@ from soffit._atomic import replaced
 from soffit._version import __version__
 from soffit.figures.style import colour, readable_on
 from soffit.report import overview
-from soffit.report.columns import columns_section
+from soffit.report.column_figures import columns_section
 from soffit.report.details import account_section, details_section
 from soffit.report.doubt import between_section
 from soffit.report.evaluation import labels_section
