@@ -80,7 +80,8 @@ sphinx_gallery_conf: dict[str, Any] = {
     "download_all_examples": False,
     "show_signature": False,
     "min_reported_time": 5,
-    "abort_on_example_error": False,
+    # As many at a time as Sphinx has processes (-j).
+    "parallel": True,
     "plot_gallery": os.environ.get("SOFFIT_DOCS_GALLERY", "1") != "0",
     "inspect_global_variables": True,
 }
