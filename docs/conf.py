@@ -36,7 +36,9 @@ extensions = [
 root_doc = "index"
 exclude_patterns = ["_templates", "_ext", "auto_examples/**/*.ipynb", "reproduction/*.md"]
 templates_path = ["_templates"]
-default_role = "code"
+# `name` in a docstring is a link if it is the name of something here, and code if not.
+default_role = "py:obj"
+toc_object_entries_show_parents = "hide"
 # The cache keeps no functions (autosummary_context); the files of the gallery are in no toctree
 # where a reader would look for them.
 suppress_warnings = ["config.cache"]

@@ -21,7 +21,7 @@ print("in several communities:", ", ".join(shared) or "nobody")
 
 # %%
 # The characters of Les Misérables. Pies show the memberships of those in several communities.
-place = nx.kamada_kawai_layout(graph)
+place = nx.spring_layout(graph, k=0.35, seed=7)
 figure, axis = plt.subplots(figsize=(8, 6.5))
 nx.draw_networkx_edges(graph, place, alpha=0.15, ax=axis)
 for number, name in enumerate(graph):
@@ -31,6 +31,6 @@ for number, name in enumerate(graph):
     axis.pie(row, colors=[f"C{c}" for c in range(6)], radius=size, center=(x, y), frame=True)
     if name in shared or graph.degree(name) > 14:
         axis.annotate(name, (x, y), xytext=(6, 6), textcoords="offset points", fontsize=8)
-axis.set(xlim=(-1.1, 1.1), ylim=(-1.1, 1.1))
+axis.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), aspect="auto")
 axis.axis("off")
 plt.show()

@@ -14,7 +14,7 @@ from soffit.metrics import adjusted_rand
 
 # %%
 # Two moons; the second column is given in thousandths.
-X, labels, _ = make_moons(400, random_state=7)
+X, labels, _ = make_moons(400, noise=0.08, random_state=7)
 X[:, 1] *= 1000
 
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.8), sharey=True)

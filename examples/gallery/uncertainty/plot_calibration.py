@@ -16,7 +16,6 @@ from soffit.metrics import brier, calibration_curve, calibration_error
 X, y = load_digits(return_X_y=True)
 found = {
     "SoftClustering": SoftClustering(10, random_state=0).fit(X).memberships_,
-    "with n_resamples=5": SoftClustering(10, n_resamples=5, random_state=0).fit(X).memberships_,
     "GaussianMixture": GaussianMixture(10, reg_covar=1e-2, random_state=0).fit(X).predict_proba(X),
 }
 

@@ -12,8 +12,11 @@ import matplotlib.pyplot as plt
 from soffit import SoftClustering
 from soffit.datasets import make_gaussians
 
-X, labels, posterior = make_gaussians(250, n_clusters=3, separation=2.2, random_state=7)
-model = SoftClustering(n_clusters=3, n_resamples=10, random_state=7).fit(X)
+# %%
+# Three groups that touch, and four clusters asked for: one group is cut in two, and no data say
+# where.
+X, labels, posterior = make_gaussians(300, n_clusters=3, separation=4.0, random_state=1)
+model = SoftClustering(n_clusters=4, n_resamples=10, random_state=0).fit(X)
 
 # %%
 # ``overlap_`` and ``instability_`` add up to ``entropy_``.
