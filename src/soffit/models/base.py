@@ -114,7 +114,13 @@ class PageWriter:
         """
         # `report` is a higher layer than `models`: import it by name, here and nowhere else, so
         # that no import statement points upwards.
-        import_module("soffit.report").write_report(path, self, X=X, **options)
+        write = import_module("soffit.report").write_report
+        if "sample_indices_" not in vars(self):
+            write(path, self, X=X, **options)
+            return
+        model: Any = self
+        found, more = model._shown_sample(X)
+        write(path, found, **{**more, **options})
 
 
 class NotebookSummary:
@@ -289,6 +295,27 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         self._fitted = fitted
         for name, value in {**fitted.attributes, **(of_all or {})}.items():
             setattr(self, name, value)
+
+    def _shown_sample(self, X: Any, sizes: Any = None) -> tuple[Any, dict[str, Any]]:
+        """What a report shows of a fit to blocks, and what it says about all objects."""
+        from soffit.distributed.shown_sample import count_and_write, rows_to_show
+        from soffit.results.per_object import Result, cluster_names_of
+
+        model: Any = self
+        if sizes is None:
+            with self._working() as progress:
+                progress.phase("counts of all objects")
+                sizes = count_and_write(model.memberships_, None, progress).sizes
+        more: dict[str, Any] = {"all_sizes": sizes}
+        if lazy_part(X) is None:
+            return self._in_memory(), more
+        more["X"], names, rows = rows_to_show(X, model.sample_indices_)
+        if names is not None:
+            more["columns"] = [str(name) for name in names]
+        # The columns are those of the fit, although the rows come without names.
+        with without_warnings(UserWarning, "X does not have valid feature names"):
+            shown = model.predict_proba(more["X"])
+        return Result.from_memberships(shown, ids=rows, names=cluster_names_of(model)), more
 
     def _in_memory(self) -> Self:
         """The model itself, or that of the sample if it was fitted to a collection of blocks."""
