@@ -40,6 +40,8 @@ MakeRecipe = Callable[[int], Recipe[Any]]
 _LISTS = 400
 # Bytes per placed object while a part of a block is placed.
 _WORKING = 4096
+# Bytes of a worker that has not done anything but load and compile.
+_PROCESS = 5e8
 _SEEDS = np.iinfo(np.int32).max
 
 
@@ -206,7 +208,7 @@ def memory_per_worker(
     longest = max(blocks.lengths)
     block = longest * (3 * size * d + 2 * size * k) + min(longest, 2**15) * _WORKING
     # The model is received in pieces and put together.
-    needed = 2.0 * model + engine.n_threads * block
+    needed = (_PROCESS if engine.client else 0.0) + 2.0 * model + engine.n_threads * block
     rows = max(
         int((engine.memory - 2.0 * model) / engine.n_threads / (3 * size * d + 2 * size * k)), 0
     )
