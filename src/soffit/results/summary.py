@@ -313,8 +313,11 @@ class Summary:
                 float(means.difference[cluster, j]),
                 float(means.spread[j]),
                 bool(means.is_binary[j]),
+                None
+                if means.presence is None
+                else (float(means.presence[cluster, j]), float(means.presence[-1, j])),
             )
-            for j in means.notable(cluster, most, frequent_first=is_sparse(self.table))
+            for j in means.notable(cluster, most)
         )
 
     @cached_property
