@@ -17,6 +17,7 @@ import numpy as np
 
 from soffit._threads import each
 from soffit._typing import FloatArray, IntArray
+from soffit.graph import inverse_order
 from soffit.neighbors.recall import Recall
 from soffit.neighbors.trees import Tree, grow_tree, ranges, ranges_of_leaves
 
@@ -87,12 +88,22 @@ class NeighborIndex:
         planes = (tree.normals, tree.offsets, tree.bounds)
         return cls(points, tree.order, planes, members, squares, shift, size, recall, n_jobs)
 
-    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
-        """Indices and distances of the neighbours of all objects, in the objects' own order."""
+    def neighbors(
+        self, n_neighbors: int, rows: IntArray | None = None
+    ) -> tuple[IntArray, FloatArray]:
+        """Indices and distances of the neighbours of all objects, in the objects' own order.
+
+        Or of some objects, by their numbers.
+        """
         from soffit.neighbors.kernels import copy_lists
 
         n, size = len(self.order), np.float32(self.size)
         n_neighbors = min(n_neighbors, self.members.shape[1])
+        if rows is not None:
+            place = inverse_order(self.order, np.int32)[rows]
+            found = self.members[place, :n_neighbors]
+            lengths = np.sqrt(self.squares[place, :n_neighbors]) * size
+            return np.where(found >= 0, self.order[found], -1), lengths
         indices = np.empty((n, n_neighbors), dtype=np.int32)
         distances = np.empty((n, n_neighbors), dtype=np.float32)
 
@@ -138,8 +149,7 @@ class NeighborIndex:
 
     def rows(self, numbers: IntArray) -> FloatArray:
         """Some of the points, in single precision."""
-        place = np.empty(len(self.order), dtype=np.int64)
-        place[self.order] = np.arange(len(self.order))
+        place = inverse_order(self.order, np.int64)
         return np.asarray(self.points[place[numbers]] * self.size + self.shift, dtype=np.float32)
 
     def _standard_rows(self, X: FloatArray) -> FloatArray:

@@ -6,47 +6,55 @@ import numpy as np
 
 from soffit._compile import njit
 
-# Ranks are scanned in groups of this size: most groups hold nothing near.
-_GROUP = 16
-
 
 @njit(cache=True, nogil=True)
-def nearest_by_rank(ranks, reach, rows, reference, lowest, candidates, indices, squares):
+def nearest_by_rank(
+    ranks, reach, rows, reference, least, lowest, groups, candidates, indices, squares
+):
     """The nearest rows of `reference`, sorted by distance, equal distances by index.
 
-    A rank is half a squared distance, up to a constant per row and up to rounding. The smallest
-    ranks, as many as `lowest` has room for, bound the distance to the last neighbour; all other
-    rows that may lie within this bound (`reach` is the rounding minus the row's constant) are also
-    compared by exact distance. `candidates` has room for the numbers of all rows.
+    A rank is half a squared distance, up to a constant per row and up to rounding. Ranks are
+    divided into as many groups as `least` has room for, whose minima are compared first: only
+    groups with one of the lowest minima, as many as `lowest` and `groups` have room for, can hold
+    ranks below the highest of these. Rows with such ranks are compared by exact distance, and so
+    are all others that may lie within the distance of the last neighbour found (`reach` is the
+    rounding minus the row's constant). `candidates` has room for the numbers of all rows.
     """
-    n, margin = reference.shape[0], len(lowest)
+    n, n_groups, margin = reference.shape[0], len(least), len(lowest)
     for i in range(ranks.shape[0]):
         rank = ranks[i]
+        # Every n_groups-th rank belongs to the same group: loops become vector instructions.
+        for g in range(n_groups):
+            least[g] = rank[g]
+        for first in range(n_groups, n, n_groups):
+            part = rank[first : min(first + n_groups, n)]
+            for g in range(len(part)):
+                new, old = part[g], least[g]
+                least[g] = new if new < old else old
         for t in range(margin):
             lowest[t] = np.inf
-        for first in range(0, n, _GROUP):
-            last, n_low = first + _GROUP, np.int32(0)
-            if last > n:
-                last, n_low = n, np.int32(1)
-            else:
-                for b in range(_GROUP):
-                    n_low += np.int32(rank[first + b] < lowest[margin - 1])
-            if n_low > 0:
-                for j in range(first, last):
-                    if rank[j] < lowest[margin - 1]:
-                        insert_sorted(lowest, candidates, margin, rank[j], j)
-        limit = np.inf
+        for g in range(n_groups):
+            if least[g] < lowest[margin - 1]:
+                insert_sorted(lowest, groups, margin, least[g], g)
+        highest, limit = lowest[margin - 1], np.inf
         # Overflowed ranks are NaN: the list is not full, and no row is excluded.
-        if lowest[margin - 1] < np.inf:
+        if highest < np.inf:
             for t in range(1, margin):
-                at, j = t, candidates[t]
-                while at > 0 and candidates[at - 1] > j:
-                    candidates[at] = candidates[at - 1]
+                at, g = t, groups[t]
+                while at > 0 and groups[at - 1] > g:
+                    groups[at] = groups[at - 1]
                     at -= 1
-                candidates[at] = j
-            _keep_nearest(squares[i], indices[i], candidates, margin, rows[i], reference)
+                groups[at] = g
+            count = 0
+            for first in range(0, n, n_groups):
+                for t in range(margin):
+                    j = first + groups[t]
+                    if j < n and rank[j] <= highest:
+                        candidates[count] = j
+                        count += 1
+            _keep_nearest(squares[i], indices[i], candidates, count, rows[i], reference)
             limit = 0.5 * squares[i, -1] + reach[i]
-        if not lowest[margin - 1] > limit:
+        if not highest > limit:
             count = 0
             for j in range(n):
                 if not rank[j] > limit:

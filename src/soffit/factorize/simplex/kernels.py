@@ -25,11 +25,14 @@ def simplex_qp(Q, c, w, gradient, gap_share):
     k = w.shape[0]
     size = 0.0
     for a in range(k):
-        value = -c[a]
-        for b in range(k):
-            value += Q[a, b] * w[b]
-        gradient[a] = value
-        size = max(size, abs(c[a]), abs(value))
+        gradient[a] = -c[a]
+    # Most shares are zero. Q is symmetric: its rows are read instead of its columns.
+    for b in range(k):
+        if w[b] != 0.0:
+            for a in range(k):
+                gradient[a] += Q[b, a] * w[b]
+    for a in range(k):
+        size = max(size, abs(c[a]), abs(gradient[a]))
     for _ in range(_MAX_STEPS_PER_CLUSTER * k):
         low = 0
         for a in range(1, k):
@@ -84,16 +87,22 @@ def _move_row(i, ties, tied, strength, W, U, theta, s, gram, work, gap):
         c[a] = 0.5 * r[a]
         if t > 0.0:
             c[a] = s[a] * (b[a] + earlier[a]) / t + c[a] / t**2
+        own = np.float64(U[i, a])
+        if own != 0.0:
+            for d in range(k):
+                gram[a, d] -= own * np.float64(U[i, d])
+        scale = s[a] if t > 0.0 else 0.0
         for d in range(k):
-            gram[a, d] -= np.float64(U[i, a]) * np.float64(U[i, d])
-            work[a, d] = s[a] * s[d] * gram[a, d] if t > 0.0 else 0.0
+            work[a, d] = scale * s[d] * gram[a, d]
     simplex_qp(work, c, w, work[k + 5], gap)
     for a in range(k):
         W[i, a] = w[a]
         U[i, a] = theta[i] * w[a]
     for a in range(k):
-        for d in range(k):
-            gram[a, d] += np.float64(U[i, a]) * np.float64(U[i, d])
+        own = np.float64(U[i, a])
+        if own != 0.0:
+            for d in range(k):
+                gram[a, d] += own * np.float64(U[i, d])
 
 
 @njit(cache=True, nogil=True)
