@@ -267,13 +267,14 @@ def fit_seeded_mixture(
         owner, piece = cut
         return _Candidate(spaces[0], owner, spaces[0].fit(_indicator(piece, len(owner)), tails))
 
-    candidates, cut = [best], (owner, piece)
+    candidates = [best]
+    cut: tuple[IntArray, IntArray] = (owner, piece)
     for _ in range(_HALVINGS):
         cut = _halved(spaces[0], *cut)
-        found = _compete(begin_cut, [cut], best, n_steps, patience=_PATIENCE)
-        candidates += found
+        smaller = _compete(begin_cut, [cut], best, n_steps, patience=_PATIENCE)
+        candidates += smaller
         # Where halves are far from the best, smaller parts are farther.
-        if not found:
+        if not smaller:
             break
     best = min(candidates, key=_criterion)
     found = best.fit.pieces

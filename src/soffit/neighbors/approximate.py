@@ -176,18 +176,21 @@ class _Marks:
             self._free.append(place)
 
 
-def _room(bounds: IntArray, n_columns: int, length: int) -> tuple[FloatArray | IntArray, ...]:
+def _room(
+    bounds: IntArray, n_columns: int, length: int, n_asked: int = 0
+) -> tuple[FloatArray | IntArray, ...]:
     """Working arrays for the largest leaf and lists of this length, for exclusive use.
 
-    The points of the leaf, the numbers of the candidates, the places of lists among them, the
-    coordinates of some of the candidates, their squared distances and the numbers of groups.
+    The points of the leaf, the numbers of the candidates (and of those in further lists that are
+    asked), the places of lists among them, the coordinates of some of the candidates, their squared
+    distances and the numbers of groups.
     """
     from soffit.neighbors.kernels import BLOCK, JOIN_GROUP
 
     widest, d = int(np.diff(bounds).max()), -(-n_columns // 4) * 4
     return (
         np.zeros((widest, d), dtype=np.float32),
-        np.empty(widest * (length + 1), dtype=np.int32),
+        np.empty(widest * (length + 1) + n_asked * length, dtype=np.int32),
         np.empty((widest, length), dtype=np.int32),
         np.zeros((d, BLOCK), dtype=np.float32),
         np.empty(BLOCK + JOIN_GROUP, dtype=np.float32),
@@ -210,7 +213,8 @@ class _Nearest:
         """Numbers and squared distances of the nearest points, as many as `length`."""
         from soffit.neighbors.kernels import find_nearest
 
-        _, *room = _room(self._bounds, Y.shape[1], self._members.shape[1])
+        length_of_lists = self._members.shape[1]
+        _, *room = _room(self._bounds, Y.shape[1], length_of_lists, self._most_asked)
         wide = np.zeros((len(Y), len(room[2])), dtype=np.float32)
         wide[:, : Y.shape[1]] = Y
         near = np.full((len(Y), length), -1, dtype=np.int32)

@@ -385,15 +385,19 @@ def find_nearest(
                 squares_to(Y[c], columns, count, new)
                 _take_nearer(new, found, start, count, near[c], squares[c], groups)
         for c in range(first, last):
-            _ask(Y[c], X, lists, near[c], squares[c], asked)
+            _ask(Y[c], X, lists, near[c], squares[c], asked, place, found, n_found)
         first = last
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _ask(y, X, lists, near, squares, asked):
-    """Compare a row with the lists of its nearest points, as long as there is room."""
-    n_done, at = 0, 0
-    while at < len(near) and near[at] >= 0 and n_done < len(asked):
+def _ask(y, X, lists, near, squares, asked, place, found, n_found):
+    """Compare a row with the lists of its nearest points, as long as there is room.
+
+    Points it has been compared with before are left out: the first `n_found` numbers of `found`,
+    whose positions are in `place`, and those that are added behind them here.
+    """
+    n_done, at, last = 0, 0, len(near) - 1
+    while at <= last and near[at] >= 0 and n_done < len(asked):
         between = near[at]
         at += 1
         if _contains(asked, n_done, between):
@@ -404,11 +408,16 @@ def _ask(y, X, lists, near, squares, asked):
             j = lists[between, t]
             if j < 0:
                 break
+            if place[j] < n_found and found[place[j]] == j:
+                continue
+            place[j] = n_found
+            found[n_found] = j
+            n_found += 1
             square = np.float32(0.0)
             for q in range(X.shape[1]):
                 step = y[q] - X[j, q]
                 square += step * step
-            if square < squares[len(near) - 1] and not _contains(near, len(near), j):
+            if square < squares[last]:
                 insert_sorted(squares, near, len(near), square, j)
                 # Points inserted before the current one still have to be visited.
                 at = 0

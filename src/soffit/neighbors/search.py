@@ -52,7 +52,7 @@ class Search(Protocol):
     recall: float
 
     def neighbors(self, count: int, rows: IntArray | None = None) -> tuple[IntArray, FloatArray]:
-        """Indices and distances for all fitted objects or some, nearest first, without themselves."""
+        """Indices and distances for all fitted objects or some, nearest first, not themselves."""
         ...
 
     def query(self, X_new: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:

@@ -100,7 +100,7 @@ def _lanczos(graph: Graph, n_vectors: int, random_state: int) -> tuple[FloatArra
     return found[0], found[1]
 
 
-class _Products(LinearOperator):  # type: ignore[misc]
+class _Products(LinearOperator):
     """Products with a matrix, without SciPy's checks, which take longer than those of few rows."""
 
     def __init__(self, N: Matrix) -> None:

@@ -108,7 +108,7 @@ def _move_row(i, ties, tied, strength, W, U, theta, s, gram, work, gap):
 @njit(cache=True, nogil=True)
 def sweep_sparse(
     indptr, indices, data, ties, tied, strength,
-    W, U, U_group, group, theta, s, gram, first, last, work, association,
+    W, U, U_group, group, theta, s, gram, first, last, gap, work, association,
 ):  # fmt: skip
     """One Gauss-Seidel pass over the rows first to last of a CSR matrix.
 
@@ -137,7 +137,7 @@ def sweep_sparse(
             elif j != i:
                 for a in range(k):
                     b[a] += data[p] * U[j, a]
-        _move_row(i, ties, tied, strength, W, U, theta, s, gram, work, GAP)
+        _move_row(i, ties, tied, strength, W, U, theta, s, gram, work, gap)
         # Each pair is met once, just after its later row was updated: no second product is needed.
         for a in range(k):
             association[a] += 2.0 * U[i, a] * earlier[a]

@@ -22,6 +22,9 @@ from soffit.factorize.quadratic import (
 )
 from soffit.graph import Graph, Locality, row_numbers
 
+# Rows are solved to this share of the decrease at which the search stops.
+_GAP_SHARE = 1e-3
+
 
 class KnownPairs(NamedTuple):
     """CSR arrays of the pairs i != j with positive weight: A's values and the weights."""
@@ -190,7 +193,8 @@ def solve_rows(
     s = best_scale(problem, b, H, limit=limit, previous=scale)
     side = _Side(problem)
     descent = Descent(loss(norm, b, H, s) + side.loss(W), W, s, norm=norm, callback=callback)
-    sweep: _Sweep = (_SparseSweep if problem.graph.is_sparse else _DenseSweep)(problem, theta, side)
+    make = _SparseSweep if problem.graph.is_sparse else _DenseSweep
+    sweep: _Sweep = make(problem, theta, side, _GAP_SHARE * tol)
 
     def weigh(b: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         gram = exact_gram(U)  # Recomputed, so that rounding errors do not accumulate.
@@ -249,8 +253,8 @@ class _SparseSweep:
     is.
     """
 
-    def __init__(self, problem: Problem, theta: FloatArray, side: _Side) -> None:
-        self._graph, self._theta, self._side = problem.graph, theta, side
+    def __init__(self, problem: Problem, theta: FloatArray, side: _Side, gap: float) -> None:
+        self._graph, self._theta, self._side, self._gap = problem.graph, theta, side, gap
         self._edges = problem.graph.edges()
         n = problem.n_objects
         # Pairs of the side information may span two ranges: they are read in their current state.
@@ -309,7 +313,8 @@ class _SparseSweep:
         )  # fmt: skip
         total = np.zeros(k)
         if self._few:
-            _kernels.sweep_sparse(*moved, np.empty((k + _kernels.N_VECTORS, k)), total)
+            work = np.empty((k + _kernels.N_VECTORS, k))
+            _kernels.sweep_sparse(*moved, max(_kernels.GAP, self._gap), work, total)
         else:
             _kernels.sweep_supported(*moved)
         return total
@@ -338,9 +343,9 @@ class _SparseSweep:
 class _DenseSweep:
     """Products by BLAS for a block of rows, corrected for rows of the block already updated."""
 
-    def __init__(self, problem: Problem, theta: FloatArray, side: _Side) -> None:
+    def __init__(self, problem: Problem, theta: FloatArray, side: _Side, gap: float) -> None:
         self._A = np.ascontiguousarray(problem.matrix)
-        self._theta, self._side = theta, side
+        self._theta, self._side, self._gap = theta, side, gap
         shape = (_BLOCK, problem.n_clusters)
         self._products = np.empty(shape, self._A.dtype), np.empty(shape, self._A.dtype)
 
@@ -350,7 +355,7 @@ class _DenseSweep:
         k = W.shape[1]
         total, work = np.zeros(k), np.empty((k + N_VECTORS, k))
         # Rows in single precision are not solved beyond it.
-        gap = max(GAP, float(np.finfo(W.dtype).eps))
+        gap = max(GAP, self._gap, float(np.finfo(W.dtype).eps))
         for first in range(0, len(W), _BLOCK):
             rows = self._A[first : first + _BLOCK]
             _products(rows, U, first, *self._products)
