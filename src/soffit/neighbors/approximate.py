@@ -25,6 +25,10 @@ from soffit.neighbors.trees import Tree, grow_tree, ranges, ranges_of_leaves
 _FIRST_LEAF, _LEAF = 368, 136
 # New points descend to leaves of this size, which are parts of the first tree's leaves.
 _LAST_LEAF = 46
+# From this number of columns on, leaves are compared by matrix products, with this many candidates
+# at a time.
+_MANY_COLUMNS = 48
+_CANDIDATES = 2**10
 # Lists are longer than requested during the search, which gives more paths to each neighbour.
 _SPARE = 5
 _SHORTEST_LIST = 20
@@ -256,8 +260,11 @@ def _lists(
         bounds = np.ascontiguousarray(bounds)
 
         def join_range(part: range) -> None:
-            room = _room(bounds, points.shape[1], members.shape[1])
             with marks.taken() as place:
+                if points.shape[1] >= _MANY_COLUMNS:
+                    _join_by_products(points, order, bounds, part, members, squares, place)
+                    return
+                room = _room(bounds, points.shape[1], members.shape[1])
                 join_leaves(
                     points, order, bounds, part.start, part.stop, members, squares, place, *room
                 )
@@ -286,7 +293,64 @@ def _lists(
         tree = grow_tree(points, _LEAF, number, n_jobs)
         join(tree.order, tree.bounds)
         recall, before = exact.of_lists(members), recall
+    if points.shape[1] >= _MANY_COLUMNS:
+        _measure(points, members, squares, n_jobs)
     return members, squares, recall
+
+
+def _join_by_products(
+    points: FloatArray,
+    order: IntArray,
+    bounds: IntArray,
+    leaves: range,
+    members: IntArray,
+    squares: FloatArray,
+    place: IntArray,
+) -> None:
+    """The same as `join_leaves`, by matrix products: several times as fast for many columns.
+
+    Squared distances are differences of squared lengths and lose digits. Lengths are taken from the
+    middle of the leaf, which keeps the loss small; in the end, distances are measured exactly.
+    """
+    from soffit.neighbors.kernels import JOIN_GROUP, candidates_of, take_nearest
+
+    widest, length = int(np.diff(bounds).max()), members.shape[1]
+    found = np.empty(widest * (length + 1), dtype=np.int32)
+    listed = np.empty((widest, length), dtype=np.int32)
+    d = points.shape[1]
+    # (-2x, |x|^2, 1) times (y, 1, |y|^2) is the squared distance of x and y.
+    rows = np.ones((widest, d + 2), dtype=np.float32)
+    others = np.ones((_CANDIDATES, d + 2), dtype=np.float32)
+    new = np.empty((widest, _CANDIDATES + JOIN_GROUP), dtype=np.float32)
+    groups = np.empty(_CANDIDATES // JOIN_GROUP + 1, dtype=np.int64)
+    for leaf in leaves:
+        low, size = int(bounds[leaf]), int(bounds[leaf + 1] - bounds[leaf])
+        n_found = candidates_of(order, low, size, members, place, found, listed)
+        own = points[found[:size]]
+        middle = own.mean(axis=0)
+        own -= middle
+        rows[:size, d] = np.einsum("ij,ij->i", own, own)
+        np.multiply(own, np.float32(-2.0), out=rows[:size, :d])
+        for start in range(0, n_found, _CANDIDATES):
+            count = min(n_found - start, _CANDIDATES)
+            near = points[found[start : start + count]]
+            near -= middle
+            others[:count, :d] = near
+            others[:count, d + 1] = np.einsum("ij,ij->i", near, near)
+            np.matmul(rows[:size], others[:count].T, out=new[:size, :count])
+            take_nearest(new, size, found, listed, start, count, members, squares, groups)
+
+
+def _measure(
+    points: FloatArray, members: IntArray, squares: FloatArray, n_jobs: int | None
+) -> None:
+    """Exact squared distances of the lists, which are sorted by them."""
+    from soffit.neighbors.kernels import measure_lists
+
+    def measure(part: range) -> None:
+        measure_lists(points, part.start, part.stop, members, squares)
+
+    each(measure, ranges(len(points)), n_jobs)
 
 
 def _every(bounds: IntArray, count: int) -> IntArray:

@@ -285,7 +285,7 @@ def _take_nearer(new, numbers, first, count, members, squares, groups):
 
 
 @njit(cache=True, nogil=True)
-def _candidates(order, low, size, members, place, found, listed):
+def candidates_of(order, low, size, members, place, found, listed):
     """The points of a leaf, then all that they list; returns their number.
 
     `place` is the position of a number in `found`, if it is there; `listed` that of each point's
@@ -324,7 +324,7 @@ def join_leaves(
     length = members.shape[1]
     for leaf in range(first, last):
         low, size = bounds[leaf], bounds[leaf + 1] - bounds[leaf]
-        n_found = _candidates(order, low, size, members, place, found, listed)
+        n_found = candidates_of(order, low, size, members, place, found, listed)
         for a in range(size):
             for q in range(X.shape[1]):
                 rows[a, q] = X[found[a], q]
@@ -344,6 +344,45 @@ def join_leaves(
                     if 0 <= at < count:
                         new[at] = np.inf
                 _take_nearer(new, found, start, count, members[i], squares[i], groups)
+
+
+@njit(cache=True, nogil=True)
+def take_nearest(new, size, found, listed, start, count, members, squares, groups):
+    """Insert some of a leaf's candidates into the lists of its points, by given squared distances.
+
+    Row a of `new` is for point a of the leaf, column b for candidate `start` + b; there is room for
+    one group of columns more.
+    """
+    for a in range(size):
+        i = found[a]
+        if start <= a < start + count:
+            new[a, a - start] = np.inf
+        for t in range(members.shape[1]):
+            at = listed[a, t] - start
+            if 0 <= at < count:
+                new[a, at] = np.inf
+        _take_nearer(new[a], found, start, count, members[i], squares[i], groups)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def measure_lists(X, first, last, members, squares):
+    """Squared distances of the lists of the points first to last, and the lists sorted by them."""
+    for i in range(first, last):
+        for t in range(members.shape[1]):
+            j = members[i, t]
+            if j < 0:
+                break
+            square = np.float32(0.0)
+            for q in range(X.shape[1]):
+                step = X[i, q] - X[j, q]
+                square += step * step
+            at = t
+            while at > 0 and squares[i, at - 1] > square:
+                squares[i, at] = squares[i, at - 1]
+                members[i, at] = members[i, at - 1]
+                at -= 1
+            squares[i, at] = square
+            members[i, at] = j
 
 
 @njit(cache=True, nogil=True)
@@ -375,7 +414,7 @@ def find_nearest(
         while last < len(Y) and leaves[last] == leaf:
             last += 1
         low, size = bounds[leaf], bounds[leaf + 1] - bounds[leaf]
-        n_found = _candidates(order, low, size, lists, place, found, listed)
+        n_found = candidates_of(order, low, size, lists, place, found, listed)
         for start in range(0, n_found, BLOCK):
             count = n_found - start
             if count > BLOCK:

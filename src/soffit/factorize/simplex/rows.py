@@ -22,10 +22,6 @@ from soffit.factorize.quadratic import (
 )
 from soffit.graph import Graph, Locality, row_numbers
 
-# Rows are solved to this share of the decrease at which the search stops.
-_GAP_SHARE = 1e-3
-
-
 class KnownPairs(NamedTuple):
     """CSR arrays of the pairs i != j with positive weight: A's values and the weights."""
 
@@ -147,6 +143,7 @@ def solve_rows(
     tol: float = 1e-5,
     callback: Callback | None = None,
     scale: FloatArray | None = None,
+    gap: float = 0.0,
 ) -> Factorization:
     """Minimise the problem by row blocks from a start with rows on the simplex.
 
@@ -167,6 +164,9 @@ def solve_rows(
         stops.
     scale : array of shape (k,), optional
         Initial scales, such as those of an earlier run; by default the best for the start.
+    gap : float
+        Optimality gap at which a row is solved, as a share of its gradient; by default nearly that
+        of rounding.
 
     Returns
     -------
@@ -179,7 +179,9 @@ def solve_rows(
     if problem.graph.is_sparse and problem.matrix.dtype != np.float64:
         # In double precision, too: the loop over the rows is compiled once.
         exact = problem.as_type(np.float64)
-        found = solve_rows(exact, start, max_iter=max_iter, tol=tol, callback=callback, scale=scale)
+        found = solve_rows(
+            exact, start, max_iter=max_iter, tol=tol, callback=callback, scale=scale, gap=gap
+        )
         return replace(found, factor=found.factor.astype(problem.matrix.dtype))
     theta = problem.row_factors()
     W = copy_start(problem, start)
@@ -194,7 +196,7 @@ def solve_rows(
     side = _Side(problem)
     descent = Descent(loss(norm, b, H, s) + side.loss(W), W, s, norm=norm, callback=callback)
     make = _SparseSweep if problem.graph.is_sparse else _DenseSweep
-    sweep: _Sweep = make(problem, theta, side, _GAP_SHARE * tol)
+    sweep: _Sweep = make(problem, theta, side, gap)
 
     def weigh(b: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         gram = exact_gram(U)  # Recomputed, so that rounding errors do not accumulate.
