@@ -22,6 +22,7 @@ from soffit.factorize.quadratic import (
 )
 from soffit.graph import Graph, Locality, row_numbers
 
+
 class KnownPairs(NamedTuple):
     """CSR arrays of the pairs i != j with positive weight: A's values and the weights."""
 
@@ -313,12 +314,12 @@ class _SparseSweep:
             *self._edges, *self._side.arrays,
             W, U, *group, self._theta, s, gram, rows.start, rows.stop,
         )  # fmt: skip
-        total = np.zeros(k)
+        total, gap = np.zeros(k), max(_kernels.GAP, self._gap)
         if self._few:
-            work = np.empty((k + _kernels.N_VECTORS, k))
-            _kernels.sweep_sparse(*moved, max(_kernels.GAP, self._gap), work, total)
+            _kernels.sweep_sparse(*moved, gap, np.empty((k + _kernels.N_VECTORS, k)), total)
         else:
-            _kernels.sweep_supported(*moved)
+            room = np.empty((k, k)), np.empty((5, k)), np.empty(k, dtype=np.int64)
+            _kernels.sweep_supported(*moved, gap, *room)
         return total
 
     def halve(self, W: FloatArray, U: FloatArray) -> bool:
