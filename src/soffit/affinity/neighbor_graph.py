@@ -119,7 +119,9 @@ def _spanning_links(component: IntArray, links: Links) -> Links:
     n = int(component.max()) + 1
     # Places in this order as weights: distances may be equal, or zero, which stands for no link.
     ends, earliest = np.unique(low[order].astype(np.int64) * n + high[order], return_index=True)
-    links_of = sp.csr_array((earliest + 1.0, np.divmod(ends, n)), shape=(n, n))
+    # SciPy's tree takes 32-bit numbers only, and older releases do not convert them.
+    places = tuple(place.astype(np.int32) for place in np.divmod(ends, n))
+    links_of = sp.csr_array((earliest + 1.0, places), shape=(n, n))
     kept = order[minimum_spanning_tree(links_of).data.astype(np.int64) - 1]
     kept = kept[np.lexsort((high[kept], low[kept]))]
     return first[kept], second[kept], distance[kept]
@@ -411,6 +413,11 @@ class NeighborGraph(Affinity):
         """Distances to a near and to the last neighbour of each object, and their ranks."""
         rank = max(min(self.n_neighbors, len(self._radius) - 1), 1)
         return self._local_scale, self._radius, min(_SCALE_NEIGHBOR, rank), rank
+
+    def separate_components(self) -> IntArray:
+        """The component of each object in the graph without the links that join components."""
+        first, place = self._edges(self._members)
+        return pair_components(first, self._members[first, place], len(self._members))
 
     def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
         """The nearest of the objects X for each of them, and the distances."""

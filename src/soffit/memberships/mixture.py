@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from soffit._threads import each, pieces
@@ -23,6 +24,8 @@ from soffit.memberships.ensemble import power_to_agree, soften
 
 # Densities are estimated directly up to this many columns.
 _FEW_COLUMNS = 5
+# A column that varies less than this share of the most varying one is constant up to rounding.
+_CONSTANT = 1e-10
 _MOST_COMPONENTS = 30
 _SHRINKAGE = 0.05
 
@@ -44,14 +47,14 @@ class Projection:
     def principal(cls, X: FloatArray) -> Projection:
         """The leading principal components; all columns unchanged if there are few."""
         center = X.mean(axis=0, dtype=np.float64)
-        if X.shape[1] <= _FEW_COLUMNS:
-            size = float((X - center).std(axis=0).max()) or 1.0
-            return cls(center, np.eye(X.shape[1]) / size)
+        varying, size = _varying(X)
+        if varying.sum() <= _FEW_COLUMNS:
+            return cls(center, np.eye(X.shape[1])[:, varying] / size)
         return cls(center, _principal_directions(X - center))
 
     def toward(self, X: FloatArray, labels: IntArray, n_clusters: int) -> Projection:
         """The discriminant directions of the labels among these; all if there are few."""
-        if X.shape[1] <= _FEW_COLUMNS:
+        if _varying(X)[0].sum() <= _FEW_COLUMNS:
             return self
         turned = _discriminant_directions(self.apply(X), labels, n_clusters)
         return Projection(self.center, self.directions @ turned)
@@ -59,6 +62,15 @@ class Projection:
     def apply(self, X: FloatArray) -> FloatArray:
         """Coordinates of the objects in the chosen directions."""
         return np.asarray((X - self.center) @ self.directions)
+
+
+def _varying(X: FloatArray) -> tuple[NDArray[np.bool_], float]:
+    """The columns that tell objects apart, at least one, and the largest standard deviation."""
+    spread = X.std(axis=0, dtype=np.float64)
+    largest = float(spread.max())
+    if not largest > 0:
+        return np.arange(X.shape[1]) == 0, 1.0
+    return spread > _CONSTANT * largest, largest
 
 
 def _principal_directions(centred: FloatArray) -> FloatArray:
