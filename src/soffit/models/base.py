@@ -459,7 +459,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         if lazy_part(X) is not None:
             return self._place_blocks(X, "novelty")
         table = None if X is None else self._new_table(X)
-        with one_blas_thread(search=False), thread_limit(self.n_jobs):
+        with one_blas_thread(), thread_limit(self.n_jobs):
             return self._fitted.novelty(table)
 
     def _place_blocks(self, X: Any, what: Any, **options: Any) -> Any:
@@ -482,7 +482,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     def _place(self, X: Any) -> FloatArray:
         """Probabilities of new objects."""
         table = self._new_table(X)
-        with one_blas_thread(search=False), thread_limit(self.n_jobs):
+        with one_blas_thread(), thread_limit(self.n_jobs):
             return self._fitted.place(table)
 
     def _new_table(self, X: Any) -> Any:
@@ -771,7 +771,7 @@ class SimilarityClustering(
         """
         check_is_fitted(self, "memberships_")
         table = self._new_table(X)
-        with one_blas_thread(search=False), thread_limit(self.n_jobs):
+        with one_blas_thread(), thread_limit(self.n_jobs):
             return self._fitted.explained(table)
 
     def _with_names(self, rows: FloatArray, X: Any) -> Any:
