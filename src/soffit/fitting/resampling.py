@@ -26,7 +26,7 @@ _SEEDS = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, eq=False)
 class Corrected:
-    """A smoothing, and the correction of the fitted objects' memberships by the subsamples."""
+    """A smoothing, and what was added to the memberships of the fitted objects afterwards."""
 
     smoothing: Smoothing
     correction: FloatArray

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -203,6 +205,24 @@ class _Candidate(NamedTuple):
         return later._replace(gain=self.gain + self.criterion - later.criterion)
 
 
+class _Kind(NamedTuple):
+    """What a mixture is made of; partitions of the same objects are compared with one kind."""
+
+    tails: float
+    common: bool
+    # Whether all leading directions are used instead of the few in which means differ.
+    whole: bool = False
+    halvings: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class DescribedPartition:
+    """A mixture that starts at a partition, and its penalized mean log density per object."""
+
+    mixture: SeededMixture
+    log_density: float
+
+
 def fit_seeded_mixture(
     X: FloatArray,
     labels: IntArray,
@@ -222,43 +242,91 @@ def fit_seeded_mixture(
     steps (`n_steps=0`) the components describe the clusters as they are. Objects may have weights,
     1 on average; directions are the same for all weights.
     """
+    described = describe_partitions(
+        *(X, [labels], n_clusters),
+        random_state=random_state,
+        weights=weights,
+        n_steps=n_steps,
+        max_objects=max_objects,
+    )
+    return described[0].mixture
+
+
+def describe_partitions(
+    X: FloatArray,
+    partitions: Sequence[IntArray],
+    n_clusters: int,
+    *,
+    random_state: int,
+    weights: FloatArray | None = None,
+    n_steps: int = _STEPS,
+    max_objects: int = _MOST_OBJECTS,
+) -> list[DescribedPartition]:
+    """Fit a mixture to every partition, all of the kind that suits the first one best."""
     every = -(-len(X) // _MOST_PROJECTED)
     whole = Projection.principal(X[::every])
-    few = whole.toward(X[::every], labels[::every], n_clusters)
+    few = [whole.toward(X[::every], labels[::every], n_clusters) for labels in partitions]
     rng = np.random.default_rng(random_state)
     if len(X) > max_objects:
-        chosen = _sample(labels, max_objects, rng)
-        X, labels = X[chosen], labels[chosen]
+        chosen = _sample(partitions, max_objects, rng)
+        X, partitions = X[chosen], [labels[chosen] for labels in partitions]
         weights = None if weights is None else weights[chosen] / weights[chosen].mean()
-    spaces = _spaces(few, whole, X, weights)
-    owner, members = _seed(spaces[0].Z, labels, 0)
+    everything = _space(whole, X, weights)
+    first = partitions[0]
+    alone: dict[float, float] = {}
+    if few[0].directions.shape != whole.directions.shape:
+        found = each(partial(_criterion_of_one, everything), _TAILS)
+        alone = dict(zip(_TAILS, found, strict=True))
+    best, kind = _best_kind(_spaces(few[0], everything, X, alone), first, n_steps)
+    described = [_described(best, first, n_clusters)]
+    if len(partitions) == 1:
+        return described
+
+    def describe(number: int) -> DescribedPartition:
+        labels = partitions[number]
+        space = everything
+        if not kind.whole:
+            known = {tails: value for tails, value in alone.items() if tails == kind.tails}
+            space = _spaces(few[number], everything, X, known)[0]
+        return _described(_begin(space, labels, kind).advanced(n_steps), labels, n_clusters)
+
+    return [*described, *each(describe, range(1, len(partitions)))]
+
+
+def _best_kind(spaces: list[_Space], labels: IntArray, n_steps: int) -> tuple[_Candidate, _Kind]:
+    """The mixture of the kind with the best criterion after all steps."""
     first_steps = min(_FIRST_STEPS, n_steps)
+
+    def begin(kind: _Kind) -> tuple[_Candidate, _Kind]:
+        space = spaces[-1] if kind.whole else spaces[0]
+        return _begin(space, labels, kind).advanced(first_steps), kind
+
+    def finish(one: tuple[_Candidate, _Kind]) -> tuple[_Candidate, _Kind]:
+        return one[0].advanced(n_steps - first_steps), one[1]
+
     kinds = [
-        (space, tails, common) for space in spaces for tails in _TAILS for common in (False, True)
+        _Kind(tails, common, whole)
+        for whole in (False, True)[: len(spaces)]
+        for tails in _TAILS
+        for common in (False, True)
     ]
-
-    def begin_kind(kind: tuple[_Space, float, bool]) -> _Candidate:
-        space, tails, common = kind
-        fit = space.fit(members, tails, common=common)
-        return _Candidate(space, owner, fit).advanced(first_steps)
-
-    def finish(one: _Candidate) -> _Candidate:
-        return one.advanced(n_steps - first_steps)
-
-    begun = each(begin_kind, kinds)
-    candidates = each(finish, _promising(begun, min(begun, key=_criterion), patience=1.0))
-    best = min(candidates, key=_criterion)
-    tails = best.fit.pieces.tails
-
-    def begin_cut(halvings: int) -> _Candidate:
-        own, cut = _seed(spaces[0].Z, labels, halvings)
-        fit = spaces[0].fit(cut, tails)
-        return _Candidate(spaces[0], own, fit).advanced(first_steps)
-
+    begun = each(begin, kinds)
+    leader = min(begun, key=_criterion)[0]
+    best = min(each(finish, _promising(begun, leader, patience=1.0)), key=_criterion)
     # The longest task first, so that no thread waits for it at the end.
-    begun = each(begin_cut, sorted(_HALVINGS, reverse=True))
-    candidates = [best, *each(finish, _promising(begun, best, patience=_PATIENCE))]
-    best = min(candidates, key=_criterion)
+    cuts = [_Kind(best[1].tails, False, halvings=h) for h in sorted(_HALVINGS, reverse=True)]
+    begun = each(begin, cuts)
+    return min(
+        [best, *each(finish, _promising(begun, best[0], patience=_PATIENCE))], key=_criterion
+    )
+
+
+def _begin(space: _Space, labels: IntArray, kind: _Kind) -> _Candidate:
+    owner, members = _seed(space.Z, labels, kind.halvings)
+    return _Candidate(space, owner, space.fit(members, kind.tails, common=kind.common))
+
+
+def _described(best: _Candidate, labels: IntArray, n_clusters: int) -> DescribedPartition:
     found = best.fit.pieces
     mixture = SeededMixture(
         best.space.projection,
@@ -270,36 +338,33 @@ def fit_seeded_mixture(
         _trust(best.space.Z, best.fit),
         None if np.isinf(found.tails) else found.tails,
     )
-    return mixture.agreeing(best.fit.shares, labels)
+    mixture = mixture.agreeing(best.fit.shares, labels)
+    return DescribedPartition(mixture, -0.5 * best.criterion / len(labels))
 
 
 def _spaces(
-    few: Projection, whole: Projection, X: FloatArray, weights: FloatArray | None
+    few: Projection, everything: _Space, X: FloatArray, alone: dict[float, float]
 ) -> list[_Space]:
     """The few directions and, if there are more, all of them.
 
     The directions left out are modelled alike for all clusters, by a single Gaussian conditional on
     the few directions, whose density is the joint over the marginal one. This makes the criteria of
-    both comparable.
+    both comparable. `alone` is the criterion of a single component in all directions, by tails.
     """
-    none = dict.fromkeys(_TAILS, 0.0)
-    part = _space(few, X, none, weights)
-    if few.directions.shape == whole.directions.shape:
+    part = _space(few, X, everything.weights)
+    if few.directions.shape == everything.projection.directions.shape:
         return [part]
-    everything = _space(whole, X, none, weights)
 
     def left_out(tails: float) -> float:
-        return _criterion_of_one(everything, tails) - _criterion_of_one(part, tails)
+        return alone[tails] - _criterion_of_one(part, tails)
 
-    rest = dict(zip(_TAILS, each(left_out, _TAILS), strict=True))
+    rest = dict(zip(alone, each(left_out, alone), strict=True))
     return [part._replace(rest=rest), everything]
 
 
-def _space(
-    projection: Projection, X: FloatArray, rest: dict[float, float], weights: FloatArray | None
-) -> _Space:
+def _space(projection: Projection, X: FloatArray, weights: FloatArray | None) -> _Space:
     Z = np.asarray(projection.apply(X), dtype=np.float64)
-    return _Space(projection, Z, moments_of(Z), rest, weights)
+    return _Space(projection, Z, moments_of(Z), dict.fromkeys(_TAILS, 0.0), weights)
 
 
 def _criterion_of_one(space: _Space, tails: float) -> float:
@@ -309,25 +374,33 @@ def _criterion_of_one(space: _Space, tails: float) -> float:
     return one.advanced(0 if np.isinf(tails) else _STEPS).criterion
 
 
-def _promising(begun: list[_Candidate], best: _Candidate, *, patience: float) -> list[_Candidate]:
+def _promising(
+    begun: list[tuple[_Candidate, _Kind]], best: _Candidate, *, patience: float
+) -> list[tuple[_Candidate, _Kind]]:
     """All candidates that may still become better than the best so far.
 
     Later steps gain less: a candidate that would have to gain more than `patience` times what it
     has gained so far is dropped.
     """
-    return [one for one in begun if one.criterion - patience * abs(one.gain) <= best.criterion]
+
+    def hopes(one: _Candidate) -> bool:
+        return one.criterion - patience * abs(one.gain) <= best.criterion
+
+    return [(one, kind) for one, kind in begun if hopes(one)]
 
 
-def _criterion(candidate: _Candidate) -> float:
-    return candidate.criterion
+def _criterion(candidate: tuple[_Candidate, _Kind]) -> float:
+    return candidate[0].criterion
 
 
-def _sample(labels: IntArray, size: int, rng: np.random.Generator) -> IntArray:
+def _sample(partitions: Sequence[IntArray], size: int, rng: np.random.Generator) -> IntArray:
     """A random sample of object numbers, with a few of every cluster it would miss."""
-    chosen = rng.choice(len(labels), size, replace=False)
-    missed = np.setdiff1d(labels, labels[chosen])
-    few = [rng.permutation(np.flatnonzero(labels == c))[:_FEW_OBJECTS] for c in missed]
-    return np.sort(np.concatenate([chosen, *few]))
+    chosen = rng.choice(len(partitions[0]), size, replace=False)
+    for labels in partitions:
+        missed = np.setdiff1d(labels, labels[chosen])
+        few = [rng.permutation(np.flatnonzero(labels == c))[:_FEW_OBJECTS] for c in missed]
+        chosen = np.concatenate([chosen, *few])
+    return np.unique(chosen)
 
 
 def _seed(Z: FloatArray, labels: IntArray, halvings: int) -> tuple[IntArray, FloatArray]:

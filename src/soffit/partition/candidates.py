@@ -8,6 +8,7 @@ finely and merging, and a size-aware cut selects among them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import ceil, log
 
 import numpy as np
@@ -162,6 +163,20 @@ def _finer_cuts(V: FloatArray, n_clusters: int, random_state: int) -> list[IntAr
     return [cluster_qr(V), *each(cut, possible)]
 
 
+@dataclass(frozen=True, eq=False)
+class RankedPartition:
+    """A partition, whether it has a splinter, and its size-aware cut; smaller is better."""
+
+    labels: IntArray
+    has_splinter: bool
+    score: float
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Partitions with a splinter come last."""
+        return self.has_splinter, self.score
+
+
 def best_partition(
     A: Matrix,
     V: FloatArray,
@@ -177,18 +192,45 @@ def best_partition(
     first adapts every candidate to them: a candidate that needs many changes has a large cut
     afterwards. `sizes` is the number of objects per node; one by default.
     """
+    ranked = ranked_partitions(
+        A, V, n_clusters, random_state=random_state, correct=correct, sizes=sizes
+    )
+    return ranked[0].labels
+
+
+def ranked_partitions(
+    A: Matrix,
+    V: FloatArray,
+    n_clusters: int,
+    *,
+    random_state: int,
+    correct: Callable[[IntArray, int], IntArray] | None = None,
+    sizes: FloatArray | None = None,
+) -> list[RankedPartition]:
+    """All different candidates, the best first; see `best_partition`."""
     rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
     merged = merged_partitions(A, V, n_clusters, random_state=random_state)
     if correct is not None:
         rounded = [correct(labels, n_clusters) for labels in rounded]
         merged = [correct(labels, n_clusters) for labels in merged]
-    candidates = [*rounded, *merged]
-    ranks = each(lambda labels: partition_rank(A, labels, n_clusters, sizes=sizes), candidates)
-    ranking = []
-    for number, (has_splinter, score) in enumerate(ranks):
-        margin = _MARGIN_OF_MERGING if number >= len(rounded) else 0.0
-        ranking.append((has_splinter, score + margin, number))
-    return candidates[min(ranking)[2]]
+    margins = [0.0] * len(rounded) + [_MARGIN_OF_MERGING] * len(merged)
+    # The same partition may come from several rules; the first has the smallest margin.
+    different: dict[bytes, tuple[IntArray, float]] = {}
+    for labels, margin in zip([*rounded, *merged], margins, strict=True):
+        different.setdefault(_in_order(labels).tobytes(), (labels, margin))
+
+    def ranked(candidate: tuple[IntArray, float]) -> RankedPartition:
+        labels, margin = candidate
+        has_splinter, score = partition_rank(A, labels, n_clusters, sizes=sizes)
+        return RankedPartition(labels, has_splinter, score + margin)
+
+    return sorted(each(ranked, list(different.values())), key=lambda one: one.rank)
+
+
+def _in_order(labels: IntArray) -> IntArray:
+    """Clusters numbered by their first objects: equal for equal partitions."""
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[codes], dtype=np.int32)
 
 
 def partition_rank(

@@ -15,11 +15,13 @@ from soffit.graph import Graph, Locality, inverse_order
 from soffit.normalize import degree
 from soffit.partition.candidates import (
     RANK_OF_CLEAN_CUTS,
+    RankedPartition,
     best_partition,
     cluster_kmeans,
     cluster_qr,
     n_fine_vectors,
     partition_rank,
+    ranked_partitions,
 )
 from soffit.partition.compressive import many_clusters
 from soffit.partition.eigenvectors import leading_eigenvectors, regularized_eigenvectors
@@ -49,11 +51,16 @@ Correct = Callable[[IntArray, int], IntArray]
 
 @dataclass(frozen=True, eq=False)
 class GraphPartition:
-    """Labels, the first eigenvalue after the clusters (None if there is none), and an order."""
+    """Labels, the first eigenvalue after the clusters (None if there is none), and an order.
+
+    `ranked` holds all candidates with as few splinters as the labels, the best first; it is empty
+    if the graph was coarsened or has very many clusters.
+    """
 
     labels: IntArray
     eigenvalue: float | None
     locality: Locality | None
+    ranked: tuple[RankedPartition, ...] = ()
 
 
 def graph_partition(
@@ -79,21 +86,18 @@ def graph_partition(
     """
     graph = Graph.of(A)
     if not graph.is_sparse or graph.n <= _MOST_NODES:
-        labels, eigenvalue = _partition(graph, N, n_clusters, correct, weights)
-        return GraphPartition(labels, eigenvalue, None)
+        return _partition(graph, N, n_clusters, correct, weights)
     coarse = _coarser(graph, n_clusters, _NODES_PER_CLUSTER)
     check_time()
     sizes: FloatArray = coarse.sizes
     if weights is not None:
         sizes = np.bincount(coarse.node, weights).astype(np.float64)
-    labels, eigenvalue = _partition(
-        Graph(coarse.matrix), degree(coarse.matrix).matrix, n_clusters, None, sizes
-    )
-    labels = _better(coarse.matrix, sizes, n_clusters, labels)
+    found = _partition(Graph(coarse.matrix), degree(coarse.matrix).matrix, n_clusters, None, sizes)
+    labels = _better(coarse.matrix, sizes, n_clusters, found.labels)
     locality = Locality(_order(coarse, labels))
     labels = labels[coarse.node]
     labels = labels if correct is None else correct(labels, n_clusters)
-    return GraphPartition(labels, eigenvalue, locality)
+    return GraphPartition(labels, found.eigenvalue, locality)
 
 
 def informative_partition(A: Matrix, n_clusters: int) -> IntArray:
@@ -122,17 +126,19 @@ def _coarser(graph: Graph, n_clusters: int, per_cluster: int) -> CoarseGraph:
 
 def _partition(
     graph: Graph, N: Matrix, k: int, correct: Correct | None, sizes: FloatArray | None
-) -> tuple[IntArray, float | None]:
+) -> GraphPartition:
     A, n = graph.matrix, graph.n
     is_large = graph.is_sparse and n > _MOST_DIRECT
     if is_large and k > _MOST_VECTORS:
         labels, eigenvalue = many_clusters(N, k, random_state=0)
-        return (labels if correct is None else correct(labels, k)), eigenvalue
+        return GraphPartition(labels if correct is None else correct(labels, k), eigenvalue, None)
     n_vectors = max(n_fine_vectors(n, k), min(k + 1, n))
     values, V = _eigenvectors(graph, N, n_vectors, k)
     check_time()
-    labels = best_partition(A, V, k, random_state=0, correct=correct, sizes=sizes)
-    return labels, float(values[k]) if len(values) > k else None
+    ranked = ranked_partitions(A, V, k, random_state=0, correct=correct, sizes=sizes)
+    comparable = tuple(one for one in ranked if one.has_splinter == ranked[0].has_splinter)
+    after = float(values[k]) if len(values) > k else None
+    return GraphPartition(ranked[0].labels, after, None, comparable)
 
 
 def _eigenvectors(graph: Graph, N: Matrix, n_vectors: int, k: int) -> tuple[FloatArray, FloatArray]:
