@@ -78,7 +78,7 @@ def test_equal_candidates_are_ranked_once() -> None:
 
 
 def test_clusters_of_very_unequal_sizes_are_described_by_their_densities() -> None:
-    X, labels, posterior = make_unequal(1500, n_features=10, random_state=107)
+    X, _, posterior = make_unequal(1500, n_features=10, random_state=107)
     model = SoftClustering(3, random_state=3).fit(X)
     assert adjusted_rand(posterior.argmax(axis=1), model.labels_) > 0.5
     # New objects get the same correction as the fitted ones beside them.

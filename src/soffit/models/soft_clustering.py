@@ -622,4 +622,5 @@ def _smooth_over_subsamples(
     smooth: Smooth,
     n: int,
 ) -> Smoothed:
-    return over_subsamples(recipe, stage, smooth(stage, solution, rows), n)
+    assert isinstance(solution, _GraphSolution)
+    return over_subsamples(recipe, stage, smooth(stage, solution, rows), n, solution.graph)

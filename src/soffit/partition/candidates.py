@@ -30,8 +30,12 @@ RANK_OF_CLEAN_CUTS = log(2 * _LEAST_CUT)
 _KMEANS_STARTS = 6
 # Finer cuts by k-means: groups as a multiple of the clusters, and the seed's offset.
 _KMEANS_FINER = ((1.5, 0), (1.5, 1), (2.0, 0))
-# A cluster below this share of an even one is a splinter.
+# A cluster below this share of an even one is a splinter, unless it has as many objects as a
+# neighbourhood, as much weight per object as the rest, not a chain, and hardly any of it leaves:
+# such a group is far away, but does not consist of outliers.
 _SPLINTER_SHARE = 0.05
+_FEWEST_OBJECTS = 15
+_MOST_LEAVING = 0.01
 # Merging also finds slightly smaller cuts through touching clusters: it must be clearly better.
 _MARGIN_OF_MERGING = 0.2
 
@@ -238,5 +242,8 @@ def partition_rank(
 ) -> tuple[bool, float]:
     """Whether a partition has a splinter, and its size-aware cut; smaller is better."""
     counts = np.bincount(labels, sizes, minlength=n_clusters)
-    has_splinter = bool(counts.min() < _SPLINTER_SHARE * counts.sum() / n_clusters)
-    return has_splinter, size_aware_cut(A, labels, n_clusters, sizes=sizes)
+    between = group_weights(A, labels, n_clusters)
+    small = counts < _SPLINTER_SHARE * counts.sum() / n_clusters
+    apart = (counts >= _FEWEST_OBJECTS) & (1.0 - share_inside(between) <= _MOST_LEAVING)
+    apart &= np.diag(between) >= 0.5 * counts * between.sum() / counts.sum()
+    return bool(np.any(small & ~apart)), size_aware_cut_between(between, counts)

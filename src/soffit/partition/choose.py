@@ -43,6 +43,8 @@ _MOST_VECTORS = 150
 # Minimum number of coarse nodes per cluster; more if labels are swept afterwards.
 _NODES_PER_CLUSTER = 8
 _NODES_PER_SWEPT_CLUSTER = 40
+# Below this share of an even cluster, the smallest one may consist of outliers.
+_SMALL_SHARE = 0.1
 # Runs of k-means, for at most this many clusters.
 _KMEANS_STARTS = ((32, 3), (150, 1))
 
@@ -136,9 +138,25 @@ def _partition(
     values, V = _eigenvectors(graph, N, n_vectors, k)
     check_time()
     ranked = ranked_partitions(A, V, k, random_state=0, correct=correct, sizes=sizes)
+    if graph.is_sparse and _may_be_outliers(ranked[0], k, sizes):
+        raised = _regularized(graph.csr, np.ones(n) if sizes is None else sizes, k)
+        if raised is not None:
+            more = ranked_partitions(A, raised, k, random_state=0, correct=correct, sizes=sizes)
+            ranked = sorted([*ranked, *more], key=lambda one: one.rank)
     comparable = tuple(one for one in ranked if one.has_splinter == ranked[0].has_splinter)
     after = float(values[k]) if len(values) > k else None
     return GraphPartition(ranked[0].labels, after, None, comparable)
+
+
+def _may_be_outliers(best: RankedPartition, k: int, sizes: FloatArray | None) -> bool:
+    """Whether the smallest cluster is so small that the eigenvectors may describe outliers.
+
+    Raised degrees make outliers less conspicuous. Clusters with almost no cut weight are accepted.
+    """
+    counts = np.bincount(best.labels, sizes, minlength=k)
+    return bool(
+        counts.min() * k < _SMALL_SHARE * counts.sum() and best.rank >= (False, RANK_OF_CLEAN_CUTS)
+    )
 
 
 def _eigenvectors(graph: Graph, N: Matrix, n_vectors: int, k: int) -> tuple[FloatArray, FloatArray]:
@@ -159,14 +177,19 @@ def _better(A: sp.csr_array, sizes: FloatArray, k: int, labels: IntArray) -> Int
     rank = partition_rank(A, labels, k, sizes=sizes)
     if rank < (False, RANK_OF_CLEAN_CUTS):
         return labels
-    n_vectors = max(n_fine_vectors(A.shape[0], k), k)
-    if k < 2 or k > _MOST_VECTORS or n_vectors >= A.shape[0] - 1:
-        return labels
-    V = regularized_eigenvectors(A, sizes, n_vectors)
+    V = _regularized(A, sizes, k)
     if V is None:
         return labels
     other = best_partition(A, V, k, random_state=0, sizes=sizes)
     return other if partition_rank(A, other, k, sizes=sizes) < rank else labels
+
+
+def _regularized(A: sp.csr_array, sizes: FloatArray, k: int) -> FloatArray | None:
+    """Regularized eigenvectors; None if there are too many clusters, or they do not converge."""
+    n_vectors = max(n_fine_vectors(A.shape[0], k), k)
+    if k < 2 or k > _MOST_VECTORS or n_vectors >= A.shape[0] - 1:
+        return None
+    return regularized_eigenvectors(A, sizes, n_vectors)
 
 
 def _order(coarse: CoarseGraph, labels: IntArray) -> IntArray:
