@@ -434,7 +434,8 @@ def _features(stage: Stage[Affinities], *, euclidean: bool) -> FloatArray | None
     is_mixed = isinstance(given.preparation, MixedPreparation)
     if stage.data.objects.is_matrix or is_mixed or not euclidean or is_sparse(given.table):
         return None
-    return given.table if 1 < stage.n_clusters <= _MOST_MIXED else None
+    # In one order in memory, so that sums are rounded alike whatever the input was.
+    return np.ascontiguousarray(given.table) if 1 < stage.n_clusters <= _MOST_MIXED else None
 
 
 def _weigh(stage: Stage[Affinities], start: Start, euclidean: bool) -> list[Alternative]:
