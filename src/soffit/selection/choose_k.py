@@ -121,9 +121,11 @@ def _cell(name: str, value: Any) -> str:
 # The first range of numbers, and the factors by which it grows at least and at most.
 _FIRST = 20
 _GROWTH = (1.5, 4.0)
-# More clusters are not looked for unless `max_clusters` says so; nor smaller ones on average.
+# More clusters are not looked for unless `max_clusters` says so; nor smaller ones on average, apart
+# from a few of at least two objects.
 _MOST = 160
 _LEAST_SIZE = 4
+_A_FEW = 5
 # The range grows while its largest numbers have valleys at most this shallow between all clusters,
 _STILL_DEEP = 0.3
 # and there are clear modes for this share of it; then it reaches beyond their number.
@@ -227,14 +229,18 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
         n_jobs=n_jobs,
     )
     objects = read_objects(X, affinity=affinity, settings=settings)
-    _checked_numbers(ks, max_clusters, objects.n_objects)
+    numbers = _checked_numbers(ks, max_clusters, objects.n_objects)
     _say(verbose, "affinities")
     with one_blas_thread(), thread_limit(n_jobs):
-        found = objects.affinities().affinity
+        copies = objects.copies()
+        # Each distinct object counts once, as in a fit, unless there are fewer than clusters.
+        if copies is not None and copies.max() + 1 >= numbers[-1]:
+            objects = objects.distinct(copies)
+        found = objects.affinities()
         return choose_k_of_graph(
-            found.matrix_,
+            found.affinity.matrix_,
             ks,
-            density=Density.of(found),
+            density=Density.of(found.affinity, found.table),
             max_clusters=max_clusters,
             n_resamples=n_resamples,
             random_state=random_state,
@@ -320,7 +326,8 @@ def evidence_of_range(
     verbose: int | bool = 0,
 ) -> Evidence:
     """Evidence for 1, 2, ... clusters, up to a number that grows while the evidence does."""
-    limit = max(min(max_clusters or _MOST, A.shape[0] // _LEAST_SIZE), 1)
+    n = A.shape[0]
+    limit = max(min(max_clusters or _MOST, max(n // _LEAST_SIZE, min(n // 2, _A_FEW))), 1)
     most = min(_FIRST, limit)
     while True:
         _say(verbose, f"evidence for 1 to {most} clusters")
