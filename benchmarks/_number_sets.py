@@ -271,7 +271,7 @@ def _uneven_blocks(k: int, size: int, inside: float, outside: float, state: int)
 
 def similarity_sets(seed: int) -> Iterator[NumberSet]:
     """Full matrices of similarities: correlations of questions, and kernels of points."""
-    for turn, (k, each, n, load) in enumerate(
+    for turn, (k, each, n, strength) in enumerate(
         (
             *((1, 6, 200, 0.7), (1, 9, 500, 0.5), (1, 12, 150, 0.6), (1, 25, 400, 0.6)),
             *((1, 8, 100, 0.0), (1, 20, 300, 0.0), (1, 30, 200, 0.7), (1, 16, 1000, 0.8)),
@@ -282,7 +282,7 @@ def similarity_sets(seed: int) -> Iterator[NumberSet]:
         )
     ):
         for family, uneven in (("correlations", False), ("uneven correlations", True)):
-            make = partial(_correlations, k, each, n, load, (seed, turn, 17), uneven=uneven)
+            make = partial(_correlations, k, each, n, strength, (seed, turn, 17), uneven=uneven)
             name = f"{k} factors of {each} questions, n={n}"
             yield NumberSet(family, name, make, (k,), affinity="precomputed")
     for turn, (n, k, d, gap) in enumerate(
@@ -308,7 +308,7 @@ def _kernel(n: int, k: int, d: int, gap: float, state: int) -> Any:
 
 
 def _correlations(
-    k: int, each: int, n: int, load: float, state: tuple[int, ...], *, uneven: bool
+    k: int, each: int, n: int, strength: float, state: tuple[int, ...], *, uneven: bool
 ) -> Any:
     """Oblique factors: their correlations, and the loads of their questions, vary.
 
@@ -324,10 +324,11 @@ def _correlations(
         questions = np.maximum(each + rng.integers(-each // 2, each // 2 + 1, k), 3)
     m = int(questions.sum())
     spread = 0.3 if uneven else 0.15
-    loads = np.clip(load + rng.uniform(-spread, 0.15, m), 0, 0.95) if load else np.zeros(m)
+    loads = np.clip(strength + rng.uniform(-spread, 0.15, m), 0, 0.95)
+    loads = loads if strength else np.zeros(m)
     own = rng.standard_t(5, size=(n, m)) if uneven else rng.normal(size=(n, m))
     answers = loads * np.repeat(factors, questions, axis=1) + np.sqrt(1 - loads**2) * own
-    if uneven and load:
+    if uneven and strength:
         answers += factors @ (0.15 * rng.normal(size=(k, m)))
     return np.abs(np.corrcoef(answers.T))
 

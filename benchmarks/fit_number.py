@@ -130,6 +130,7 @@ class Stacked(NamedTuple):
 
     @classmethod
     def of(cls, cases: Sequence[Case], names: Sequence[str]) -> Stacked:
+        """The features with these names."""
         most = max(len(case.features["one"]) for case in cases)
         values = np.zeros((len(cases), most, len(names)))
         known = np.zeros((len(cases), most), dtype=bool)

@@ -249,9 +249,7 @@ class Objects:
         if self.builder is None or not self.builder._of_rows:
             return None
         # Sparse distances are known for some pairs only. A matrix that is none is refused later.
-        if self.is_matrix and (
-            is_sparse(self.table) or self.table.shape[0] != self.table.shape[1]
-        ):
+        if self.is_matrix and (is_sparse(self.table) or self.table.shape[0] != self.table.shape[1]):
             return None
         return copies_of_rows(self.table)
 

@@ -3,9 +3,9 @@ r"""From evidence to probabilities: a conditional logit model of the right numbe
 The probability of k is proportional to :math:`\exp(\sum_f w_f x_{fk})`, with features x of the
 evidence for k. There are four kinds of evidence, each with its own weights: objects with
 distances, whose density is known; networks, compared with a random graph of the same degrees; full
-matrices of similarities; and other graphs. The weights were fitted by maximum likelihood to sets with a known number of clusters
-(``python -m benchmarks.fit_number`` fits them again and prints how well they do on kinds of data
-they were not fitted to).
+matrices of similarities; and other graphs. The weights were fitted by maximum likelihood to sets
+with a known number of clusters (``python -m benchmarks.fit_number`` fits them again and prints how
+well they do on kinds of data they were not fitted to).
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ WEIGHTS: dict[str, dict[str, float]] = {
         "one_above_chance": -153.377,
     },
     "full": {
-        "one": 4.079,
-        "log_k": 1.764,
-        "ahead": 3.15,
-        "gap": 3.735,
-        "smallest": 4.842,
-        "mixture": 0.042,
+        "one": 4.0,
+        "log_k": 1.728,
+        "ahead": 3.097,
+        "gap": 3.702,
+        "smallest": 4.818,
+        "mixture": 0.046,
     },
     "graph": {
         "one": 3.911,

@@ -57,6 +57,9 @@ class KChoice:
         - ``"depth"``, ``"link_depth"``: the depth of the valley around the k-th most prominent
           mode of the density, as the logarithm of a ratio of densities; in the second, links that
           share hardly any neighbours count as sparse. Only if distances are known;
+        - ``"mixture"``: log-likelihood of the objects as k Gaussian clusters with unknown means and
+          covariances, in nats per object and relative to one cluster. Skewed variables are
+          transformed first. Only for tables, distances and full matrices of similarities;
         - ``"stability"``: mean adjusted Rand index with the partitions of resampled graphs, and
         - ``"likelihood"``: log-likelihood of held-out links in a degree-corrected block model, per
           unit of weight, relative to a model without clusters. Only with `n_resamples`;
@@ -158,8 +161,9 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     objects is represented by a coarser one. A number k of clusters is good if the density has k
     modes with deep valleys around them, and a (k + 1)-th only with a shallow one; if there is a
     valley between any two clusters of the partition, while finer partitions cut through regions as
-    dense as the clusters themselves; and if a random walk separates k groups much longer than
-    k + 1. One cluster of any shape has no deep valleys. For networks, where distances are not
+    dense as the clusters themselves; if a random walk separates k groups much longer than k + 1;
+    and if the objects are most probable as k Gaussian clusters, which tells most if there are few
+    of them. One cluster of any shape has no deep valleys. For networks, where distances are not
     known, the modularity of the partitions is compared with that of a random graph with the same
     degrees.
 
@@ -178,7 +182,8 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
         igraph graph, or an AnnData object.
     ks : iterable of int, optional
         The candidate numbers; include 1 if there may be no clusters at all. By default 1 to 20, at
-        most one per four objects, and more while the evidence grows.
+        most one per four objects (up to five clusters: one per two), and more while the evidence
+        grows.
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from soffit._typing import FloatArray, IntArray
 from soffit.affinity import Affinity, NeighborGraph
 from soffit.graph import Graph
-from soffit.selection.mixtures import Points
+from soffit.selection.gaussian_clusters import Points
 from soffit.selection.valleys import Links
 
 # Lazy steps of a random walk that smooth the density over the neighbours.

@@ -16,7 +16,7 @@ from soffit.partition.candidates import group_weights
 from soffit.partition.cut import bound_from
 from soffit.partition.multilevel import coarse_graph
 from soffit.selection.density import Density, mode_depths
-from soffit.selection.mixtures import Points, log_evidence
+from soffit.selection.gaussian_clusters import Points, log_evidence
 from soffit.selection.path import PartitionPath
 from soffit.selection.pruning import random_edges, relaxation_times
 from soffit.selection.valleys import valleys

@@ -6,7 +6,13 @@ import scipy.sparse as sp
 from scipy.stats import multivariate_t
 
 from soffit.affinity import NeighborGraph
-from soffit.selection.mixtures import Points, _any_covariance, _power, _straightened, log_evidence
+from soffit.selection.gaussian_clusters import (
+    Points,
+    _any_covariance,
+    _power,
+    _straightened,
+    log_evidence,
+)
 
 
 def points_of(X) -> Points:
@@ -117,7 +123,8 @@ def test_correlations_have_coordinates_that_do_not_depend_on_the_diagonal():
     rng = np.random.default_rng(23)
     A = np.abs(np.corrcoef(rng.normal(size=(9, 50)) + np.repeat(rng.normal(size=(3, 50)), 3, 0)))
     found = [Points.of_similarities(A + c * np.eye(9)) for c in (0.0, 5.0)]
-    assert found[0] is not None and found[1] is not None
+    assert found[0] is not None
+    assert found[1] is not None
     np.testing.assert_array_equal(found[0].rows, found[1].rows)
     assert Points.of_similarities(np.zeros((4, 4))) is None
     assert Points.of_similarities(np.ones((4, 4))) is None
