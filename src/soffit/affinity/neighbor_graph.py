@@ -416,6 +416,11 @@ class NeighborGraph(Affinity):
         rank = max(min(self.n_neighbors, len(self._radius) - 1), 1)
         return self._local_scale, self._radius, min(_SCALE_NEIGHBOR, rank), rank
 
+    def separate_components(self) -> IntArray:
+        """The component of each object in the graph without the links that join components."""
+        first, place = self._edges(self._members)
+        return pair_components(first, self._members[first, place], len(self._members))
+
     def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
         """The nearest of the objects X for each of them, and the distances."""
         return nearest_neighbors(X, rank, metric=self.metric, n_jobs=self.n_jobs)

@@ -256,6 +256,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
                 X,
                 fit,
                 sample_size=self.sample_size,
+                refine=getattr(self, "refine", None),
+                make_recipe=getattr(self, "_recipe_of_further", lambda _: self._recipe()),
                 n_clusters=getattr(self, "n_clusters", None),
                 seeds=seeds,
                 progress=progress,

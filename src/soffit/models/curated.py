@@ -246,18 +246,6 @@ class Curated:
                 "objects."
             )
         table, new_names = model._further_table(X)
-        replica: Any = copy(model)
-
-        def make_recipe(n_clusters: int) -> Recipe[Any]:
-            fixed = {"n_clusters": n_clusters, "levels": None}
-            # The objects are prepared already; few of them cannot be sampled.
-            fixed |= {"standardize": False, "n_resamples": 0}
-            replica.set_params(
-                **{key: fixed[key] for key in fixed if key in model.get_params(False)}
-            )
-            recipe: Recipe[Any] = replica._recipe()
-            return recipe
-
         with model._working() as progress:
             from soffit.fitting.update import update_fit
 
@@ -265,11 +253,22 @@ class Curated:
                 self._fitted,
                 table,
                 _all_names(getattr(self, "object_names_", None), new_names, table.shape[0]),
-                make_recipe,
+                self._recipe_of_further,
                 seeds=check_random_state(model.random_state),
                 progress=progress,
             )
         return self._with(found)
+
+    def _recipe_of_further(self, n_clusters: int) -> Recipe[Any]:
+        """The recipe for further objects with a number of clusters."""
+        model: Any = self
+        fixed = {"n_clusters": n_clusters, "levels": None}
+        # The objects are prepared already; few of them cannot be sampled.
+        fixed |= {"standardize": False, "n_resamples": 0}
+        known = model.get_params(False)
+        replica = copy(model).set_params(**{key: fixed[key] for key in fixed if key in known})
+        recipe: Recipe[Any] = replica._recipe()
+        return recipe
 
     def _with(self, fitted: Fitted) -> Self:
         """A new model with this fitted value and the same parameters."""

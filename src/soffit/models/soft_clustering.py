@@ -108,6 +108,9 @@ class SoftClustering(SimilarityClustering):
     sample_size : int, default 1,000,000
         For Dask collections: how many rows are fitted. The others are placed as new objects are.
         A collection with no more rows is fitted as a whole.
+    refine : {"leftovers", None}, default "leftovers"
+        For Dask collections larger than the sample: search all rows for clusters that the sample
+        is too small to show. They come in addition to `n_clusters`.
     max_iter : int, default 100
         Maximum number of sweeps over the rows.
     tol : float, default 1e-4
@@ -157,6 +160,9 @@ class SoftClustering(SimilarityClustering):
         Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
     sample_indices_ : ndarray of shape (s,)
         Only for Dask collections: the numbers of the fitted rows.
+    leftover_share_ : float
+        Only for Dask collections: the share of rows outside what the sample shows; NaN if there was
+        no time to search for them.
     memory_per_worker_ : int
         Only for Dask collections: an estimate of the bytes that a worker needs at most.
     neighbor_recall_ : float
@@ -190,6 +196,7 @@ class SoftClustering(SimilarityClustering):
         "constraint_weight": Number(0.0, strict=True, maximum=1.0),
         "transitive": OneOf((True, False)),
         "sample_size": WholeNumber(1),
+        "refine": OneOf(("leftovers", None)),
     }
 
     _arrays = SimilarityClustering._arrays | {
@@ -221,6 +228,7 @@ class SoftClustering(SimilarityClustering):
         constraint_weight: float = 1.0,
         transitive: bool = False,
         sample_size: int = 1_000_000,
+        refine: Literal["leftovers"] | None = "leftovers",
         max_iter: int = 100,
         tol: float = 1e-4,
         max_time: float | None = None,
@@ -241,6 +249,7 @@ class SoftClustering(SimilarityClustering):
         self.constraint_weight = constraint_weight
         self.transitive = transitive
         self.sample_size = sample_size
+        self.refine = refine
         self.max_iter = max_iter
         self.tol = tol
         self.max_time = max_time

@@ -83,9 +83,19 @@ class ColumnMeans:
         difference = np.where(weight > 0, divided(gap, spread), 0.0)
         return cls(inside, overall, spread, difference, _is_binary(table))
 
-    def notable(self, cluster: int, most: int = MOST_COLUMNS) -> list[int]:
-        """The columns that set a cluster apart, the largest difference first."""
+    def notable(
+        self, cluster: int, most: int = MOST_COLUMNS, *, frequent_first: bool = False
+    ) -> list[int]:
+        """The columns that set a cluster apart, the largest difference first.
+
+        With `frequent_first`, columns that are high come before those that are low: of words and
+        genes, those that a cluster has say more than those that it lacks.
+        """
         size = np.abs(self.difference[cluster])
+        if frequent_first:
+            high = self.difference[cluster] >= NOTABLE
+            order = np.lexsort((-size, ~high))[:most]
+            return [int(column) for column in order if size[column] >= NOTABLE]
         order = np.argsort(-size, kind="stable")[:most]
         return [int(column) for column in order if size[column] >= NOTABLE]
 

@@ -306,7 +306,7 @@ class Summary:
                 float(means.spread[j]),
                 bool(means.is_binary[j]),
             )
-            for j in means.notable(cluster, most)
+            for j in means.notable(cluster, most, frequent_first=is_sparse(self.table))
         )
 
     @cached_property
@@ -400,8 +400,7 @@ class Summary:
     def is_standardized(self) -> bool | None:
         """Whether the columns were standardized; None for input that is not a table of numbers."""
         preparation = getattr(getattr(self.model, "_fitted", None), "preparation", None)
-        is_table = self.kind == "table" or self.table is not None
-        if not is_table or not isinstance(preparation, Standardizer):
+        if self.kind != "table" or not isinstance(preparation, Standardizer):
             return None
         return preparation.is_active
 
@@ -545,9 +544,28 @@ def _table(model: Any, source: Any, given: Any) -> tuple[Matrix | None, Sequence
         if named is None:
             named = getattr(model, "feature_names_in_", None)
         return _as_numbers(given.data), None if named is None else [str(item) for item in named]
+    genes = _expression(getattr(source, "origin", None))
+    if genes is not None:
+        return genes
     if getattr(source, "kind", None) == "table" and source.data is not None:
         return _as_numbers(source.data), source.columns
     return None, None
+
+
+def _expression(origin: Any) -> tuple[Matrix, Sequence[str]] | None:
+    """The genes of annotated cells, which describe clusters better than what was clustered.
+
+    Those of ``.raw`` if there are any, since ``.X`` is often scaled.
+    """
+    if not all(hasattr(origin, name) for name in ("obs_names", "var_names", "obsm")):
+        return None
+    cells = origin if getattr(origin, "raw", None) is None else origin.raw
+    values = cells.X
+    if values is None or 0 in values.shape:
+        return None
+    if not np.isfinite(values.data if is_sparse(values) else np.asarray(values)).all():
+        return None
+    return _as_numbers(values), [str(name) for name in cells.var_names]
 
 
 def _kind(model: Any, source: Any, given: Any, table: Matrix | None) -> str | None:
