@@ -39,9 +39,8 @@ templates_path = ["_templates"]
 # `name` in a docstring is a link if it is the name of something here, and code if not.
 default_role = "py:obj"
 toc_object_entries_show_parents = "hide"
-# The cache keeps no functions (autosummary_context); the files of the gallery are in no toctree
-# where a reader would look for them.
-suppress_warnings = ["config.cache"]
+# The cache keeps no functions (autosummary_context).
+suppress_warnings = ["config.cache", "toc.empty_glob"]
 nitpicky = False
 
 # --- pages ----------------------------------------------------------------------------------------

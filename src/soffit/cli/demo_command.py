@@ -124,4 +124,9 @@ def _write_data(example: Example, path: Path) -> tuple[str, int]:
     return label, len(loaded.target_names)
 
 
-DEMO = Command("demo", demo, ("soffit demo", "soffit demo --data iris -o results", "soffit demo --files examples"), LEARNING)
+DEMO = Command(
+    "demo",
+    demo,
+    ("soffit demo", "soffit demo --data iris -o results", "soffit demo --files examples"),
+    LEARNING,
+)
