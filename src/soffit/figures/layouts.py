@@ -38,6 +38,8 @@ _NAMED = 3
 _ARROWS = 6
 # A column is part of an axis if its loading is at least this share of the largest.
 _PART = 0.5
+# Shorter arrows than this share of the longest are left out.
+_SHORTEST = 0.3
 # Objects that share so few places with others are spread around them.
 _FEW_PLACES = 0.2
 # The maps that annotated data may come with.
@@ -243,7 +245,7 @@ def _arrows(summary: Summary, loadings: FloatArray, points: FloatArray) -> tuple
         return ()
     order = np.argsort(-length, kind="stable")
     order = order[~np.isin(order, _opposites(summary))][:_ARROWS]
-    kept = [int(j) for j in order if length[j] >= _PART * length.max()]
+    kept = [int(j) for j in order if length[j] >= _SHORTEST * length.max()]
     reach = 0.8 * float(np.quantile(np.hypot(*points.T), 0.9)) / float(length.max())
     return tuple(
         Arrow(shorten(summary.columns[j], 28), *(float(value) * reach for value in loadings[:, j]))

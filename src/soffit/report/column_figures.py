@@ -38,7 +38,8 @@ def columns_section(summary: Summary) -> str:
         if profile is None:
             content = paragraph("All columns are constant.")
         else:
-            content = heat_map(summary, profile) + small_multiples(summary)
+            both = heat_map(summary, profile) + small_multiples(summary)
+            content = f'<div class="profile">{both}</div>'
     heading = "The columns" if summary.n_clusters == 1 else f"What sets the {summary.plural} apart"
     return (
         '<section id="columns" aria-labelledby="columns-title">'
@@ -58,7 +59,8 @@ def heat_map(summary: Summary, profile: Profile) -> str:
     )
     rows = "".join(_row(summary, profile, row) for row in profile.rows)
     return (
-        f'<div class="scroll"><table class="heat"><caption>{_caption(summary, profile)}</caption>'
+        '<div class="scroll" tabindex="0"><table class="heat">'
+        f"<caption>{_caption(summary, profile)}</caption>"
         f'<thead><tr><th scope="col">Column</th>{heads}<th scope="col" class="all">All</th></tr>'
         f"</thead><tbody>{rows}</tbody></table></div>"
     )
@@ -137,8 +139,8 @@ def small_multiples(summary: Summary) -> str:
     if summary.n_clusters == 1:
         return f'<div class="multiples">{charts}</div>'
     return (
-        f"<h3>The columns that separate them best</h3><p>{what}</p>"
-        f'<div class="multiples">{charts}</div>'
+        f"<div><h3>The columns that separate them best</h3><p>{what}</p>"
+        f'<div class="multiples">{charts}</div></div>'
     )
 
 

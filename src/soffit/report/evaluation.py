@@ -63,7 +63,7 @@ def _confusion(summary: Summary) -> str:
         for label, row in zip(given, counts, strict=True)
     )
     return (
-        '<div class="scroll" id="figure-confusion"><table class="heat">'
+        '<div class="scroll" id="figure-confusion" tabindex="0"><table class="heat">'
         "<caption>Objects of each label (rows) in each cluster (columns); the colour is the share "
         "of the label.</caption>"
         f'<thead><tr><th scope="col">Label</th>{heads}<th scope="col" class="all">All</th></tr>'

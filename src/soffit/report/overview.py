@@ -6,6 +6,7 @@ from pathlib import PurePath
 
 import numpy as np
 
+from soffit._typing import is_sparse
 from soffit.report.drawing import picture
 from soffit.report.html import bullets, name, paragraph, text
 from soffit.results.cautions import Caution, checks
@@ -28,6 +29,8 @@ from soffit.results.words import (
 _VERY = 1.5
 # With more clusters than this, the largest are shown first.
 _MANY = 12
+# Words or genes named per cluster.
+_MOST_WORDS = 5
 
 
 def default_title(summary: Summary) -> str:
@@ -165,7 +168,8 @@ class _Card:
         )
         return (
             f'<article class="card"><h3>{dot(cluster)}{title} '
-            f"<small>{count_of(size, 'object')}, {percent(share)}</small></h3>"
+            f"<small>{count_of(size, 'object')}, {percent(share).replace(' ', '&nbsp;')}"
+            "</small></h3>"
             f'<div class="size"><span class="c{cluster}" style="width:{100 * share:.1f}%">'
             "</span></div>"
             + self._picture(cluster)
@@ -193,9 +197,12 @@ class _Card:
         summary = self._summary
         if summary.means is None or summary.n_clusters == 1 or self._grid is not None:
             return ""
-        found = summary.apart(cluster)
+        are_words = is_sparse(summary.table)
+        found = summary.apart(cluster, _MOST_WORDS) if are_words else summary.apart(cluster)
         if not found:
             return "<p>No single column sets it apart.</p>"
+        if are_words:
+            return paragraph(f"Frequent: {listed([_word(item) for item in found])}.")
         return bullets([_sign(difference) for difference in found], kind="signs")
 
     def _leaning(self, cluster: int) -> str:
@@ -222,12 +229,18 @@ class _Card:
         return f"{word}: {named}." if named else ""
 
 
+def _word(found: Difference) -> str:
+    """``hockey (31 %, overall 9 %)``."""
+    here, everywhere = (text(value).replace(" ", "&nbsp;") for value in found.values())
+    return f"<em>{name(shorten(found.column, 30))}</em> ({here}, overall {everywhere})"
+
+
 def _sign(found: Difference) -> str:
     """``petal length is high (mean 5.6, overall 3.8)``."""
     label = f"<em>{name(shorten(found.column))}</em>"
     here, everywhere = (text(value) for value in found.values())
     side = "up" if found.difference > 0 else "down"
-    if found.is_binary:
+    if found.is_share:
         word = "common" if found.difference > 0 else "rare"
         words = f"{label} is {word} ({here}, overall {everywhere})"
     else:

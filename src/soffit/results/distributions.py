@@ -86,8 +86,9 @@ def _distribution(summary: Summary, group: ColumnGroup, share: float) -> Distrib
     k = summary.n_clusters
     blank = np.full((k, 3), np.nan)
     if is_sparse(table):
-        there = np.asarray((table[:, [group.members[0]]] != 0).toarray(), dtype=np.float64)
-        heights = divided(summary.memberships.T @ there, summary.expected_sizes[:, np.newaxis])
+        heights = (
+            np.zeros((k, 1)) if means.presence is None else means.presence[:-1, [group.members[0]]]
+        )
         labels: tuple[str, ...] = (group.name,)
         return Distribution(
             group.name, "presence", heights, np.zeros(0), blank, labels, False, share

@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray, is_sparse
-from soffit.results.differences import ColumnMeans, divided
+from soffit.results.differences import ColumnMeans
 from soffit.results.summary import Summary
 from soffit.results.words import number, short_percent
 
@@ -175,14 +175,13 @@ class Profile:
         levels = [_strongest(means, group)[kept] for group in groups]
         clusters = kept[seriated(np.array(levels).T)]
         ordered = [groups[place] for place in _from_the_top(np.array(levels), clusters, kept)]
-        shares = _presence(summary, ordered) if is_sparse(summary.table) else None
-        rows = [row for group in ordered for row in _rows(summary, group, clusters, shares)]
+        rows = [row for group in ordered for row in _rows(summary, group, clusters)]
         return cls(
             tuple(int(cluster) for cluster in clusters),
             tuple(rows),
             len(column_groups(summary)),
             len(groups),
-            shares is not None,
+            means.presence is not None,
         )
 
 
@@ -207,7 +206,6 @@ def _rows(
     summary: Summary,
     group: ColumnGroup,
     clusters: IntArray,
-    shares: dict[int, tuple[FloatArray, float]] | None,
 ) -> list[ProfileRow]:
     means, members = summary.means, group.members
     if means is None:
@@ -219,10 +217,9 @@ def _rows(
     rows = []
     for j in members:
         value = group.values[group.members.index(j)] if group.values else ""
-        if shares is not None:
-            inside, overall = shares[j]
-            texts = [short_percent(float(inside[cluster])) for cluster in clusters]
-            everywhere = short_percent(overall)
+        if means.presence is not None:
+            texts = [short_percent(float(means.presence[cluster, j])) for cluster in clusters]
+            everywhere = short_percent(float(means.presence[-1, j]))
         else:
             texts = [_text(means, j, float(means.inside[cluster, j])) for cluster in clusters]
             everywhere = _text(means, j, float(means.overall[j]))
@@ -235,23 +232,6 @@ def _text(means: ColumnMeans, j: int, value: float) -> str:
     if means.is_binary[j]:
         return short_percent(value)
     return number(value, spread=float(means.spread[j]))
-
-
-def _presence(
-    summary: Summary, groups: Sequence[ColumnGroup]
-) -> dict[int, tuple[FloatArray, float]]:
-    """Share of objects with an entry, per cluster and overall: for counts of words."""
-    table = summary.table
-    if table is None:
-        return {}
-    members = [j for group in groups for j in group.members]
-    there = table[:, members] != 0
-    inside = divided(
-        np.asarray((there.T @ summary.memberships).T, dtype=np.float64),
-        summary.expected_sizes[:, np.newaxis],
-    )
-    overall = np.asarray(there.sum(axis=0), dtype=np.float64).ravel() / summary.n_objects
-    return {j: (inside[:, place], float(overall[place])) for place, j in enumerate(members)}
 
 
 def seriated(points: FloatArray) -> IntArray:
