@@ -167,6 +167,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     n_jobs: int | None
     n_features_in_: int
     _fitted: Fitted
+    # The collection that the model was fitted to, if it was one.
+    _blocks: Any
     # Kinds and shapes of what a fit publishes; see `soffit.persistence.schema` for the words.
     _arrays: ClassVar[dict[str, str]] = {
         "n_features_in_": "size p",
@@ -268,7 +270,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
                 seeds=seeds,
                 progress=progress,
             )
-        self._publish(found.fitted, found.attributes)
+        self._publish(found.fitted, found.attributes, found.blocks)
         return found.fitted
 
     def _warn_of_matrix(self, objects: Objects) -> None:
@@ -284,11 +286,16 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             stacklevel=5,
         )
 
-    def _publish(self, fitted: Fitted, of_all: Mapping[str, Any] | None = None) -> None:
+    def _publish(
+        self, fitted: Fitted, of_all: Mapping[str, Any] | None = None, blocks: Any = None
+    ) -> None:
         """Replace all attributes of an earlier fit.
 
-        `of_all` are those of all objects, if only some of them were fitted.
+        `of_all` are those of all objects in some blocks, if only some of them were fitted.
         """
+        self.__dict__.pop("_blocks", None)
+        if blocks is not None:
+            self._blocks = blocks
         kept = {*self._get_param_names(), "_fitted"}
         for name in [name for name in vars(self) if name.endswith("_") and name not in kept]:
             delattr(self, name)
