@@ -61,6 +61,16 @@ def test_only_pictures_named_in_the_data_are_found(tmp_path):
     assert table.picture(0, 0) is None
 
 
+def test_pictures_outside_the_folder_of_the_data_are_not_found(tmp_path):
+    (tmp_path / "data").mkdir()
+    outside = tmp_path / "secret.png"
+    outside.write_bytes(b"x")
+    (tmp_path / "data" / "link.png").symlink_to(outside)
+    named = f"name,size,photo\na,1,{outside}\nb,2,../secret.png\nc,3,link.png\nd,4,e.png\n"
+    table = table_of(tmp_path / "data", named)
+    assert [table.picture(row, 1) for row in range(4)] == [None] * 4
+
+
 def test_graphs_have_links(tmp_path):
     path = tmp_path / "net.edges"
     path.write_text("a b\nb c\n", encoding="utf-8")

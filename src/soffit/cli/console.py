@@ -79,6 +79,11 @@ class Talk:
         stream.write(text)
         stream.flush()
 
+    @staticmethod
+    def flush() -> None:
+        """Hand on what was printed, before a command that runs on."""
+        sys.stdout.flush()
+
     # --- besides the results -------------------------------------------------------------------
 
     def note(self, text: str) -> None:

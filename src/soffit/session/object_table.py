@@ -129,12 +129,14 @@ class ObjectTable:
         return len(self.ids)
 
     def picture(self, row: int, column: int) -> Path | None:
-        """The file of a picture, if the column holds pictures and the file exists."""
+        """The file of a picture, if the column holds pictures and it is in the data's folder."""
         found = self.columns[column]
         if found.kind != "picture" or self.folder is None or not found.texts[row]:
             return None
-        path = self.folder / str(found.texts[row])
-        return path if path.suffix.lower() in PICTURES and path.is_file() else None
+        # A file of a stranger must not lead to files elsewhere, not even through links.
+        path = (self.folder / str(found.texts[row])).resolve()
+        is_inside = path.is_relative_to(self.folder.resolve())
+        return path if is_inside and path.suffix.lower() in PICTURES and path.is_file() else None
 
     def compared(self, a: int, b: int) -> list[tuple[Column, float]]:
         """All columns with the difference of two objects, the largest first.
@@ -171,22 +173,23 @@ class ObjectTable:
             if column.kind == "number":
                 values = column.values
             else:
-                texts = np.array([str(text) for text in column.texts])
-                values = np.unique(texts, return_inverse=True)[1].astype(np.float64)
-                values[texts == ""] = np.nan
+                import polars as pl
+
+                texts = pl.Series(column.texts, dtype=pl.String)
+                values = texts.rank("dense").cast(pl.Float64).to_numpy().copy()
+                values[(texts == "").to_numpy()] = np.nan
         return np.lexsort((np.arange(n), -values if descending else values))
 
     def containing(self, text: str) -> NDArray[np.bool_]:
         """Objects whose name or one of whose values contains a text, in any case."""
-        wanted = text.casefold()
-        found = np.array([wanted in name.casefold() for name in self.ids], dtype=bool)
-        for column in self.columns:
-            if column.kind == "category":
-                hit = [wanted in name.casefold() for name in column.categories]
-                codes = np.nan_to_num(column.values, nan=-1).astype(np.int64)
-                found |= np.append(hit, False)[codes]
-            else:
-                found |= np.array([wanted in str(value).casefold() for value in column.texts])
+        import polars as pl
+
+        wanted = text.lower()
+        found = np.zeros(self.n_objects, dtype=bool)
+        for values in (self.ids, *(column.texts for column in self.columns)):
+            texts = values if isinstance(values, pl.Series) else pl.Series(list(values))
+            hit = texts.str.to_lowercase().str.contains(wanted, literal=True)
+            found |= hit.fill_null(False).to_numpy()
         return found
 
 
@@ -256,34 +259,44 @@ def _of_numbers(source: Any) -> list[Column]:
     return found
 
 
+class _Numbers(Sequence[str]):
+    """Numbers as text, written when they are asked for."""
+
+    def __init__(self, values: FloatArray) -> None:
+        self._values = values
+        known = values[np.isfinite(values)]
+        self._spread = (float(known.std()) if len(known) else 0.0) or None
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, row: Any) -> Any:
+        if isinstance(row, slice):
+            return [self[number] for number in range(*row.indices(len(self)))]
+        value = float(self._values[row])
+        if np.isnan(value):
+            return ""
+        return number(value, spread=self._spread).replace("\N{MINUS SIGN}", "-")
+
+
 def number_column(name: str, values: FloatArray) -> Column:
     """A column of numbers."""
-    spread = float(np.nanstd(values)) if np.isfinite(values).any() else 0.0
-    texts = [
-        ""
-        if np.isnan(value)
-        else number(value, spread=spread or None).replace("\N{MINUS SIGN}", "-")
-        for value in values
-    ]
-    return Column(name, "number", texts, values)
+    return Column(name, "number", _Numbers(values), values)
 
 
 def text_column(name: str, texts: Any, is_used: bool = True) -> Column:
     """A column of categories, pictures or other text."""
-    n = len(texts)
-    missing = np.full(n, np.nan)
-    some = [str(text) for text in texts[:_LOOKED_AT] if text]
+    import polars as pl
+
+    n, missing = len(texts), np.full(len(texts), np.nan)
+    series = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=pl.String)
+    some = [text for text in series.head(_LOOKED_AT).to_list() if text]
     if some and all(Path(text).suffix.lower() in PICTURES for text in some):
-        return Column(name, "picture", texts, missing, is_used=is_used)
-    distinct, codes, counts = np.unique(
-        np.array([str(text) for text in texts], dtype=object).astype(str),
-        return_inverse=True,
-        return_counts=True,
-    )
-    if len(distinct) > min(_MOST_CATEGORIES, max(2, n // 2)):
-        return Column(name, "text", texts, missing, is_used=is_used)
-    order = [code for code in np.argsort(-counts, kind="stable") if distinct[code] != ""]
-    place = np.full(len(distinct), np.nan)
-    place[order] = np.arange(len(order))
-    names = tuple(str(distinct[code]) for code in order)
-    return Column(name, "category", texts, place[codes], names, is_used)
+        return Column(name, "picture", series, missing, is_used=is_used)
+    if series.n_unique() > min(_MOST_CATEGORIES, max(2, n // 2)):
+        return Column(name, "text", series, missing, is_used=is_used)
+    counts = series.value_counts(name="times").sort("times", series.name, descending=[True, False])
+    names = [str(value) for value in counts[series.name].to_list() if value]
+    codes = series.replace_strict(names, list(range(len(names))), default=None)
+    values = codes.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return Column(name, "category", series, values, tuple(names), is_used)

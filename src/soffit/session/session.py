@@ -118,11 +118,14 @@ class Outcome:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     source: Any = field(default=None, repr=False)
+    data: Any = field(default=None, repr=False)
 
     @cached_property
     def summary(self) -> Summary:
         """Sizes, words and warnings."""
-        return Summary.of(self.model, source=self.source)
+        if self.source is not None:
+            return Summary.of(self.model, source=self.source)
+        return Summary.of(self.model, self.data)
 
     @cached_property
     def cautions(self) -> tuple[Any, ...]:
@@ -163,8 +166,8 @@ class Session:
 
     Parameters
     ----------
-    source : soffit.io.Source
-        The data.
+    source : soffit.io.Source or None
+        The data; None if they were not read from a file.
     model : estimator
         Its parameters are used; it is not changed. If it is fitted to the data, the fit is the
         first result.
@@ -172,8 +175,10 @@ class Session:
         What was said before.
     saved : callable, optional
         Called with the session after every step.
-    ids : sequence of str, optional
-        Names of the objects; those of the source by default.
+    table : ObjectTable, optional
+        The columns that a person sees; those of the source by default.
+    data : table, matrix or graph, optional
+        What `fit` takes; the source by default.
     """
 
     def __init__(
@@ -185,8 +190,10 @@ class Session:
         history: Sequence[State] = (),
         saved: Callable[[Session], None] | None = None,
         table: ObjectTable | None = None,
+        data: Any = None,
     ) -> None:
         self.source = source
+        self.data = source if data is None else data
         self.table = ObjectTable.of(source) if table is None else table
         self.template = clone(model)
         self.state = State(n_clusters=model.n_clusters) if state is None else state
@@ -349,6 +356,7 @@ class Session:
             seconds=time.perf_counter() - begin,
             notes=(*notes, *lost),
             source=self.source,
+            data=self.data,
         )
         with self.lock:
             self.outcome = outcome
@@ -357,6 +365,11 @@ class Session:
                 self.state = replace(self.state, edits=state.edits, numbers=state.numbers)
                 self._save()
         return outcome
+
+    def unedited(self) -> Any:
+        """The fit that is shown, without the edits after it."""
+        assert self.outcome is not None
+        return self._fits.get(self.outcome.state.key, self.outcome.model)
 
     def adopt(self, model: Any) -> Outcome:
         """Take a model that is already fitted to the current state as the first result."""
@@ -368,6 +381,7 @@ class Session:
             slots=tuple(range(model.n_clusters_)),
             questions=self._questions(model, self.state),
             source=self.source,
+            data=self.data,
         )
         return self.outcome
 
@@ -382,7 +396,7 @@ class Session:
             warnings.simplefilter("always")
             warnings.simplefilter("ignore", DeprecationWarning)
             warnings.simplefilter("ignore", FutureWarning)
-            model.fit(self.source, **state.fit_arguments())
+            model.fit(self.data, **state.fit_arguments())
         model.set_params(callback=None)
         self._fits[state.key] = model
         while len(self._fits) > (_FITS_KEPT if self.n_objects <= _SMALL else 2):
