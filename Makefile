@@ -32,7 +32,7 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= $(shell python3.10 -c 'print("python3.10")' 2>/dev/null || echo $(PYTHON))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-nojit test-oldest fuzz lint format docs bench reproduce clean
+.PHONY: help install demo test test-nojit test-oldest fuzz lint format docs dist bench reproduce clean
 
 help:
 	@echo "make demo       cluster handwritten digits; table here, report in build/"
@@ -45,6 +45,7 @@ help:
 	@echo "make lint       check style, types and import order"
 	@echo "make format     let ruff repair what it can"
 	@echo "make docs       build the site into build/docs, examples included"
+	@echo "make dist       build the wheel and the source archive into dist, and check them"
 	@echo "make bench      run the benchmarks except scale, which takes long (BENCH=scale runs it)"
 	@echo "make reproduce  tables and figures of the papers, about an hour; results in build/"
 	@echo "                (ARGS='zass-donut --runs 20' chooses; ARGS=--help lists the options)"
@@ -114,6 +115,11 @@ $(VENV)/.docs: $(STAMP)
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d build/doctrees docs build/docs
 	@echo "Open build/docs/index.html"
+
+dist: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+	$(BIN)/python -m twine check --strict dist/*
 
 bench: $(STAMP)
 	@set -e; for name in $(BENCH); do echo "$$name"; $(BIN)/python -m benchmarks.$$name; done
