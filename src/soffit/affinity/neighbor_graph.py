@@ -513,7 +513,10 @@ def _symmetric(n: int, first: IntArray, second: IntArray, weight: FloatArray) ->
     dtype = np.int32 if 2 * len(first) < np.iinfo(np.int32).max else np.int64
     ends = first.astype(dtype, copy=False), second.astype(dtype, copy=False)
     half = sp.csr_array((weight, ends), shape=(n, n))
-    return sp.csr_array(half + half.T)
+    whole = sp.csr_array(half + half.T)
+    # Older releases of SciPy leave the columns of a sum unsorted.
+    whole.sort_indices()
+    return whole
 
 
 def _sorted_members(lists: IntArray, first: int = 0) -> IntArray:
