@@ -43,7 +43,8 @@ def report(tally: Tally, seconds: float) -> str:
     for suite in sorted({name for name, _ in tally.outcomes}):
         counts = {o: n for (name, o), n in tally.outcomes.items() if name == suite}
         told = ", ".join(f"{n:,} {o}" for o, n in sorted(counts.items(), key=lambda item: -item[1]))
-        lines.append(f"  {suite:20} {sum(counts.values()):7,}  {told}")
+        spent = f"{tally.seconds[suite]:,.0f} s"
+        lines.append(f"  {suite:20} {sum(counts.values()):7,} {spent:>8}  {told}")
     kinds = len({text.partition("\n")[0] for text in tally.violations})
     lines.append(f"{len(tally.violations)} violations ({kinds} different)")
     return "\n".join(lines)

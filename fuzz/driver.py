@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +31,8 @@ class Tally:
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
     checked: int = 0
+    # Seconds of each suite, all processes together.
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -38,10 +40,13 @@ class Tally:
         """The number of cases that ended."""
         return sum(self.outcomes.values())
 
-    def add(self, name: str, seed: int, outcome: str, violation: str, *, bounds: bool) -> None:
+    def add(
+        self, name: str, seed: int, outcome: str, violation: str, *, bounds: bool, seconds: float
+    ) -> None:
         """Count one case."""
         with self.lock:
             self.outcomes[name, outcome] += 1
+            self.seconds[name] += seconds
             self.checked += bounds
             if violation:
                 repeat = f"python -m fuzz --only '{name}' --seed {seed} --cases 1 --exact"
@@ -180,8 +185,10 @@ def run_all(
             name = str(rng.choice(names, p=shares / shares.sum()))
             one = seed if exact else int(rng.integers(2**40))
             worker = careful if checked and count // jobs % checked == checked - 1 else plain
+            started = time.monotonic()
             outcome, violation = worker.run(name, one)
-            tally.add(name, one, outcome, violation, bounds=worker.bounds)
+            spent = time.monotonic() - started
+            tally.add(name, one, outcome, violation, bounds=worker.bounds, seconds=spent)
         plain.close()
         careful.close()
 

@@ -35,7 +35,7 @@ def _frame() -> pl.DataFrame:
 
 
 def _sparse() -> Any:
-    return sp.random_array((30, 9), density=0.3, rng=np.random.default_rng(_SEED))
+    return sp.random_array((30, 9), density=0.3, random_state=np.random.default_rng(_SEED))
 
 
 def _graph(ending: str, path: Path) -> None:
@@ -214,3 +214,72 @@ def run_command(arguments: list[str]) -> tuple[Any, str]:
     for sign in ("Traceback", "Internal error"):
         require(sign not in text, f"soffit {' '.join(arguments)}: {text[-400:]}")
     return code, text
+
+
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "-k": ("2", "1", "3", "39", "400", "0", "-1", "x"),
+    "--max-clusters": ("4", "1", "0"),
+    "--method": ("soft", "sof", "spectral", "relation", "hierarchy", "higher-order", "none"),
+    "--neighbors": ("5", "1", "999", "0"),
+    "--standardize": ("auto", "yes", "no", "maybe"),
+    "--resamples": ("0", "2", "-1"),
+    "--seed": ("0", "7", "-1", "99999999999999999999"),
+    "--max-time": ("5", "0.001", "0", "nan", "inf"),
+    "--sep": (",", ";", "tab", "blank", "", "ab"),
+    "--decimal": (".", ",", "x"),
+    "--thousands": (",", ".", "'", "blank", "x"),
+    "--na": ("red", "0,1", "", "'"),
+    "--sheet": ("1", "Sheet1", "0", "none"),
+    "--skip-rows": ("0", "1", "3", "1000", "-1"),
+    "--encoding": ("utf-8", "latin-1", "utf-16", "none", "rot13"),
+    "--kind": ("auto", "table", "distances", "similarities", "graph", "x"),
+    "--columns": ("x,n", "x", "c", "id", '"x', "", "none"),
+    "--drop": ("c", "x,n,c", "none"),
+    "--id": ("id", "c", "x", "none"),
+    "--label": ("c", "n", "x", "none"),
+    "--impute": ("none", "median", "mean", "drop", "x"),
+    "--text": ("auto", "onehot", "drop", "x"),
+    "--must-link": ("PAIRS", "FILE", "none.csv"),
+    "--cannot-link": ("PAIRS", "none.csv"),
+    "--name": ("0=low", "1=<b>", "0=", "=x", "9=x", "x"),
+    "-o": ("OUT.csv", "OUT.json", "OUT.xlsx", "OUT.npz", "OUT.graphml", "OUT.h5ad", "OUT.x", "."),
+    "--save": ("OUT.soffit", "OUT.x", "none/x.soffit"),
+    "--min-certainty": ("0.5", "0", "1", "2", "nan"),
+    "--only-memberships": (),
+    "--quiet": (),
+    "--json": (),
+}
+_EDITS = {"--merge": ("0,1", "0", "0,9", "x,y", ""), "--split": ("0", "1:3", "9", "0:0", "0:x")}
+
+
+def options(rng: Generator, folder: Path) -> str:
+    """Run `soffit fit` on a sound file with any options, then predict and edit what it saved."""
+    table = folder / list(FILES)[int(rng.integers(len(FILES)))]
+    table.write_bytes(sound(table.name))
+    pairs = folder / "pairs.csv"
+    pairs.write_text(str(rng.choice(["o1,o2\no3,o5\n", "1,2\n", "1\n", "a,b\n", "1,1\n", "", "é"])))
+    out = folder / "out"
+
+    def some(known: dict[str, tuple[str, ...]], count: int) -> list[str]:
+        chosen: list[str] = []
+        for option in rng.choice(list(known), size=count, replace=False).tolist():
+            values = known[option]
+            chosen.append(option)
+            if values:
+                value = values[0] if rng.random() < 0.4 else values[int(rng.integers(len(values)))]
+                places = {"PAIRS": str(pairs), "FILE": str(table)}
+                chosen.append(places.get(value, value.replace("OUT", str(out))))
+        return chosen
+
+    verb = str(rng.choice(["fit", "fit", "fit", "info", "graph", "hierarchy"]))
+    arguments = [verb, str(table), *some(_OPTIONS, int(rng.integers(0, 5)))]
+    model = folder / "model.soffit"
+    if verb == "fit" and rng.random() < 0.3:
+        arguments += ["--save", str(model)]
+    code, text = run_command(arguments)
+    require(code in (0, 1, 2), f"soffit {' '.join(arguments)} exits with {code}: {text[-300:]}")
+    if model.exists():
+        for more in (["predict", str(model), str(table)], ["edit", str(model), *some(_EDITS, 1)]):
+            then, text = run_command(more)
+            require(then in (0, 1, 2), f"soffit {' '.join(more)} exits with {then}: {text[-300:]}")
+    return f"exit {code}"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fuzz import bombs, disks, files, fits, forged, relations, signals
+from fuzz import bombs, disks, edits, files, fits, forged, relations, signals
 from fuzz.tables import Generator
 
 
@@ -21,14 +21,18 @@ class Suite:
 
 
 SUITES: dict[str, Suite] = {
-    "fit": Suite(fits.random_fit, 0.22),
-    "pairs": Suite(fits.random_pairs, 0.10),
-    "choose_k": Suite(fits.random_choice, 0.02),
-    "relation": Suite(relations.relation, 0.06),
-    "damaged file": Suite(files.damaged_file, 0.26),
-    "command": Suite(files.command, 0.06),
-    "forged model": Suite(forged.forged_model, 0.19),
-    "bomb": Suite(bombs.bomb, 0.01),
+    "fit": Suite(fits.random_fit, 0.14),
+    "pairs": Suite(fits.random_pairs, 0.08),
+    "choose_k": Suite(fits.random_choice, 0.005),
+    "edits": Suite(edits.edited, 0.05),
+    "mixed table": Suite(edits.mixed_table, 0.05),
+    "cells": Suite(edits.cells, 0.01),
+    "relation": Suite(relations.relation, 0.04),
+    "damaged file": Suite(files.damaged_file, 0.30),
+    "command": Suite(files.command, 0.03),
+    "options": Suite(files.options, 0.03),
+    "forged model": Suite(forged.forged_model, 0.21),
+    "bomb": Suite(bombs.bomb, 0.002),
     "interrupt": Suite(signals.interrupt, 0.03),
     "aimed interrupt": Suite(signals.aimed, 0.005),
     "interrupted command": Suite(signals.interrupted_command, 0.001),

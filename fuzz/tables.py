@@ -16,7 +16,9 @@ Generator = np.random.Generator
 def clear_clusters(rng: Generator, n: int, p: int, k: int) -> tuple[Array, Array]:
     """Gaussian clusters far from each other, of sizes that differ little."""
     labels = np.arange(n) % k
-    centers = 12.0 * np.eye(max(k, p))[:k, :p] + 12.0 * (np.arange(k) // p)[:, None]
+    # On the axes, and further out where there are more clusters than axes.
+    number = np.arange(k)
+    centers = 12.0 * np.eye(p)[number % p] * (1 + number // p)[:, None]
     return centers[labels] + rng.normal(size=(n, p)), labels
 
 

@@ -15,7 +15,7 @@ def rng():
 
 def both(rng, n=40, *, density=0.1, dtype=np.float64, diagonal=True):
     """The same symmetric weights as an array and in CSR form."""
-    A = sp.random_array((n, n), density=density, rng=rng, dtype=dtype).toarray()
+    A = sp.random_array((n, n), density=density, random_state=rng, dtype=dtype).toarray()
     A = A + A.T
     if not diagonal:
         np.fill_diagonal(A, 0.0)
@@ -23,7 +23,7 @@ def both(rng, n=40, *, density=0.1, dtype=np.float64, diagonal=True):
 
 
 def graph(rng, n, dtype):
-    A = sp.random_array((n, n), density=0.1, rng=rng, dtype=dtype)
+    A = sp.random_array((n, n), density=0.1, random_state=rng, dtype=dtype)
     return sp.csr_array(A + A.T)
 
 

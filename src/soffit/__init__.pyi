@@ -1,4 +1,5 @@
 from . import affinity as affinity
+from . import app as app
 from . import datasets as datasets
 from . import factorize as factorize
 from . import figures as figures
@@ -13,6 +14,7 @@ from . import report as report
 from . import scanpy as scanpy
 from . import selection as selection
 from ._version import __version__ as __version__
+from .app import explore as explore
 from .models import BaumEagon as BaumEagon
 from .models import CompletelyPositive as CompletelyPositive
 from .models import HigherOrder as HigherOrder

@@ -42,7 +42,7 @@ class Input:
         Names of the objects, if they have any.
     columns : ndarray of shape (d,) or None
         Names of the features of a table whose `data` do not carry them, such as those of a file.
-        They become `feature_names_in_` of a model. A data frame keeps its own.
+        They become `feature_names_in_` of a model. A pandas frame keeps its own.
     """
 
     data: Any
@@ -183,7 +183,8 @@ def _from_polars(frame: Any) -> Input:
         for column in frame.get_columns()
     ]
     _check_complete(frame.columns, gaps)
-    return Input(frame, "table")
+    # Not every release of scikit-learn reads the names of every release of polars.
+    return Input(frame, "table", columns=np.array(frame.columns, dtype=object))
 
 
 def _from_polars_lazy(frame: Any) -> Input:
@@ -425,6 +426,34 @@ def _connectivities(given: Any, names: NDArray[Any]) -> sp.csr_array:
     return _checked_graph(_symmetric(A))
 
 
+# --- collections of blocks ------------------------------------------------------------------------
+
+
+def lazy_part(X: Any) -> Any:
+    """The Dask or zarr collection that X is, or that AnnData holds; None for anything else.
+
+    AnnData with a neighbour graph is a graph in memory, whatever else it holds.
+    """
+    kinds = {(c.__module__.partition(".")[0], c.__name__) for c in type(X).__mro__}
+    if kinds & _LAZY:
+        return X
+    if ("anndata", "AnnData") not in kinds or "connectivities" in X.obsp:
+        return None
+    # Not `get`, which would always read X, perhaps from a large file.
+    return lazy_part(X.obsm["X_pca"] if "X_pca" in X.obsm else X.X)  # noqa: SIM401
+
+
+def _from_blocks(X: Any) -> Input:
+    raise TypeError(
+        f"X is a collection of blocks ({type(X).__module__}.{type(X).__name__}), but is needed in "
+        "memory here. Pass X.compute() if it fits. SoftClustering.fit and the predictions of all "
+        "models take collections as they are."
+    )
+
+
+_LAZY = {("dask", "Array"), ("dask", "DataFrame"), ("dask_expr", "DataFrame"), ("zarr", "Array")}
+
+
 # --- files ----------------------------------------------------------------------------------------
 
 
@@ -438,6 +467,9 @@ def _from_source(source: Any) -> Input:
 
 _READERS: dict[tuple[str, str], Callable[[Any], Input]] = {
     ("anndata", "AnnData"): _from_anndata,
+    ("dask", "Array"): _from_blocks,
+    ("dask", "DataFrame"): _from_blocks,
+    ("dask_expr", "DataFrame"): _from_blocks,
     ("igraph", "GraphBase"): _from_igraph,
     ("numpy", "MaskedArray"): _from_masked,
     ("networkx", "Graph"): _from_networkx,

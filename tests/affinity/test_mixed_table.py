@@ -8,6 +8,7 @@ import pytest
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.mixed_columns import Column, MixedTable
 from soffit.neighbors.distances import distances
+from soffit.neighbors.mixed.mixed_distance import MixedDistance
 
 
 def prepared_distances(X, columns):
@@ -43,6 +44,36 @@ def test_units_do_not_matter(table):
     X, columns = table
     other = X * np.array([1000.0, 1e-6, 1.0, 1.0, 1.0]) + np.array([273.15, 0.0, 0.0, 0.0, 0.0])
     assert np.allclose(prepared_distances(X, columns), prepared_distances(other, columns))
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e160, 1e300])
+def test_no_unit_overflows_or_vanishes(table, unit):
+    X, columns = table
+    other = X * np.array([unit, 1.0, 1.0, unit, unit])
+    assert np.allclose(prepared_distances(X, columns), prepared_distances(other, columns))
+
+
+def test_the_largest_numbers_of_both_signs_are_compared():
+    most = np.finfo(np.float64).max
+    X = np.linspace(-1.0, 1.0, 30)[:, None]
+    found = prepared_distances(X * most, (Column("a"),))
+    assert np.allclose(found, prepared_distances(X, (Column("a"),)), rtol=0.1)
+
+
+@pytest.mark.parametrize("far", [1e150, 1e200, 1.79e308])
+def test_far_new_rows_have_neighbors(table, far):
+    X, columns = table
+    preparation = MixedPreparation.of(X, columns)
+    new = preparation.apply(np.array([[far, 1.0, 2.0, 0.0, 2008.0]]))
+    indices, found = preparation.distance.nearest(new, preparation.apply(X), 5, None)
+    assert np.isfinite(found).all()
+    assert ((indices >= 0) & (indices < len(X))).all()
+
+
+def test_distances_beyond_all_numbers_have_no_neighbor():
+    distance = MixedDistance(np.ones(1), np.zeros(1), np.zeros(1, dtype=np.int64))
+    indices, _ = distance.nearest(np.array([[1e200]]), np.zeros((4, 1)), 2, None)
+    assert indices.tolist() == [[-1, -1]]
 
 
 def test_the_order_and_names_of_categories_do_not_matter(table):

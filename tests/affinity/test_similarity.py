@@ -118,8 +118,8 @@ class TestCosine:
     def test_storage_follows_the_density(self, monkeypatch):
         monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 64)
         rng = np.random.default_rng(811)
-        rare = sp.random_array((60, 400), density=0.008, rng=rng, format="csr")
-        common = sp.random_array((60, 40), density=0.4, rng=rng, format="csr")
+        rare = sp.random_array((60, 400), density=0.008, random_state=rng, format="csr")
+        common = sp.random_array((60, 40), density=0.4, random_state=rng, format="csr")
         fitted = Cosine().fit(rare)
         assert isinstance(fitted.matrix_, sp.csr_array)
         assert fitted.matrix_.has_canonical_format

@@ -8,7 +8,7 @@ import soffit as package
 from soffit.cli.app import COMMANDS
 
 EXPECTED = {
-    *("fit", "predict", "report", "compare", "hierarchy"),
+    *("fit", "ask", "predict", "report", "compare", "hierarchy"),
     *("segment", "graph", "info", "demo", "warmup"),
 }
 

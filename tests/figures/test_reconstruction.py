@@ -163,7 +163,7 @@ def test_blocks_are_even_and_sorted_by_cluster():
 def test_large_matrices_stay_small_and_say_so():
     rng = np.random.default_rng(47)
     n = 3000
-    A = sp.random_array((n, n), density=0.004, rng=rng, format="csr")
+    A = sp.random_array((n, n), density=0.004, random_state=rng, format="csr")
     model = SoftClustering(4, affinity="precomputed", random_state=3).fit(A + A.T)
     figure = reconstruction(model)
     p = figure.data[0].z.shape[0]

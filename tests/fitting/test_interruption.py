@@ -401,14 +401,14 @@ def test_without_any_result_in_time_a_large_fit_is_given_up() -> None:
     X = np.column_stack([X, np.random.default_rng(31).normal(size=(30_000, 8))])
     model = SoftClustering(3, random_state=31).fit(X[:200])
     before = pickle.dumps(model)
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(ValueError, match=r"max_time=0\.01 s ended .* 'affinities'.*Increase"):
         model.set_params(max_time=0.01).fit(X)
-    given_up = time.perf_counter() - begin
+    given_up = time.process_time() - begin
     assert pickle.dumps(model.set_params(max_time=None)) == before
-    begin = time.perf_counter()
+    begin = time.process_time()
     model.fit(X)
-    assert given_up < time.perf_counter() - begin
+    assert given_up < time.process_time() - begin
 
 
 @pytest.mark.parametrize("on", ["points", "clusters"])
@@ -435,10 +435,10 @@ def test_a_walk_that_has_arrived_takes_no_further_steps() -> None:
 
 def test_high_orders_end_in_time() -> None:
     X = make_gaussians(300, n_clusters=2, random_state=31).X
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(ValueError, match=r"max_time=0\.01 s ended before"):
         HigherOrder(2, order=24, random_state=31, max_time=0.01).fit(X)
-    assert time.perf_counter() - begin < 10.0
+    assert time.process_time() - begin < 10.0
 
 
 def test_the_classifier_uses_the_clusters_found_so_far(touching: Sample) -> None:

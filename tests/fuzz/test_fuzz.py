@@ -11,6 +11,7 @@ from fuzz.suites import SUITES
 pytest.importorskip("resource")
 # Cases per suite; the slow ones start processes or make large files.
 FEW = {"bomb": 4, "kill": 1, "interrupted command": 1, "aimed interrupt": 2, "command": 10}
+FEW |= {"choose_k": 8, "cells": 8, "options": 10}
 
 
 def test_a_short_attack_finds_nothing() -> None:

@@ -36,7 +36,7 @@ def _excel(path: Path) -> None:
 
 
 def _sparse(path: Path) -> None:
-    sp.save_npz(path, sp.random_array((30, 9), density=0.3, rng=np.random.default_rng(3)))
+    sp.save_npz(path, sp.random_array((30, 9), density=0.3, random_state=np.random.default_rng(3)))
 
 
 def _graph(ending: str) -> Callable[[Path], None]:
@@ -58,7 +58,9 @@ def _cells(path: Path) -> None:
 
 def _mtx(path: Path) -> None:
     buffer = io.BytesIO()
-    scipy.io.mmwrite(buffer, sp.random_array((30, 9), density=0.3, rng=np.random.default_rng(3)))
+    scipy.io.mmwrite(
+        buffer, sp.random_array((30, 9), density=0.3, random_state=np.random.default_rng(3))
+    )
     path.write_bytes(buffer.getvalue())
 
 

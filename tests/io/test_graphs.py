@@ -104,7 +104,7 @@ def cells(tmp_path):
         var=pandas.DataFrame(index=[f"gene{i}" for i in range(5)]),
     )
     made.obsm["X_pca"] = rng.random((12, 3))
-    graph = sp.random_array((12, 12), density=0.4, rng=rng)
+    graph = sp.random_array((12, 12), density=0.4, random_state=rng)
     made.obsp["connectivities"] = sp.csr_matrix(graph + graph.T)
     made.write_h5ad(tmp_path / "cells.h5ad")
     return tmp_path / "cells.h5ad"

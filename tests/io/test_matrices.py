@@ -109,7 +109,9 @@ def test_named_distances_need_no_question(tmp_path):
 
 @pytest.mark.parametrize("storage", ["csr", "csc", "coo"])
 def test_sparse_archives(tmp_path, storage):
-    X = sp.random_array((20, 6), density=0.3, rng=np.random.default_rng(73), format=storage)
+    X = sp.random_array(
+        (20, 6), density=0.3, random_state=np.random.default_rng(73), format=storage
+    )
     sp.save_npz(tmp_path / "s.npz", X)
     source = read(tmp_path / "s.npz")
     assert source.kind == "table"
@@ -133,7 +135,7 @@ def test_an_archive_that_does_not_fit_is_not_unpacked(tmp_path, monkeypatch):
 
 
 def test_matrix_market(tmp_path):
-    X = sp.random_array((9, 4), density=0.4, rng=np.random.default_rng(29), format="coo")
+    X = sp.random_array((9, 4), density=0.4, random_state=np.random.default_rng(29), format="coo")
     scipy.io.mmwrite(tmp_path / "x.mtx", X)
     np.testing.assert_allclose(read(tmp_path / "x.mtx").data.toarray(), X.toarray())
     scipy.io.mmwrite(tmp_path / "d.mtx", D)

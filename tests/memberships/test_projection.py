@@ -35,6 +35,23 @@ def test_few_columns_are_kept_up_to_their_unit(rng, n_columns):
     np.testing.assert_allclose(Z, (X - X.mean(axis=0)) / X.std(axis=0).max())
 
 
+@pytest.mark.parametrize("n_columns", [1, 2, 5, 6, 40])
+@pytest.mark.parametrize("constant", [0.0, 25.128985042953587, -1e7])
+def test_constant_columns_change_nothing(rng, n_columns, constant):
+    X, labels = labelled(rng, max(n_columns, 2))
+    X = X[:, -n_columns:]
+    beside = np.column_stack([np.full(len(X), constant), X, np.full(len(X), constant)])
+    Z = Projection.of(X, labels, 3).apply(X)
+    again = Projection.of(beside, labels, 3).apply(beside)
+    assert again.shape == Z.shape
+    np.testing.assert_allclose(np.abs(again), np.abs(Z), atol=1e-6)
+
+
+def test_equal_objects_keep_one_direction():
+    X = np.full((9, 3), 4.0)
+    assert Projection.of(X, np.zeros(9, dtype=int), 1).apply(X).tolist() == [[0.0]] * 9
+
+
 @pytest.mark.parametrize("n_columns", [6, 40, 520])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_directions_that_tell_clusters_apart_are_kept(rng, n_columns, dtype):

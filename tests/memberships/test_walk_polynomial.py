@@ -13,7 +13,7 @@ from soffit.memberships.walk import polynomial_walk
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_polynomial_walk_arrives_where_the_steps_do(steps, dtype):
     rng = np.random.default_rng(3907)
-    A = sp.random_array((200, 200), density=0.03, rng=rng).toarray()
+    A = sp.random_array((200, 200), density=0.03, random_state=rng).toarray()
     A[5], A[:, 5] = 0.0, 0.0
     A = sp.csr_array(A + A.T).astype(dtype)
     W = rng.dirichlet(np.ones(4), size=200).astype(dtype)

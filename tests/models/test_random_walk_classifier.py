@@ -96,7 +96,7 @@ def test_clusters_walk_as_the_factored_graph_says(steps: int) -> None:
 @given(st.integers(3, 12), st.integers(1, 40), st.integers(0, 99))
 def test_distributions_on_any_graph(n: int, steps: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    A = sp.random_array((n, n), density=0.2, rng=rng).tocsr()
+    A = sp.random_array((n, n), density=0.2, random_state=rng).tocsr()
     A = A + A.T
     y = np.where(rng.random(n) < 0.5, rng.integers(3, size=n), -1)
     y[0] = 2

@@ -70,7 +70,7 @@ def test_pairs_agree_with_a_plain_loop(seed: int, density: float) -> None:
 def test_graph_of_pairs_has_the_sums_of_weights(density: float) -> None:
     # Few and many columns in a row: both ways of sorting them.
     rng = np.random.default_rng(7013)
-    A = sp.random_array((220, 220), density=density, rng=rng)
+    A = sp.random_array((220, 220), density=density, random_state=rng)
     A = sp.csr_array(A + A.T)
     group, joined = _paired(A)
     member = np.eye(joined.shape[0])[group]

@@ -223,6 +223,16 @@ def _pickled_array(document: dict[str, Any], members: handmade.Members) -> None:
     document["arrays"][0] = {"dtype": "|O", "shape": [1]}
 
 
+def _sparse_parameter(document: dict[str, Any], members: handmade.Members) -> None:
+    number = next(i for i, entry in enumerate(document["objects"]) if "csr" in entry)
+    document["parameters"]["affinity"] = {"object": number}
+
+
+def _part_parameter(document: dict[str, Any], members: handmade.Members) -> None:
+    classes = [entry.get("class") for entry in document["objects"]]
+    document["parameters"]["affinity"] = {"object": classes.index("Walk")}
+
+
 def _lose_array(document: dict[str, Any], members: handmade.Members) -> None:
     del members["arrays/0.npy"]
 
@@ -296,6 +306,8 @@ FORGERIES: dict[str, tuple[Change, str]] = {
     "private attribute": (_set_path("attributes", "_fitted", to=1), "cannot have an attribute"),
     "no fitted attribute": (_set_path("attributes", "extra", to=1), "cannot have an attribute"),
     "unknown output": (_set_path("output", to={"dict": {}}), "the output .* is none of"),
+    "sparse matrix as parameter": (_sparse_parameter, "affinity cannot be a csr_array"),
+    "part as parameter": (_part_parameter, "affinity cannot be a Walk"),
     "long range": (
         _set_path("parameters", "n_neighbors", to={"range": [10**9, 0, -1]}),
         "longer than any parameter",

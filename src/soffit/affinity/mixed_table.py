@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,6 +36,8 @@ _SAMPLE = 256
 _PERCENTILES = (5.0, 95.0)
 _NORMAL_WIDTH = 3.29
 _HEAVY = 2.0
+# Numbers farther from the centre than this many spreads are all alike: squares must not overflow.
+_FARTHEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,9 @@ class MixedPreparation:
 
     def apply(self, table: FloatArray) -> FloatArray:
         """Scaled numbers and codes, in the precision of the table."""
-        prepared = (table - self.center) / self.spread
+        # Halves: differences of the largest numbers overflow.
+        prepared = (table * 0.5 - self.center * 0.5) / (self.spread * 0.5)
+        np.clip(prepared, -_FARTHEST, _FARTHEST, out=prepared)
         # A column without information is the same for all objects, gaps included.
         prepared[:, self.distance.weights == 0] = 0.0
         return prepared.astype(table.dtype)
@@ -139,9 +143,22 @@ def _scale(column: FloatArray, kind: Column) -> _Scale:
         mismatch = 1.0 / max(different, _LEAST_DIFFERENT)
         n_values = len(kind.values)
         return _Scale(0.0, 1.0, different * mismatch, mismatch, n_values, is_discrete=True)
+    # A power of two as the unit changes no digit, and no square or sum overflows or vanishes.
+    exponent = int(np.frexp(np.abs(distinct).max())[1])
+    scale = _number_scale(np.ldexp(values, -exponent), np.ldexp(distinct, -exponent))
+    limits = np.finfo(np.float64)
+    return replace(
+        scale,
+        center=float(np.ldexp(scale.center, exponent)),
+        spread=float(np.clip(np.ldexp(scale.spread, exponent), 2 * limits.tiny, limits.max)),
+    )
+
+
+def _number_scale(values: FloatArray, distinct: FloatArray) -> _Scale:
+    """The scale of numbers that are at most one."""
     if len(distinct) <= max(2, min(_FEW_VALUES, len(values) // _OBJECTS_PER_VALUE)):
         return _discrete(values, distinct)
-    # Differences before squares and sums: no overflow, and no loss to a common offset.
+    # Differences before squares and sums: no loss to a common offset.
     center = float(np.median(values))
     deviation = _robust_deviation(values - center)
     return _Scale(center, float(np.sqrt(2.0) * deviation), 1.0) if deviation > 0 else _NOTHING

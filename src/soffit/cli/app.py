@@ -9,6 +9,8 @@ from typing import Annotated, TextIO
 import typer
 
 from soffit._version import __version__
+from soffit.cli.app_command import APP
+from soffit.cli.ask_command import ASK
 from soffit.cli.compare_command import COMPARE
 from soffit.cli.console import complain
 from soffit.cli.demo_command import DEMO
@@ -24,7 +26,21 @@ from soffit.cli.segment_command import SEGMENT
 from soffit.cli.warmup_command import WARMUP
 
 # A new command is a module with a `Command`, and a name in this table.
-COMMANDS = (FIT, GRAPH, HIERARCHY, SEGMENT, COMPARE, PREDICT, EDIT, REPORT, INFO, DEMO, WARMUP)
+COMMANDS = (
+    FIT,
+    ASK,
+    APP,
+    GRAPH,
+    HIERARCHY,
+    SEGMENT,
+    COMPARE,
+    PREDICT,
+    EDIT,
+    REPORT,
+    INFO,
+    DEMO,
+    WARMUP,
+)
 
 _HELP = (
     "Soft clustering of tables, distance matrices, graphs and images.\n\n"

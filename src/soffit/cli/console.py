@@ -73,6 +73,17 @@ class Talk:
             # ASCII only, so that the output does not depend on the encoding of the terminal.
             sys.stdout.write(json.dumps(jsonable(answer), allow_nan=False) + "\n")
 
+    def prompt(self, text: str) -> None:
+        """A question to be answered on standard input, with -q and --json on standard error."""
+        stream = sys.stderr if self._silent else sys.stdout
+        stream.write(text)
+        stream.flush()
+
+    @staticmethod
+    def flush() -> None:
+        """Hand on what was printed, before a command that runs on."""
+        sys.stdout.flush()
+
     # --- besides the results -------------------------------------------------------------------
 
     def note(self, text: str) -> None:

@@ -55,6 +55,7 @@ _OPTIONS = {
     "sheet": "--sheet",
     "skip_rows": "--skip-rows",
     "encoding": "--encoding",
+    "session": "--session",
 }
 
 
@@ -110,6 +111,15 @@ def in_words_of_the_command(said: str | BaseException) -> str:
     if isinstance(said, BaseException):
         message = getattr(said, "message", said.args[0] if said.args else "")
     return message.reworded(_as_option) if isinstance(message, Message) else str(said)
+
+
+def as_options(given: dict[str, Any]) -> list[str]:
+    """Parameters and their values as one would type them, each argument on its own."""
+    found: list[str] = []
+    for name, value in given.items():
+        words = shlex.split(_as_argument(value))
+        found += [_OPTIONS[name], words[0] if words else ""]
+    return found
 
 
 def _as_option(parameter: Parameter) -> str:

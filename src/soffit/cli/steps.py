@@ -80,7 +80,7 @@ def numbered_from_one(found: Any) -> Any:
     return replace(found, ids=np.arange(1, n + 1).astype(str), id_name=_ROW) if unnamed else found
 
 
-def _without_numbers(source: Any) -> Any:
+def without_numbers(source: Any) -> Any:
     """The same without names that only number the objects: a model need not keep them."""
     numbered = source.id_name == _ROW and source.ids[-1:].tolist() == [str(source.n_objects)]
     return replace(source, ids=None, id_name="id") if numbered else source
@@ -151,7 +151,7 @@ def fit_model(
         model = make_model(
             name, settings, source.kind, is_mixed=source.is_mixed, **parameters, **watch
         )
-        data = _without_numbers(source)
+        data = without_numbers(source)
         with told_of_compiling(lambda _: tell("Compiling, once (soffit warmup does it ahead)")):
             _, remarks = with_remarks(lambda: model.fit(data, **(pairs or {})), model)
     if model.stop_reason_ == "interrupted":
@@ -221,6 +221,10 @@ class Outputs(OptionGroup):
         check_output(self.output, "--output", RESULT_ENDINGS, inputs)
         check_refusal(self.min_certainty, self.output)
         check_lean(self.only_memberships, self.output)
+        self.check_others(*inputs)
+
+    def check_others(self, *inputs: Path) -> None:
+        """Reject unsuitable names of the report and the model."""
         check_output(self.report, "--report", ("html", "htm"), inputs)
         check_output(self.save, "--save", ("soffit",), inputs)
 

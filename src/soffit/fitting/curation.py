@@ -183,7 +183,7 @@ def split_fit(
     members = np.flatnonzero(labels == cluster)
     # Where the cluster has parts depends on the density around its objects, which the affinities
     # of its objects alone do not show.
-    density = _density(placer, n)
+    density = density_of(placer, n)
     inside = _fit_inside(
         recipe,
         A[members][:, members],
@@ -228,7 +228,7 @@ def _factorized(placer: Any, attributes: Mapping[str, Any]) -> Matrix:
     return A if part is None else part.of(A, attributes.get("side_information_"))
 
 
-def _density(placer: Any, n_objects: int) -> Density | None:
+def density_of(placer: Any, n_objects: int) -> Density | None:
     """The density at the fitted objects; None if it is not known."""
     affinity = getattr(placer, "affinity", None)
     density = None if affinity is None else Density.of(affinity)

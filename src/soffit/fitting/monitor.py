@@ -268,6 +268,12 @@ class Progress:
                     self.stopped = "callback"
             return self.stopped
 
+    def share_done(self, done: int, total: int) -> None:
+        """Show how many of the blocks of a phase are done."""
+        with self._lock:
+            if self._display is not None:
+                self._display.state(self._phase, f"{done} of {total} blocks")
+
     def note_stop(self, found: Factorization) -> Factorization:
         """Remember whether a search was stopped early, so that no other follows."""
         if found.cut_short:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
-from soffit.memberships.em_steps import Fit, Pieces, begin_fit, moments_of, n_parameters
+from soffit.memberships.em_steps import (
+    Fit,
+    Pieces,
+    begin_fit,
+    moments_of,
+    n_parameters,
+    scatters,
+)
 from soffit.memberships.ensemble import power_to_agree, soften
 
 # Densities are estimated directly up to this many columns.
 _FEW_COLUMNS = 5
+# A column that varies less than this share of the most varying one is constant up to rounding.
+_CONSTANT = 1e-10
 _MOST_COMPONENTS = 30
 _SHRINKAGE = 0.05
 
@@ -38,14 +47,14 @@ class Projection:
     def principal(cls, X: FloatArray) -> Projection:
         """The leading principal components; all columns unchanged if there are few."""
         center = X.mean(axis=0, dtype=np.float64)
-        if X.shape[1] <= _FEW_COLUMNS:
-            size = float((X - center).std(axis=0).max()) or 1.0
-            return cls(center, np.eye(X.shape[1]) / size)
+        varying, size = _varying(X)
+        if varying.sum() <= _FEW_COLUMNS:
+            return cls(center, np.eye(X.shape[1])[:, varying] / size)
         return cls(center, _principal_directions(X - center))
 
     def toward(self, X: FloatArray, labels: IntArray, n_clusters: int) -> Projection:
         """The discriminant directions of the labels among these; all if there are few."""
-        if X.shape[1] <= _FEW_COLUMNS:
+        if _varying(X)[0].sum() <= _FEW_COLUMNS:
             return self
         turned = _discriminant_directions(self.apply(X), labels, n_clusters)
         return Projection(self.center, self.directions @ turned)
@@ -53,6 +62,15 @@ class Projection:
     def apply(self, X: FloatArray) -> FloatArray:
         """Coordinates of the objects in the chosen directions."""
         return np.asarray((X - self.center) @ self.directions)
+
+
+def _varying(X: FloatArray) -> tuple[NDArray[np.bool_], float]:
+    """The columns that tell objects apart, at least one, and the largest standard deviation."""
+    spread = X.std(axis=0, dtype=np.float64)
+    largest = float(spread.max())
+    if not largest > 0:
+        return np.arange(X.shape[1]) == 0, 1.0
+    return spread > _CONSTANT * largest, largest
 
 
 def _principal_directions(centred: FloatArray) -> FloatArray:
@@ -97,7 +115,7 @@ _FIRST_STEPS, _STEPS = 3, 10
 # Several components per cluster converge late: they may gain this many times as much again.
 _PATIENCE = 4.0
 # Clusters are split into two, four and eight components, but none of fewer objects than this.
-_HALVINGS = (1, 2, 3)
+_HALVINGS = 3
 _FEWEST_TO_CUT = 4
 # Degrees of freedom of the components, Gaussian or heavy-tailed, and the mean fourth power of
 # their whitened residuals, with squares cut off at 9.
@@ -105,6 +123,8 @@ _TAILS = {np.inf: 2.89, 4.0: 7.33}
 # Share of the penalty of the Bayesian information criterion. Shrunk covariances have fewer free
 # parameters than are counted.
 _PENALTY = 0.5
+# A mixture has converged when a step lowers the criterion by less than this.
+_NEGLIGIBLE_GAIN = 0.1
 _MOST_OBJECTS = 4000
 _FEW_OBJECTS = 20
 # Directions are computed from at most this many objects.
@@ -200,27 +220,15 @@ class _Candidate(NamedTuple):
         return float(_PENALTY * count * np.log(n) - 2.0 * self.fit.log_likelihood + rest)
 
     def advanced(self, n_steps: int) -> _Candidate:
-        """The candidate after more EM steps."""
-        later = self._replace(fit=self.fit.advanced(n_steps))
-        return later._replace(gain=self.gain + self.criterion - later.criterion)
-
-
-class _Kind(NamedTuple):
-    """What a mixture is made of; partitions of the same objects are compared with one kind."""
-
-    tails: float
-    common: bool
-    # Whether all leading directions are used instead of the few in which means differ.
-    whole: bool = False
-    halvings: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class DescribedPartition:
-    """A mixture that starts at a partition, and its penalized mean log density per object."""
-
-    mixture: SeededMixture
-    log_density: float
+        """The candidate after more EM steps, or as many as it takes to converge."""
+        candidate = self
+        for _ in range(n_steps):
+            later = candidate._replace(fit=candidate.fit.advanced())
+            step = candidate.criterion - later.criterion
+            candidate = later._replace(gain=candidate.gain + step)
+            if step < _NEGLIGIBLE_GAIN:
+                break
+        return candidate
 
 
 def fit_seeded_mixture(
@@ -252,6 +260,14 @@ def fit_seeded_mixture(
     return described[0].mixture
 
 
+@dataclass(frozen=True, eq=False)
+class DescribedPartition:
+    """A mixture that starts at a partition, and its penalized mean log density per object."""
+
+    mixture: SeededMixture
+    log_density: float
+
+
 def describe_partitions(
     X: FloatArray,
     partitions: Sequence[IntArray],
@@ -271,59 +287,66 @@ def describe_partitions(
         chosen = _sample(partitions, max_objects, rng)
         X, partitions = X[chosen], [labels[chosen] for labels in partitions]
         weights = None if weights is None else weights[chosen] / weights[chosen].mean()
-    everything = _space(whole, X, weights)
-    first = partitions[0]
-    alone: dict[float, float] = {}
-    if few[0].directions.shape != whole.directions.shape:
-        found = each(partial(_criterion_of_one, everything), _TAILS)
-        alone = dict(zip(_TAILS, found, strict=True))
-    best, kind = _best_kind(_spaces(few[0], everything, X, alone), first, n_steps)
-    described = [_described(best, first, n_clusters)]
-    if len(partitions) == 1:
-        return described
+    spaces = _spaces(few[0], whole, X, weights)
+    best = _best_kind(spaces, partitions[0], n_steps)
+    is_whole = best.space is not spaces[0]
 
     def describe(number: int) -> DescribedPartition:
         labels = partitions[number]
-        space = everything
-        if not kind.whole:
-            known = {tails: value for tails, value in alone.items() if tails == kind.tails}
-            space = _spaces(few[number], everything, X, known)[0]
-        return _described(_begin(space, labels, kind).advanced(n_steps), labels, n_clusters)
+        space = best.space if is_whole else _spaces(few[number], whole, X, weights)[0]
+        return _described(_like(best, space, labels).advanced(n_steps), labels, n_clusters)
 
-    return [*described, *each(describe, range(1, len(partitions)))]
+    others = each(describe, range(1, len(partitions)))
+    return [_described(best, partitions[0], n_clusters), *others]
 
 
-def _best_kind(spaces: list[_Space], labels: IntArray, n_steps: int) -> tuple[_Candidate, _Kind]:
-    """The mixture of the kind with the best criterion after all steps."""
-    first_steps = min(_FIRST_STEPS, n_steps)
-
-    def begin(kind: _Kind) -> tuple[_Candidate, _Kind]:
-        space = spaces[-1] if kind.whole else spaces[0]
-        return _begin(space, labels, kind).advanced(first_steps), kind
-
-    def finish(one: tuple[_Candidate, _Kind]) -> tuple[_Candidate, _Kind]:
-        return one[0].advanced(n_steps - first_steps), one[1]
-
-    kinds = [
-        _Kind(tails, common, whole)
-        for whole in (False, True)[: len(spaces)]
-        for tails in _TAILS
-        for common in (False, True)
-    ]
-    begun = each(begin, kinds)
-    leader = min(begun, key=_criterion)[0]
-    best = min(each(finish, _promising(begun, leader, patience=1.0)), key=_criterion)
-    # The longest task first, so that no thread waits for it at the end.
-    cuts = [_Kind(best[1].tails, False, halvings=h) for h in sorted(_HALVINGS, reverse=True)]
-    begun = each(begin, cuts)
-    return min(
-        [best, *each(finish, _promising(begun, best[0], patience=_PATIENCE))], key=_criterion
+def _like(best: _Candidate, space: _Space, labels: IntArray) -> _Candidate:
+    """A mixture of the same kind as the best one, at other labels."""
+    owner: IntArray
+    piece: IntArray
+    owner, piece = np.unique(labels, return_inverse=True)
+    for _ in range(_HALVINGS):
+        if len(owner) >= len(best.owner):
+            break
+        owner, piece = _halved(space, owner, piece)
+    members = _indicator(piece, len(owner))
+    return _Candidate(
+        space, owner, space.fit(members, best.fit.pieces.tails, common=best.fit.common)
     )
 
 
-def _begin(space: _Space, labels: IntArray, kind: _Kind) -> _Candidate:
-    owner, members = _seed(space.Z, labels, kind.halvings)
-    return _Candidate(space, owner, space.fit(members, kind.tails, common=kind.common))
+def _best_kind(spaces: list[_Space], labels: IntArray, n_steps: int) -> _Candidate:
+    """The mixture of the kind with the best criterion after all steps."""
+    owner: IntArray
+    piece: IntArray
+    owner, piece = np.unique(labels, return_inverse=True)
+    members = _indicator(piece, len(owner))
+    kinds = [
+        (space, tails, common) for space in spaces for tails in _TAILS for common in (False, True)
+    ]
+
+    def begin_kind(kind: tuple[_Space, float, bool]) -> _Candidate:
+        space, tails, common = kind
+        return _Candidate(space, owner, space.fit(members, tails, common=common))
+
+    candidates = _compete(begin_kind, kinds, None, n_steps, patience=1.0)
+    best = min(candidates, key=_criterion)
+    tails = best.fit.pieces.tails
+
+    def begin_cut(cut: tuple[IntArray, IntArray]) -> _Candidate:
+        owner, piece = cut
+        return _Candidate(spaces[0], owner, spaces[0].fit(_indicator(piece, len(owner)), tails))
+
+    candidates = [best]
+    cut: tuple[IntArray, IntArray] = (owner, piece)
+    for _ in range(_HALVINGS):
+        cut = _halved(spaces[0], *cut)
+        smaller = _compete(begin_cut, [cut], best, n_steps, patience=_PATIENCE)
+        candidates += smaller
+        # Where halves are far from the best, smaller parts are farther.
+        if not smaller:
+            break
+    return min(candidates, key=_criterion)
 
 
 def _described(best: _Candidate, labels: IntArray, n_clusters: int) -> DescribedPartition:
@@ -343,28 +366,32 @@ def _described(best: _Candidate, labels: IntArray, n_clusters: int) -> Described
 
 
 def _spaces(
-    few: Projection, everything: _Space, X: FloatArray, alone: dict[float, float]
+    few: Projection, whole: Projection, X: FloatArray, weights: FloatArray | None
 ) -> list[_Space]:
     """The few directions and, if there are more, all of them.
 
     The directions left out are modelled alike for all clusters, by a single Gaussian conditional on
     the few directions, whose density is the joint over the marginal one. This makes the criteria of
-    both comparable. `alone` is the criterion of a single component in all directions, by tails.
+    both comparable.
     """
-    part = _space(few, X, everything.weights)
-    if few.directions.shape == everything.projection.directions.shape:
+    none = dict.fromkeys(_TAILS, 0.0)
+    part = _space(few, X, none, weights)
+    if few.directions.shape == whole.directions.shape:
         return [part]
+    everything = _space(whole, X, none, weights)
 
     def left_out(tails: float) -> float:
-        return alone[tails] - _criterion_of_one(part, tails)
+        return _criterion_of_one(everything, tails) - _criterion_of_one(part, tails)
 
-    rest = dict(zip(alone, each(left_out, alone), strict=True))
+    rest = dict(zip(_TAILS, each(left_out, _TAILS), strict=True))
     return [part._replace(rest=rest), everything]
 
 
-def _space(projection: Projection, X: FloatArray, weights: FloatArray | None) -> _Space:
+def _space(
+    projection: Projection, X: FloatArray, rest: dict[float, float], weights: FloatArray | None
+) -> _Space:
     Z = np.asarray(projection.apply(X), dtype=np.float64)
-    return _Space(projection, Z, moments_of(Z), dict.fromkeys(_TAILS, 0.0), weights)
+    return _Space(projection, Z, moments_of(Z), rest, weights)
 
 
 def _criterion_of_one(space: _Space, tails: float) -> float:
@@ -374,23 +401,42 @@ def _criterion_of_one(space: _Space, tails: float) -> float:
     return one.advanced(0 if np.isinf(tails) else _STEPS).criterion
 
 
-def _promising(
-    begun: list[tuple[_Candidate, _Kind]], best: _Candidate, *, patience: float
-) -> list[tuple[_Candidate, _Kind]]:
-    """All candidates that may still become better than the best so far.
+Kind = TypeVar("Kind")
 
-    Later steps gain less: a candidate that would have to gain more than `patience` times what it
-    has gained so far is dropped.
+
+def _compete(
+    begin: Callable[[Kind], _Candidate],
+    kinds: list[Kind],
+    best: _Candidate | None,
+    n_steps: int,
+    *,
+    patience: float,
+) -> list[_Candidate]:
+    """Candidates after all EM steps, without those that cannot become better than the best.
+
+    Later steps gain less: a candidate is dropped after a few steps if it would have to gain more
+    than `patience` times what it has gained so far, and after the first one if it would be dropped
+    then even if all steps gained as much.
     """
+    few = min(_FIRST_STEPS, n_steps)
+    one = min(1, n_steps)
+    begun = each(lambda kind: begin(kind).advanced(one), kinds)
+    begun = _promising(begun, best, few - one + few * patience)
+    begun = each(lambda candidate: candidate.advanced(few - one), begun)
+    begun = _promising(begun, best, patience)
+    return each(lambda candidate: candidate.advanced(n_steps - few), begun)
 
-    def hopes(one: _Candidate) -> bool:
-        return one.criterion - patience * abs(one.gain) <= best.criterion
 
-    return [(one, kind) for one, kind in begun if hopes(one)]
+def _promising(
+    begun: list[_Candidate], best: _Candidate | None, patience: float
+) -> list[_Candidate]:
+    """Candidates that are better than the best after gaining `patience` times as much again."""
+    least = min(begun, key=_criterion).criterion if best is None else best.criterion
+    return [one for one in begun if one.criterion - patience * abs(one.gain) <= least]
 
 
-def _criterion(candidate: tuple[_Candidate, _Kind]) -> float:
-    return candidate[0].criterion
+def _criterion(candidate: _Candidate) -> float:
+    return candidate.criterion
 
 
 def _sample(partitions: Sequence[IntArray], size: int, rng: np.random.Generator) -> IntArray:
@@ -403,32 +449,24 @@ def _sample(partitions: Sequence[IntArray], size: int, rng: np.random.Generator)
     return np.unique(chosen)
 
 
-def _seed(Z: FloatArray, labels: IntArray, halvings: int) -> tuple[IntArray, FloatArray]:
-    """Split every cluster in two several times; returns each component's cluster and members."""
-    owner: IntArray
-    piece: IntArray
-    owner, piece = np.unique(labels, return_inverse=True)
-    for _ in range(halvings):
-        owner, piece = _halved(Z, owner, piece)
-    members = np.zeros((len(Z), len(owner)))
-    members[np.arange(len(Z)), piece] = 1.0
-    return owner, members
+def _indicator(piece: IntArray, n_pieces: int) -> FloatArray:
+    members = np.zeros((len(piece), n_pieces))
+    members[np.arange(len(piece)), piece] = 1.0
+    return members
 
 
-def _halved(Z: FloatArray, owner: IntArray, piece: IntArray) -> tuple[IntArray, IntArray]:
-    """Every component split at its mean, across its longest direction."""
-    order = np.argsort(piece, kind="stable")
-    owners, piece = list(owner), piece.copy()
-    for members in np.split(order, np.cumsum(np.bincount(piece))[:-1]):
-        if len(members) < _FEWEST_TO_CUT:
-            continue
-        centred = Z[members] - Z[members].mean(axis=0)
-        longest = np.linalg.eigh(centred.T @ centred)[1][:, -1]
-        beyond = members[centred @ longest > 0.0]
-        if 0 < len(beyond) < len(members):
-            owners.append(owner[piece[members[0]]])
-            piece[beyond] = len(owners) - 1
-    return np.array(owners), piece
+def _halved(space: _Space, owner: IntArray, piece: IntArray) -> tuple[IntArray, IntArray]:
+    """Every component split at its mean, across its longest direction.
+
+    Components are given by their clusters and the component of each object, and so are the halves.
+    """
+    mass, means, scatter = scatters(space.moments, _indicator(piece, len(owner)))
+    longest = np.linalg.eigh(scatter)[1][:, :, -1]
+    beyond = np.einsum("ij,ij->i", space.Z - means[piece], longest[piece]) > 0.0
+    n_beyond = np.bincount(piece[beyond], minlength=len(owner))
+    cut = (mass >= _FEWEST_TO_CUT) & (n_beyond > 0) & (n_beyond < np.rint(mass))
+    number = len(owner) - 1 + np.cumsum(cut)
+    return np.append(owner, owner[cut]), np.where(beyond & cut[piece], number[piece], piece)
 
 
 def _trust(Z: FloatArray, fit: Fit) -> float:

@@ -58,7 +58,7 @@ from soffit.fitting.fitted import Fitted, with_surroundings
 from soffit.fitting.monitor import Progress, warn_unless_converged
 from soffit.fitting.recipe import Data, Recipe
 from soffit.fitting.run import run
-from soffit.inputs import read_input, read_new_objects
+from soffit.inputs import lazy_part, read_input, read_new_objects
 from soffit.memberships.assignment import UNASSIGNED, assigned, check_share
 from soffit.mixed_columns import MixedTable
 from soffit.models.curated import Curated
@@ -114,7 +114,13 @@ class PageWriter:
         """
         # `report` is a higher layer than `models`: import it by name, here and nowhere else, so
         # that no import statement points upwards.
-        import_module("soffit.report").write_report(path, self, X=X, **options)
+        write = import_module("soffit.report").write_report
+        if "sample_indices_" not in vars(self):
+            write(path, self, X=X, **options)
+            return
+        model: Any = self
+        found, more = model._shown_sample(X)
+        write(path, found, **{**more, **options})
 
 
 class NotebookSummary:
@@ -161,6 +167,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     n_jobs: int | None
     n_features_in_: int
     _fitted: Fitted
+    # The collection that the model was fitted to, if it was one.
+    _blocks: Any
     # Kinds and shapes of what a fit publishes; see `soffit.persistence.schema` for the words.
     _arrays: ClassVar[dict[str, str]] = {
         "n_features_in_": "size p",
@@ -210,6 +218,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
 
     def _run(self, X: Any, constraints: Constraints, y: Any, tasks: Tasks | None) -> Fitted:
         """Run the recipe and publish what it finds."""
+        if lazy_part(X) is not None:
+            return self._run_on_blocks(X, constraints, tasks)
         warm = vars(self).get("_fitted") if getattr(self, "warm_start", False) else None
         if warm is not None and "factor_" not in warm.attributes:
             # Clusters that were merged or split by hand are no start: a fit starts afresh.
@@ -224,6 +234,45 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         self._publish(fitted)
         return fitted
 
+    def _run_on_blocks(self, X: Any, constraints: Constraints, tasks: Tasks | None) -> Fitted:
+        """Run the recipe on a sample of a collection of blocks; see `soffit.distributed`."""
+        if not hasattr(self, "sample_size"):
+            raise TypeError(
+                f"{type(self).__name__} is fitted in memory, and X is a collection of blocks. Fit "
+                "it to a sample and pass X to predict_proba, or use SoftClustering."
+            )
+        from soffit.distributed.row_blocks import check_no_pairs
+        from soffit.distributed.sampled_fit import fit_blocks
+
+        if self.__sklearn_tags__().input_tags.pairwise:
+            raise TypeError(
+                "X is a collection of blocks and cannot hold similarities or distances of all "
+                "pairs. Pass the features of the objects."
+            )
+        check_no_pairs(constraints)
+        seeds = check_random_state(self.random_state)
+        with self._working(tasks) as progress:
+
+            def fit(table: Any, columns: NDArray[Any] | None) -> Fitted:
+                data = self._read(table, Constraints(), None)
+                if columns is not None:
+                    data = replace(data, columns={**data.columns, "feature_names_in_": columns})
+                fitted = run(self._recipe(), data, seeds, progress)
+                return progress.attempt(lambda: with_surroundings(fitted)) or fitted
+
+            found = fit_blocks(
+                X,
+                fit,
+                sample_size=self.sample_size,
+                refine=getattr(self, "refine", None),
+                make_recipe=getattr(self, "_recipe_of_further", lambda _: self._recipe()),
+                n_clusters=getattr(self, "n_clusters", None),
+                seeds=seeds,
+                progress=progress,
+            )
+        self._publish(found.fitted, found.attributes, found.blocks)
+        return found.fitted
+
     def _warn_of_matrix(self, objects: Objects) -> None:
         """Point out a symmetric matrix that is read as a table."""
         if objects.builder is None or objects.is_matrix or not _is_symmetric(objects.table):
@@ -237,14 +286,61 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             stacklevel=5,
         )
 
-    def _publish(self, fitted: Fitted) -> None:
-        """Replace all attributes of an earlier fit."""
+    def _publish(
+        self, fitted: Fitted, of_all: Mapping[str, Any] | None = None, blocks: Any = None
+    ) -> None:
+        """Replace all attributes of an earlier fit.
+
+        `of_all` are those of all objects in some blocks, if only some of them were fitted.
+        """
+        self.__dict__.pop("_blocks", None)
+        if blocks is not None:
+            self._blocks = blocks
         kept = {*self._get_param_names(), "_fitted"}
         for name in [name for name in vars(self) if name.endswith("_") and name not in kept]:
             delattr(self, name)
         self._fitted = fitted
-        for name, value in fitted.attributes.items():
+        for name, value in {**fitted.attributes, **(of_all or {})}.items():
             setattr(self, name, value)
+
+    def _shown_sample(self, X: Any, sizes: Any = None) -> tuple[Any, dict[str, Any]]:
+        """What a report shows of a fit to blocks, and what it says about all objects."""
+        from soffit.distributed.shown_sample import count_and_write, rows_to_show
+        from soffit.results.per_object import Result, cluster_names_of
+
+        model: Any = self
+        if sizes is None:
+            with self._working() as progress:
+                progress.phase("counts of all objects")
+                sizes = count_and_write(model.memberships_, None, progress).sizes
+        more: dict[str, Any] = {"all_sizes": sizes}
+        if lazy_part(X) is None:
+            return self._in_memory(), more
+        more["X"], names, rows = rows_to_show(X, model.sample_indices_)
+        if names is not None:
+            more["columns"] = [str(name) for name in names]
+        # The columns are those of the fit, although the rows come without names.
+        with without_warnings(UserWarning, "X does not have valid feature names"):
+            shown = model.predict_proba(more["X"])
+        return Result.from_memberships(shown, ids=rows, names=cluster_names_of(model)), more
+
+    def _in_memory(self) -> Self:
+        """The model itself, or that of the sample if it was fitted to a collection of blocks."""
+        if "sample_indices_" not in vars(self):
+            return self
+        model = copy(self)
+        model._publish(self._fitted)
+        return model
+
+    def __copy__(self) -> Self:
+        model = type(self).__new__(type(self))
+        model.__dict__.update(vars(self))
+        return model
+
+    def __getstate__(self) -> Any:
+        # Dask collections belong to a cluster: a pickled model is that of the sample.
+        model = self._in_memory()
+        return super().__getstate__() if model is self else model.__getstate__()
 
     @contextmanager
     def _working(self, tasks: Tasks | None = None) -> Iterator[Progress]:
@@ -360,14 +456,33 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
                 f"This {type(self).__name__} cannot tell how novel objects are: it knows no "
                 "distances or similarities of pairs. Use a model of pairs, such as SoftClustering."
             )
+        if lazy_part(X) is not None:
+            return self._place_blocks(X, "novelty")
         table = None if X is None else self._new_table(X)
-        with one_blas_thread(search=False), thread_limit(self.n_jobs):
+        with one_blas_thread(), thread_limit(self.n_jobs):
             return self._fitted.novelty(table)
+
+    def _place_blocks(self, X: Any, what: Any, **options: Any) -> Any:
+        """Memberships, labels or novelty of a collection of blocks, as a Dask array."""
+        from soffit.distributed.engine import Engine
+        from soffit.distributed.placement import Placement, place_lazily
+        from soffit.distributed.row_blocks import Blocks
+
+        placement = Placement.of(self._fitted, vars(self).get("classes_"))
+        blocks = Blocks.of(X)
+        check_columns(self, blocks.columns)
+        if blocks.n_columns != self.n_features_in_:
+            raise ValueError(
+                f"X has {blocks.n_columns} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        shared = Engine.current().share(placement, "model")
+        return place_lazily(blocks, shared, placement, what, **options)
 
     def _place(self, X: Any) -> FloatArray:
         """Probabilities of new objects."""
         table = self._new_table(X)
-        with one_blas_thread(search=False), thread_limit(self.n_jobs):
+        with one_blas_thread(), thread_limit(self.n_jobs):
             return self._fitted.place(table)
 
     def _new_table(self, X: Any) -> Any:
@@ -529,6 +644,9 @@ class SimilarityClustering(
             Rows sum to one.
         """
         check_is_fitted(self, "memberships_")
+        if lazy_part(X) is not None:
+            placed: FloatArray = self._place_blocks(X, "memberships")
+            return placed
         return np.asarray(self._place(X), dtype=self.memberships_.dtype)
 
     def predict(
@@ -564,6 +682,11 @@ class SimilarityClustering(
         # Checked first: memberships may take long.
         check_share("min_certainty", min_certainty)
         check_share("max_novelty", max_novelty)
+        if lazy_part(X) is not None:
+            check_is_fitted(self, "memberships_")
+            options = {"min_certainty": min_certainty, "max_novelty": max_novelty}
+            found: IntArray = self._place_blocks(X, "labels", **options)
+            return found
         labels = assigned(self.predict_proba(X), min_certainty=min_certainty)
         if max_novelty is not None:
             labels[self.novelty_score(X) > max_novelty] = UNASSIGNED
@@ -648,7 +771,7 @@ class SimilarityClustering(
         """
         check_is_fitted(self, "memberships_")
         table = self._new_table(X)
-        with one_blas_thread(search=False), thread_limit(self.n_jobs):
+        with one_blas_thread(), thread_limit(self.n_jobs):
             return self._fitted.explained(table)
 
     def _with_names(self, rows: FloatArray, X: Any) -> Any:

@@ -34,6 +34,7 @@ from soffit.fitting.data import Constraints, PartialLabels
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
 from soffit.fitting.recipe import Data, Recipe, Stage
 from soffit.fitting.run import affinity_attributes, relate_pairs
+from soffit.inputs import lazy_part
 from soffit.memberships.measures import on_simplex
 from soffit.models.base import SimilarityEstimator
 from soffit.models.relation_factorization import RelationFactorization
@@ -337,7 +338,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         placer = self._fitted.placer
         assert isinstance(placer, SimilarityPlacer)
         assert isinstance(placer.extension, ClassArrival)
-        with one_blas_thread(search=False), thread_limit(self.n_jobs):
+        with one_blas_thread(), thread_limit(self.n_jobs):
             arrival, found = _classified(
                 placer.extension.walk, labels, self.n_steps, self.affinity_matrix_.dtype
             )
@@ -376,6 +377,9 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
             Rows sum to one.
         """
         check_is_fitted(self, "label_distributions_")
+        if lazy_part(X) is not None:
+            placed: FloatArray = self._place_blocks(X, "memberships")
+            return placed
         return np.asarray(self._place(X), dtype=self.label_distributions_.dtype)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -391,6 +395,10 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         ndarray of shape (m,)
             Classes.
         """
+        if lazy_part(X) is not None:
+            check_is_fitted(self, "label_distributions_")
+            found: NDArray[Any] = self._place_blocks(X, "labels")
+            return found
         probabilities = self.predict_proba(X)
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 

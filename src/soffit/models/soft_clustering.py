@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 _MOST_DENSE_STEPS = 64
 # With more clusters, a mixture would have too few objects per cluster and cost more than the fit.
 _MOST_MIXED = 150
+# Rows of the factor are solved to this gap: the walk that smooths them hides smaller differences.
+_ROW_GAP = 1e-6
 _SEEDS = np.iinfo(np.int32).max
 # Shares of the time at some hundred thousand objects; `benchmarks/scale.py` prints them.
 _PLAN: Plan = (("affinities", 0.6), ("start", 0.15), ("row blocks", 0.1), ("memberships", 0.15))
@@ -107,6 +109,12 @@ class SoftClustering(SimilarityClustering):
         all affinities of an average object.
     transitive : bool, default False
         Add the pairs implied by the given ones.
+    sample_size : int, default 1,000,000
+        For Dask collections: how many rows are fitted. The others are placed as new objects are.
+        A collection with no more rows is fitted as a whole.
+    refine : {"leftovers", None}, default "leftovers"
+        For Dask collections larger than the sample: search all rows for clusters that the sample
+        is too small to show. They come in addition to `n_clusters`.
     max_iter : int, default 100
         Maximum number of sweeps over the rows.
     tol : float, default 1e-4
@@ -129,7 +137,8 @@ class SoftClustering(SimilarityClustering):
     Attributes
     ----------
     memberships_ : ndarray of shape (n, k)
-        Probability of each cluster; rows sum to one.
+        Probability of each cluster; rows sum to one. This, `labels_` and `entropy_` are Dask arrays
+        if X is a Dask collection; other attributes are then those of the sample.
     labels_ : ndarray of shape (n,)
         Most probable cluster.
     entropy_ : ndarray of shape (n,)
@@ -153,6 +162,13 @@ class SoftClustering(SimilarityClustering):
         The graph of the m distinct objects, with their weights; m = n if all objects differ.
     copies_ : ndarray of shape (n,)
         Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
+    sample_indices_ : ndarray of shape (s,)
+        Only for Dask collections: the numbers of the fitted rows.
+    leftover_share_ : float
+        Only for Dask collections: the share of rows outside what the sample shows; NaN if there was
+        no time to search for them.
+    memory_per_worker_ : int
+        Only for Dask collections: an estimate of the bytes that a worker needs at most.
     neighbor_recall_ : float
         Share of the true neighbours in the graph: 1 up to 20,000 objects; above, the search is
         approximate and its recall is estimated on a sample.
@@ -183,6 +199,8 @@ class SoftClustering(SimilarityClustering):
         "n_resamples": NoneOrMany(),
         "constraint_weight": Number(0.0, strict=True, maximum=1.0),
         "transitive": OneOf((True, False)),
+        "sample_size": WholeNumber(1),
+        "refine": OneOf(("leftovers", None)),
     }
 
     _arrays = SimilarityClustering._arrays | {
@@ -213,6 +231,8 @@ class SoftClustering(SimilarityClustering):
         n_resamples: int = 0,
         constraint_weight: float = 1.0,
         transitive: bool = False,
+        sample_size: int = 1_000_000,
+        refine: Literal["leftovers"] | None = "leftovers",
         max_iter: int = 100,
         tol: float = 1e-4,
         max_time: float | None = None,
@@ -232,6 +252,8 @@ class SoftClustering(SimilarityClustering):
         self.n_resamples = n_resamples
         self.constraint_weight = constraint_weight
         self.transitive = transitive
+        self.sample_size = sample_size
+        self.refine = refine
         self.max_iter = max_iter
         self.tol = tol
         self.max_time = max_time
@@ -257,7 +279,8 @@ class SoftClustering(SimilarityClustering):
         X : table, matrix or graph
             Features (NumPy, pandas, polars, SciPy sparse), similarities with
             ``affinity="precomputed"``, distances with ``metric="precomputed"``, a networkx or
-            igraph graph, or an AnnData object.
+            igraph graph, or an AnnData object. Or a Dask array or data frame, a zarr array, or
+            AnnData that holds one of these.
         y : None
             Not used.
         must_link, cannot_link : array-like of shape (p, 2), or sequence of groups, optional
@@ -418,6 +441,7 @@ def _factorize(
             tol=tol,
             callback=stage.progress.iteration,
             scale=held,
+            gap=_ROW_GAP,
         )
     )
     return _GraphSolution(

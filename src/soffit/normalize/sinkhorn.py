@@ -43,7 +43,10 @@ def _partners(pattern: sp.csr_array, objects: NDArray[np.intp]) -> NDArray[Any]:
     """The column of each row in one positive diagonal; raises if there is none."""
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    partners = np.asarray(maximum_bipartite_matching(pattern, perm_type="column"))
+    # Older releases of SciPy take 32-bit numbers only and do not convert them.
+    indices, indptr = pattern.indices.astype(np.int32), pattern.indptr.astype(np.int32)
+    narrow = sp.csr_array((pattern.data, indices, indptr), shape=pattern.shape)
+    partners = np.asarray(maximum_bipartite_matching(narrow, perm_type="column"))
     alone = np.flatnonzero(partners < 0)
     if alone.size:
         raise ValueError(

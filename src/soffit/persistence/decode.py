@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._validation import check_parameters
+from soffit.affinity.abstract import Affinity
 from soffit.fitting.fitted import Fitted
 from soffit.persistence.encode import PRECISIONS, SCALAR_KINDS
 from soffit.persistence.schema import FUNCTIONS, MODELS, PARTS, check_declared, check_shapes
@@ -66,6 +67,11 @@ def _parameters(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
         raise ModelFileError(
             f"{cls.__name__} has no parameter {unknown[0]!r} in this version of soffit."
         )
+    for name, value in given.items():
+        # Only affinities are objects that a user passes; all others belong to a fit.
+        fitted_part = type(value) in PARTS.values() and not isinstance(value, Affinity)
+        if sp.issparse(value) or fitted_part:
+            raise ModelFileError(f"the parameter {name} cannot be a {type(value).__name__}.")
     return given
 
 

@@ -69,6 +69,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     check_is_fitted(
         model, msg="This %(name)s is not fitted, so there is nothing to save. Call fit first."
     )
+    model = model._in_memory()
     rest = dict(vars(model._fitted))
     attributes = rest.pop("attributes")
     check_attributes(model, attributes)

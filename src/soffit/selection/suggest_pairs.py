@@ -261,6 +261,15 @@ def suggest_pairs(
     answer: S. Xiong, J. Azimi, X. Z. Fern (2014). Active learning of constraints for
     semi-supervised clustering. IEEE TKDE 26.
     """
+    pairs, _ = valued_pairs(model, n_pairs, random_state=random_state)
+    if not names:
+        return pairs
+    first, second = (called(end, getattr(model, "object_names_", None)) for end in pairs.T)
+    return list(zip(first, second, strict=True))
+
+
+def valued_pairs(model: Any, n_pairs: int, *, random_state: Any = 0) -> tuple[IntArray, FloatArray]:
+    """The pairs of `suggest_pairs`, and the value of each in objects times nats."""
     memberships, A = _of_fitted(model)
     copies = getattr(model, "copies_", None)
     doubt, known = _weight_of_doubt(model), _known_pairs(model)
@@ -288,12 +297,11 @@ def suggest_pairs(
     )
     choice.fill_up(n_pairs, generator)
     pairs = np.array(choice.pairs, dtype=np.int64)
+    values = np.zeros(len(pairs))
+    values[: len(choice.values)] = choice.values
     if copies is not None:
         pairs = np.sort(first_rows(copies)[pairs], axis=1)
-    if not names:
-        return pairs
-    first, second = (called(end, getattr(model, "object_names_", None)) for end in pairs.T)
-    return list(zip(first, second, strict=True))
+    return pairs, values
 
 
 # --- the model and its known pairs -------------------------------------------------------------
@@ -401,6 +409,7 @@ class _Choice:
 
     def __init__(self, answers: Answers, region: IntArray) -> None:
         self.pairs: list[tuple[int, int]] = []
+        self.values: list[float] = []
         self._answers = answers
         self._region = region
         self._used = np.zeros(int(region.max()) + 1)
@@ -426,6 +435,7 @@ class _Choice:
                 heappush(waiting, (now, q))
                 continue
             self._add(a, b)
+            self.values.append(float(value[q]))
 
     def fill_up(self, n_pairs: int, generator: np.random.RandomState) -> None:
         """Add random unknown pairs, evenly over the objects, until there are enough."""

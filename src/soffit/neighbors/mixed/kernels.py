@@ -49,9 +49,13 @@ def mixed_squares(X, Y, terms, total, one, out):
 
 @njit(cache=True, nogil=True)
 def nearest_mixed(X, Y, terms, total, one, indices, squares):
-    """The nearest rows of Y for each row of X, sorted by distance, equal distances by index."""
+    """The nearest rows of Y for each row of X, sorted by distance, equal distances by index.
+
+    Distances beyond all numbers are none: -1.
+    """
     for i in range(len(X)):
         squares[i] = np.inf
+        indices[i] = -1
         for j in range(len(Y)):
             square = mixed_square(X[i], Y[j], terms, total, one, squares[i, -1])
             if square < squares[i, -1]:

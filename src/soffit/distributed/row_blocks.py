@@ -1,0 +1,301 @@
+"""Collections of other libraries as blocks of rows, which need not fit into memory together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from soffit._typing import IntArray
+from soffit._wording import Message, Parameter
+from soffit.distributed.engine import Engine, need_dask
+from soffit.fitting.monitor import Progress
+from soffit.inputs import lazy_part
+
+# A message lists at most this many rows or columns.
+_MAX_NAMED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """A table in blocks of rows.
+
+    Parameters
+    ----------
+    array : dask.array.Array of shape (n, d)
+        One chunk of columns; the numbers of rows may be unknown.
+    columns : ndarray of shape (d,) or None
+        Names of the columns, if they have any.
+    """
+
+    array: Any
+    columns: NDArray[Any] | None = None
+
+    @classmethod
+    def of(cls, X: Any) -> Blocks:
+        """The blocks of a Dask array or data frame, a zarr array, or AnnData that holds one."""
+        need_dask("A collection of blocks")
+        part = lazy_part(X)
+        if hasattr(part, "to_dask_array"):
+            return _of_frame(part)
+        if not hasattr(part, "__dask_graph__"):
+            import dask.array as da
+
+            part = da.from_zarr(part)
+        return cls(_checked(part))
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        """Rows of each block; None if they are unknown."""
+        rows = self.array.chunks[0]
+        return None if any(np.isnan(count) for count in rows) else tuple(int(c) for c in rows)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.array.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the blocks are SciPy's sparse matrices."""
+        return sp.issparse(self.array._meta)
+
+    @property
+    def dtype(self) -> Any:
+        """Precision of the table: single if the blocks are in single precision."""
+        return np.dtype(np.float32 if self.array.dtype == np.float32 else np.float64)
+
+    def tasks(self) -> list[Any]:
+        """The blocks as delayed values."""
+        found = self.array.to_delayed(optimize_graph=True)
+        return list(found.ravel())
+
+    def counted(self, engine: Engine, progress: Progress) -> Blocks:
+        """The same with known numbers of rows, which are counted if necessary."""
+        if self.lengths is not None:
+            return self
+        progress.phase("rows")
+        counts = engine.results(_n_rows, [(block,) for block in self.tasks()], progress)
+        array = self.array.copy()
+        array._chunks = (tuple(counts), array.chunks[1])
+        return replace(self, array=array)
+
+    def starts(self) -> IntArray:
+        """Number of the first row of each block, and the number of all rows at the end."""
+        assert self.lengths is not None
+        return np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
+
+
+def _n_rows(block: Any) -> int:
+    return int(block.shape[0])
+
+
+def _of_frame(frame: Any) -> Blocks:
+    dtypes = list(frame.dtypes)
+    wrong = [
+        f"{name!r} ({dtype})"
+        for name, dtype in zip(frame.columns, dtypes, strict=True)
+        if dtype.kind not in "biuf"
+    ]
+    if wrong:
+        raise ValueError(
+            f"X has columns that are not numeric: {_listed(wrong)}. Select the others, "
+            "X[[...]], or encode these as numbers (for example with dask.dataframe's "
+            "X.categorize() and dask.dataframe.get_dummies)."
+        )
+    single = all(dtype == np.float32 for dtype in dtypes)
+    values = frame.astype(np.float32 if single else np.float64).to_dask_array()
+    return Blocks(_checked(values), np.array(list(frame.columns), dtype=object))
+
+
+def _checked(array: Any) -> Any:
+    """Refuse what is no table of numbers in blocks of rows."""
+    if array.ndim != 2:
+        raise ValueError(
+            f"X must have two dimensions, objects and columns, got {array.ndim}. Reshape it, "
+            "for example X.reshape(-1, 1) for a single column."
+        )
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"X has the dtype {array.dtype}, which does not hold real numbers. Convert it, "
+            "X.astype('float32')."
+        )
+    if array.numblocks[1] > 1:
+        raise ValueError(
+            f"X is divided into {array.numblocks[1]} chunks of columns; every chunk must hold "
+            "whole rows. Pass X.rechunk({0: 'auto', 1: -1})."
+        )
+    if array.shape[1] == 0 or array.shape[0] == 0:
+        raise ValueError(f"X has the shape {array.shape}: there is nothing to cluster.")
+    return array
+
+
+# --- inside a block -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which block of a collection this is: its number, and that of its first row if it is known."""
+
+    number: int
+    first: int | None = None
+
+    def rows(self, inside: IntArray) -> str:
+        """Rows of the block, as a message names them."""
+        if self.first is None:
+            return f"rows {_listed([str(row) for row in inside])} of block {self.number}"
+        found = _listed([f"{row + self.first}" for row in inside])
+        return f"block {self.number}, rows {found}"
+
+
+def as_table(block: Any, dtype: Any, place: Place) -> Any:
+    """A block as numbers of the given precision, without gaps."""
+    if sp.issparse(block):
+        table = sp.csr_array(block).astype(dtype, copy=False)
+        values = table.data
+    else:
+        values = table = np.ascontiguousarray(block, dtype=dtype)
+    # A sum of finite numbers may overflow, so only suspicious blocks are looked through.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum()
+    if not np.isfinite(total):
+        _check_finite(table, place)
+    return table
+
+
+def _check_finite(table: Any, place: Place) -> None:
+    if sp.issparse(table):
+        wrong = ~np.isfinite(table.data)
+        rows = np.unique(np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))[wrong])
+        columns = np.unique(table.indices[wrong])
+    else:
+        wrong = ~np.isfinite(table)
+        rows, columns = np.flatnonzero(wrong.any(axis=1)), np.flatnonzero(wrong.any(axis=0))
+    if len(rows):
+        where = _listed([str(column) for column in columns])
+        raise ValueError(
+            f"X has missing or infinite values in {place.rows(rows)} (columns {where}). Drop these "
+            "rows, or fill in the values before the fit."
+        )
+
+
+def _listed(items: Sequence[str]) -> str:
+    rest = len(items) - _MAX_NAMED
+    return ", ".join(items[:_MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+# --- a sample -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Some rows of all blocks, in the order of their numbers."""
+
+    numbers: IntArray
+    table: Any
+
+
+def row_hash(numbers: IntArray, salt: int) -> NDArray[np.uint64]:
+    """A random number of 64 bits for every row number: the finalizer of SplitMix64."""
+    mixed = np.asarray(numbers, dtype=np.uint64) + np.uint64(salt)
+    mixed *= np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A rule that chooses rows by their hashes, and checks all rows on the way.
+
+    Parameters
+    ----------
+    salt : int
+        Seed of the hashes.
+    limit : int
+        The largest hash of a chosen row.
+    dtype : dtype
+        Precision of the rows.
+    """
+
+    salt: int
+    limit: int
+    dtype: Any
+
+    @classmethod
+    def share(cls, share: float, salt: int, dtype: Any) -> Selection:
+        """A share of all rows, on average."""
+        return cls(salt, int(share * 2.0**64) - 1 if share < 1 else 2**64 - 1, dtype)
+
+    def rows(self, block: Any, place: Place) -> tuple[IntArray, Any]:
+        """Numbers and values of the chosen rows of a block."""
+        table = as_table(block, self.dtype, place)
+        first = place.first or 0
+        numbers = np.arange(first, first + table.shape[0])
+        if self.limit == 2**64 - 1:
+            return numbers, table
+        chosen = np.flatnonzero(row_hash(numbers, self.salt) <= np.uint64(self.limit))
+        return numbers[chosen], table[chosen]
+
+
+def over_blocks(
+    function: Callable[..., Any],
+    blocks: Blocks,
+    engine: Engine,
+    progress: Progress,
+    *more: Any,
+) -> list[Any]:
+    """The results of ``function(block, place, *more)`` for all blocks, in order."""
+    tasks = [
+        (block, Place(number, int(first)), *more)
+        for number, (block, first) in enumerate(zip(blocks.tasks(), blocks.starts(), strict=False))
+    ]
+    return engine.results(function, tasks, progress)
+
+
+def draw(blocks: Blocks, size: int, salt: int, engine: Engine, progress: Progress) -> Drawn:
+    """The rows with the smallest hashes; also checks the values of all rows.
+
+    Which rows these are depends on nothing but their number and the salt.
+    """
+    # A few more than wanted on average, so that the smallest ones are certainly among them.
+    share = (size + 8 * np.sqrt(size) + 64) / float(blocks.starts()[-1])
+    selection = Selection.share(share, salt, blocks.dtype)
+    found = over_blocks(drawn_rows, blocks, engine, progress, selection)
+    numbers = np.concatenate([part[0] for part in found])
+    if len(numbers) > size:
+        kept = np.sort(np.argsort(row_hash(numbers, salt), kind="stable")[:size])
+    else:
+        kept = np.arange(len(numbers))
+    table = stacked([part[1] for part in found])
+    return Drawn(numbers[kept], table[kept])
+
+
+def drawn_rows(block: Any, place: Place, selection: Selection) -> tuple[IntArray, Any]:
+    """The chosen rows of a block."""
+    return selection.rows(block, place)
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Tables on top of each other."""
+    if sp.issparse(parts[0]):
+        return sp.csr_array(sp.vstack(parts, format="csr"))
+    return np.concatenate(parts)
+
+
+def check_no_pairs(constraints: Any) -> None:
+    """Refuse what names single objects."""
+    for name in ("must_link", "cannot_link", "pair_weight", "sample_weight"):
+        if getattr(constraints, name, None) is not None:
+            raise ValueError(
+                Message(
+                    Parameter(name),
+                    " is not supported for collections of blocks, of which only a sample is "
+                    "fitted. Fit a sample in memory with it, and pass the collection to "
+                    "predict_proba.",
+                )
+            )

@@ -1,0 +1,247 @@
+"""A fit to blocks: a sample is fitted in memory, and all objects are placed by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from soffit._memory import size_words
+from soffit._typing import IntArray
+from soffit._wording import Message, Parameter
+from soffit.distributed.engine import Engine
+from soffit.distributed.leftovers import (
+    Search,
+    collect,
+    hidden_groups,
+    real_groups,
+    thinned,
+    with_new_clusters,
+)
+from soffit.distributed.placement import (
+    Placement,
+    entropy_of,
+    in_given_blocks,
+    labels_of,
+    place_lazily,
+)
+from soffit.distributed.row_blocks import Blocks, Drawn, draw
+from soffit.fitting.fitted import Fitted
+from soffit.fitting.monitor import Progress
+from soffit.fitting.recipe import Recipe
+
+Refine = Literal["leftovers"] | None
+MakeRecipe = Callable[[int], Recipe[Any]]
+
+# Bytes per fitted object of what workers keep: lists of neighbours twice, and single numbers.
+_LISTS = 400
+# Bytes per placed object while a part of a block is placed.
+_WORKING = 4096
+# Bytes of a worker that has not done anything but load and compile.
+_PROCESS = 5e8
+_SEEDS = np.iinfo(np.int32).max
+
+
+class FitTable(Protocol):
+    """The fit in memory."""
+
+    def __call__(self, table: Any, columns: NDArray[Any] | None) -> Fitted:
+        """Fit a table with these names of columns."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class BlocksFit:
+    """A fit to blocks.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        The fit of the sample, which places everything else.
+    blocks : Blocks
+        All objects.
+    attributes : dict
+        Public attributes that belong to all objects.
+    """
+
+    fitted: Fitted
+    blocks: Blocks
+    attributes: dict[str, Any]
+
+
+def fit_blocks(
+    X: Any,
+    fit: FitTable,
+    *,
+    sample_size: int,
+    refine: Refine,
+    n_clusters: int | None,
+    make_recipe: MakeRecipe,
+    seeds: np.random.RandomState,
+    progress: Progress,
+) -> BlocksFit:
+    """Fit a sample of the rows, and place all of them when they are needed.
+
+    Parameters
+    ----------
+    X : collection
+        Anything that `Blocks.of` takes.
+    fit : callable
+        The fit in memory.
+    sample_size : int
+        Number of rows to fit. If there are no more, the result is that of `fit`.
+    refine : {"leftovers", None}
+        Whether to search all blocks for clusters that the sample does not show.
+    n_clusters : int or None
+        The number of clusters, if it is given.
+    make_recipe : callable
+        The recipe for further objects with a number of clusters.
+    seeds : RandomState
+        Source of randomness.
+    progress : Progress
+        Shows phases, and says when to stop.
+    """
+    engine = Engine.current()
+    blocks = Blocks.of(X)
+    blocks = blocks.counted(engine, progress)
+    needed = memory_per_worker(blocks, sample_size, n_clusters, engine)
+    n = int(blocks.starts()[-1])
+    whole = n <= sample_size
+    salt = 0 if whole else int(seeds.randint(_SEEDS))
+    progress.phase(f"sample of {min(n, sample_size):,} of {n:,} objects")
+    sample = draw(blocks, min(n, sample_size), salt, engine, progress)
+    found = _Sampled(fit(sample.table, blocks.columns), sample.numbers)
+    if not whole and refine == "leftovers" and found.fitted.knows_novelty:
+        refinement = _Refinement(blocks, sample, salt, engine, progress)
+        found = refinement.attempt(found, fit, make_recipe, seeds)
+    return BlocksFit(
+        found.fitted,
+        blocks,
+        {
+            **memberships_of_all(blocks, found.fitted, found.shared),
+            "sample_indices_": found.numbers,
+            "leftover_share_": found.leftover_share,
+            "memory_per_worker_": int(needed),
+        },
+    )
+
+
+def memberships_of_all(blocks: Blocks, fitted: Fitted, shared: Any = None) -> dict[str, Any]:
+    """The attributes of all objects that follow from a fit of some of them, as Dask arrays.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        All objects, with known numbers of rows.
+    fitted : Fitted
+        The fit; of all rows in their order, if it has as many.
+    shared : Delayed, optional
+        Its placement, if the workers have it.
+    """
+    engine, rows = Engine.current(), fitted.attributes["memberships_"]
+    if len(rows) == blocks.starts()[-1]:
+        memberships = in_given_blocks(blocks, rows, engine)
+    else:
+        placement = Placement.of(fitted)
+        if shared is None:
+            shared = engine.share(placement, "model")
+        memberships = place_lazily(blocks, shared, placement, "memberships")
+    return {
+        "memberships_": memberships,
+        "labels_": labels_of(memberships),
+        "entropy_": entropy_of(memberships),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Sampled:
+    """The fit of a sample, the numbers of its rows, and what lies outside."""
+
+    fitted: Fitted
+    numbers: IntArray
+    leftover_share: float = 0.0
+    # The placement of this fit, if the workers have it.
+    shared: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Refinement:
+    """The search for clusters that the sample does not show; see `soffit.distributed.leftovers`."""
+
+    blocks: Blocks
+    sample: Drawn
+    salt: int
+    engine: Engine
+    progress: Progress
+
+    def attempt(
+        self, found: _Sampled, fit: FitTable, make_recipe: MakeRecipe, seeds: np.random.RandomState
+    ) -> _Sampled:
+        """The fit with these clusters, or without if there is no time for them."""
+        more = self.progress.attempt(lambda: self._run(found, fit, make_recipe, seeds))
+        if more is not None:
+            return more
+        stopped = replace(found.fitted, stopped=self.progress.stopped or "max_time")
+        return replace(found, fitted=stopped, leftover_share=float("nan"))
+
+    def _run(
+        self, found: _Sampled, fit: FitTable, make_recipe: MakeRecipe, seeds: np.random.RandomState
+    ) -> _Sampled:
+        progress, engine, salt = self.progress, self.engine, self.salt
+        progress.phase("small groups in the sample")
+        k = int(found.fitted.attributes["n_clusters_"])
+        hidden = hidden_groups(found.fitted, self.sample.table, k)
+        if len(hidden):
+            kept = np.setdiff1d(np.arange(len(self.sample.numbers)), hidden)
+            found = _Sampled(
+                fit(self.sample.table[kept], self.blocks.columns), self.sample.numbers[kept]
+            )
+        shared = engine.share(Placement.of(found.fitted), "model")
+        progress.phase("leftovers")
+        search = Search.of(self.blocks, len(self.sample.numbers), salt, engine, progress)
+        leftovers = collect(search, shared)
+        share = len(leftovers.drawn.numbers) / leftovers.n_searched
+        found = replace(found, leftover_share=share, shared=shared)
+        groups = real_groups(search, leftovers, found.fitted)
+        if not groups:
+            return found
+        members = thinned(leftovers.drawn, groups, salt)
+        rows = leftovers.drawn.table[members]
+        grown = with_new_clusters(found.fitted, rows, make_recipe, seeds=seeds, progress=progress)
+        return _Sampled(
+            grown,
+            np.concatenate([found.numbers, leftovers.drawn.numbers[members]]),
+            leftover_share=share,
+        )
+
+
+def memory_per_worker(
+    blocks: Blocks, sample_size: int, n_clusters: int | None, engine: Engine
+) -> float:
+    """Bytes that a worker needs for the model and the blocks in its threads, if it has them."""
+    assert blocks.lengths is not None
+    size, d, k = blocks.dtype.itemsize, blocks.n_columns, n_clusters or 16
+    fitted = min(sample_size, sum(blocks.lengths))
+    model = fitted * (4 * d + 2 * size * k + _LISTS)
+    longest = max(blocks.lengths)
+    block = longest * (3 * size * d + 2 * size * k) + min(longest, 2**15) * _WORKING
+    # The model is received in pieces and put together.
+    needed = (_PROCESS if engine.client else 0.0) + 2.0 * model + engine.n_threads * block
+    rows = max(
+        int((engine.memory - 2.0 * model) / engine.n_threads / (3 * size * d + 2 * size * k)), 0
+    )
+    smaller = (
+        f"Make the blocks smaller, X.rechunk(({max(rows // 2, 1)}, -1)), or "
+        if rows > 2**15
+        else "Give the workers more memory, or "
+    )
+    engine.check_memory(
+        needed,
+        what=f"Placing blocks of up to {longest:,} rows by {fitted:,} fitted ones "
+        f"({size_words(model)})",
+        remedy=Message(smaller, "pass a smaller ", Parameter("sample_size"), "."),
+    )
+    return needed

@@ -1,0 +1,1 @@
+"""A person and a model in turn: answers about pairs, edits, refits, undo and files."""
