@@ -11,8 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
-    *("README.md", "docs/after_the_fit.md", "docs/mixed_tables.md", "docs/models.md"),
-    *("docs/reports_and_figures.md", "docs/texts.md", "docs/uncertainty.md"),
+    *("README.md", "docs/after_the_fit.md", "docs/asking.md", "docs/mixed_tables.md"),
+    *("docs/models.md", "docs/reports_and_figures.md", "docs/texts.md", "docs/uncertainty.md"),
 )
 # Pages without Python code, whose links are checked all the same.
 OTHER_PAGES = ("CONTRIBUTING.md", "docs/command_line.md")
