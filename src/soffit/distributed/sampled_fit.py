@@ -40,6 +40,8 @@ MakeRecipe = Callable[[int], Recipe[Any]]
 _LISTS = 400
 # Bytes per placed object while a part of a block is placed.
 _WORKING = 4096
+# Bytes of a worker that has not done anything but load and compile.
+_PROCESS = 5e8
 _SEEDS = np.iinfo(np.int32).max
 
 
@@ -59,11 +61,14 @@ class BlocksFit:
     ----------
     fitted : Fitted
         The fit of the sample, which places everything else.
+    blocks : Blocks
+        All objects.
     attributes : dict
         Public attributes that belong to all objects.
     """
 
     fitted: Fitted
+    blocks: Blocks
     attributes: dict[str, Any]
 
 
@@ -109,28 +114,46 @@ def fit_blocks(
     progress.phase(f"sample of {min(n, sample_size):,} of {n:,} objects")
     sample = draw(blocks, min(n, sample_size), salt, engine, progress)
     found = _Sampled(fit(sample.table, blocks.columns), sample.numbers)
-    if whole:
-        memberships = in_given_blocks(blocks, found.fitted.attributes["memberships_"], engine)
-    else:
-        if refine == "leftovers" and found.fitted.knows_novelty:
-            refinement = _Refinement(blocks, sample, salt, engine, progress)
-            found = refinement.attempt(found, fit, make_recipe, seeds)
-        placement = Placement.of(found.fitted)
-        shared = found.shared
-        if shared is None:
-            shared = engine.share(placement, "model")
-        memberships = place_lazily(blocks, shared, placement, "memberships")
+    if not whole and refine == "leftovers" and found.fitted.knows_novelty:
+        refinement = _Refinement(blocks, sample, salt, engine, progress)
+        found = refinement.attempt(found, fit, make_recipe, seeds)
     return BlocksFit(
         found.fitted,
+        blocks,
         {
-            "memberships_": memberships,
-            "labels_": labels_of(memberships),
-            "entropy_": entropy_of(memberships),
+            **memberships_of_all(blocks, found.fitted, found.shared),
             "sample_indices_": found.numbers,
             "leftover_share_": found.leftover_share,
             "memory_per_worker_": int(needed),
         },
     )
+
+
+def memberships_of_all(blocks: Blocks, fitted: Fitted, shared: Any = None) -> dict[str, Any]:
+    """The attributes of all objects that follow from a fit of some of them, as Dask arrays.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        All objects, with known numbers of rows.
+    fitted : Fitted
+        The fit; of all rows in their order, if it has as many.
+    shared : Delayed, optional
+        Its placement, if the workers have it.
+    """
+    engine, rows = Engine.current(), fitted.attributes["memberships_"]
+    if len(rows) == blocks.starts()[-1]:
+        memberships = in_given_blocks(blocks, rows, engine)
+    else:
+        placement = Placement.of(fitted)
+        if shared is None:
+            shared = engine.share(placement, "model")
+        memberships = place_lazily(blocks, shared, placement, "memberships")
+    return {
+        "memberships_": memberships,
+        "labels_": labels_of(memberships),
+        "entropy_": entropy_of(memberships),
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +229,7 @@ def memory_per_worker(
     longest = max(blocks.lengths)
     block = longest * (3 * size * d + 2 * size * k) + min(longest, 2**15) * _WORKING
     # The model is received in pieces and put together.
-    needed = 2.0 * model + engine.n_threads * block
+    needed = (_PROCESS if engine.client else 0.0) + 2.0 * model + engine.n_threads * block
     rows = max(
         int((engine.memory - 2.0 * model) / engine.n_threads / (3 * size * d + 2 * size * k)), 0
     )

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 _MOST_LISTED = 8
 
 
+# Attributes of a fit to a collection of blocks that do not depend on the clusters.
+_OF_BLOCKS = ("sample_indices_", "leftover_share_", "memory_per_worker_")
+
+
 class Curated:
     """Gives a clustering the methods `merge`, `split` and `rename`.
 
@@ -239,6 +243,10 @@ class Curated:
         """
         check_is_fitted(self, "memberships_")
         model: Any = self
+        if "sample_indices_" in vars(self):
+            # New objects are not part of the collection: they join those of the sample.
+            grown: Self = model._in_memory().update(X)
+            return grown
         if not self._fitted.knows_novelty:
             raise ValueError(
                 f"This {type(self).__name__} cannot be updated: it knows no distances or "
@@ -273,7 +281,15 @@ class Curated:
     def _with(self, fitted: Fitted) -> Self:
         """A new model with this fitted value and the same parameters."""
         model: Any = copy(self)
-        model._publish(fitted)
+        blocks = vars(self).get("_blocks")
+        if blocks is None:
+            model._publish(fitted)
+            return model
+        from soffit.distributed.sampled_fit import memberships_of_all
+
+        # What is known about the sample stays; the memberships of all objects follow anew.
+        kept = {name: vars(self)[name] for name in _OF_BLOCKS}
+        model._publish(fitted, kept | memberships_of_all(blocks, fitted), blocks)
         return model
 
     def _check_can_split(self, called: str, number: int, n: int | None) -> None:

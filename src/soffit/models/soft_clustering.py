@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 _MOST_DENSE_STEPS = 64
 # With more clusters, a mixture would have too few objects per cluster and cost more than the fit.
 _MOST_MIXED = 150
+# Rows of the factor are solved to this gap: the walk that smooths them hides smaller differences.
+_ROW_GAP = 1e-6
 _SEEDS = np.iinfo(np.int32).max
 # Shares of the time at some hundred thousand objects; `benchmarks/scale.py` prints them.
 _PLAN: Plan = (("affinities", 0.6), ("start", 0.15), ("row blocks", 0.1), ("memberships", 0.15))
@@ -425,6 +427,7 @@ def _factorize(
             tol=tol,
             callback=stage.progress.iteration,
             scale=held,
+            gap=_ROW_GAP,
         )
     )
     return _GraphSolution(

@@ -116,6 +116,7 @@ def write_report(  # noqa: PLR0913
     command: str | None = None,
     title: str | None = None,
     points: Any = None,
+    all_sizes: Any = (),
 ) -> None:
     """Write one self-contained HTML page about a clustering.
 
@@ -148,6 +149,8 @@ def write_report(  # noqa: PLR0913
     points : array of shape (n, 2), optional
         Where to draw the objects on the map, such as a UMAP embedding. By default they are placed
         by their columns or links.
+    all_sizes : sequence of int
+        Sizes of the clusters among all objects, if the model is about a sample of them.
 
     Raises
     ------
@@ -168,7 +171,9 @@ def write_report(  # noqa: PLR0913
     ...     [file.name for file in Path(folder).iterdir()]
     ['moons.html']
     """
-    summary = Summary.of(model, X, source=source, columns=columns, ids=ids, truth=truth)
+    summary = Summary.of(
+        model, X, source=source, columns=columns, ids=ids, truth=truth, all_sizes=all_sizes
+    )
     content = page(summary, title=title, command=command, points=points)
     with replaced(path) as temporary:
         temporary.write_text(content, encoding="utf-8", newline="\n")

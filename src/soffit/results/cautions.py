@@ -95,6 +95,21 @@ def checks(summary: Summary) -> list[Check]:
 # --- the fit --------------------------------------------------------------------------------------
 
 
+def _a_sample(summary: Summary) -> str | None:
+    return "" if summary.all_sizes else None
+
+
+def _sampled(summary: Summary) -> Caution | None:
+    n, sizes = sum(summary.all_sizes), summary.all_sizes
+    shown = [
+        f"{summary.name_of(cluster)} {size:,} ({percent(size / n)})"
+        for cluster, size in enumerate(sizes)
+    ]
+    seen = f"These are {summary.n_objects:,} of {n:,} objects. Among all: {listed(shown)}."
+    remedy = "Counts, shares and tables elsewhere are those of the sample."
+    return Caution("A sample is shown", seen, remedy)
+
+
 def _not_converged(summary: Summary) -> Caution | None:
     stop = summary.stop
     if stop is None:
@@ -465,6 +480,7 @@ def _several(summary: Summary) -> _Missing:
 _CHECKS: tuple[
     tuple[str, Callable[[Summary], _Missing], Callable[[Summary], Caution | None]], ...
 ] = (
+    ("what is shown", _a_sample, _sampled),
     ("convergence", _a_fit, _not_converged),
     ("the neighbour search", _a_search, _low_recall),
     ("stability under resampling", _resamples, _unstable),

@@ -133,6 +133,7 @@ class Summary:
     truth: NDArray[np.str_] | None = None  # empty where an object's label is not known
     table: Matrix | None = None
     columns: tuple[str, ...] = ()
+    all_sizes: tuple[int, ...] = ()  # of all objects, if those described are a sample of them
     mixed: MixedTable | None = None  # text and gaps as they were clustered; `table` describes them
 
     @classmethod
@@ -145,6 +146,7 @@ class Summary:
         columns: Any = None,
         ids: Any = None,
         truth: Any = None,
+        all_sizes: Any = (),
     ) -> Summary:
         """Summarize a fitted model, a result or an array of memberships.
 
@@ -159,6 +161,8 @@ class Summary:
         columns, ids, truth : sequence, optional
             Names of the columns and of the objects, and known labels. They take precedence over
             those of the source and of the model.
+        all_sizes : sequence of int
+            Sizes of the clusters among all objects, if the model is about a sample of them.
 
         Raises
         ------
@@ -167,6 +171,9 @@ class Summary:
         ValueError
             If the number of rows, identifiers or labels is not the number of objects.
         """
+        if hasattr(model, "sample_indices_"):
+            # Fitted to a collection of blocks, which is not brought here to describe it.
+            model = model._in_memory()
         memberships = probabilities(memberships_of(model))
         n, k = memberships.shape
         mixed = _mixed_table(model, source, table)
@@ -211,6 +218,7 @@ class Summary:
             table=features,
             columns=_column_names(None if mixed else columns, found_columns, features),
             mixed=mixed,
+            all_sizes=tuple(int(size) for size in all_sizes),
         )
 
     # --- objects -------------------------------------------------------------------------------
