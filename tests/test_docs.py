@@ -10,13 +10,19 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = (
-    *("README.md", "docs/after_the_fit.md", "docs/asking.md", "docs/mixed_tables.md"),
-    *("docs/models.md", "docs/reports_and_figures.md", "docs/texts.md", "docs/uncertainty.md"),
-)
-# Pages without Python code, whose links are checked all the same.
-OTHER_PAGES = ("CONTRIBUTING.md", "docs/command_line.md")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ALL_PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"))
+    if "auto_examples" not in path.parts
+)
+# CONTRIBUTING shows files to add; test_how_to_add.py adds them.
+PAGES = [
+    page
+    for page in ALL_PAGES
+    if BLOCK.search((ROOT / page).read_text(encoding="utf-8")) and page != "CONTRIBUTING.md"
+]
+EXAMPLES = sorted((ROOT / "examples" / "gallery").rglob("plot_*.py"))
 
 
 def blocks(page: str) -> list[tuple[int, str]]:
@@ -42,17 +48,55 @@ def test_code_of_a_page_runs_from_top_to_bottom(
             exec(compiled, namespace)
 
 
-def test_links_of_the_pages_lead_somewhere() -> None:
-    for page in (*PAGES, *OTHER_PAGES):
-        path = ROOT / page
-        text = path.read_text(encoding="utf-8")
-        headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-        anchors = {re.sub(r"[^\w\- ]", "", h).strip().lower().replace(" ", "-") for h in headings}
-        for target in re.findall(r"\]\(([^)\s]+)\)", text):
-            if target.startswith("#"):
-                assert target[1:] in anchors, f"{page}: no heading for {target}"
-            elif "://" not in target:
-                assert (path.parent / target.split("#")[0]).exists(), f"{page}: no file {target}"
+def anchors(path: Path) -> set[str]:
+    """The anchors of all headings of a page."""
+    text = path.read_text(encoding="utf-8")
+    included = re.search(r"^```\{include\} (\S+)$", text, re.MULTILINE)
+    if included:
+        return anchors(path.parent / included[1])
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h).strip().lower().replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", ALL_PAGES)
+def test_links_of_a_page_lead_somewhere(page: str) -> None:
+    path = ROOT / page
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, anchor = target.partition("#")
+        if "://" in target or name.startswith(("mailto:", "api/")):
+            continue
+        if name.startswith("auto_examples/"):
+            assert from_an_example(name), f"{page}: no example for {target}"
+            continue
+        file = path.parent / name if name else path
+        assert file.exists(), f"{page}: no file {target}"
+        if anchor and file.suffix == ".md":
+            assert anchor in anchors(file), f"{page}: no heading for {target}"
+    for group, name in re.findall(r"sphx_glr_auto_examples_([a-z_]+)_(plot_\w+)\.py", text):
+        assert (ROOT / "examples" / "gallery" / group / f"{name}.py").exists(), f"{page}: {name}"
+
+
+def from_an_example(target: str) -> bool:
+    """Whether a page or a picture of the gallery has a script that makes it."""
+    if target == "auto_examples/index.rst":
+        return True
+    group = target.split("/")[1]
+    name = re.search(r"plot_\w+?(?=_\d{3}\.png$|\.rst$)", target)
+    return name is not None and (ROOT / "examples/gallery" / group / f"{name[0]}.py").exists()
+
+
+def test_the_gallery_answers_enough_questions() -> None:
+    assert len(EXAMPLES) >= 25
+    for path in EXAMPLES:
+        title = path.read_text(encoding="utf-8").split("\n")[1]
+        assert title.endswith("?"), f"{path.name}: the title is the question that it answers"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_needs_no_download(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"fetch_|urlopen|requests|https?://", text)
 
 
 def test_every_model_has_a_section() -> None:

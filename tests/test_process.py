@@ -47,12 +47,11 @@ def overlapping(context: Any, seen: list[Any], look: Any) -> None:
         thread.join()
 
 
-@pytest.mark.parametrize("search", [True, False])
-def test_blas_has_its_threads_again(search: bool) -> None:
+def test_blas_has_its_threads_again() -> None:
     with threadpool_limits(limits=2, user_api="blas"):
         before = blas_threads()
         seen: list[Any] = []
-        overlapping(lambda: one_blas_thread(search=search), seen, blas_threads)
+        overlapping(one_blas_thread, seen, blas_threads)
         assert seen == [{1}, {1}]
         assert blas_threads() == before
 

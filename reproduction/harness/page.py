@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,15 +66,18 @@ def _overview(sections: Sequence[Section]) -> str:
     for section in sections:
         verdicts = [finding.verdict.partition(":")[0] for finding in section.findings]
         counted = [f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts)]
-        link = f"[{section.title}](#{section.name})"
+        link = f"[{section.title}](#{_anchor(section.title)})"
         rows.append([link, section.paper, ", ".join(counted) or section.reading])
     return _grid(("experiment", "paper", "rows of its table"), rows)
 
 
+def _anchor(title: str) -> str:
+    """The anchor that Sphinx and code hosts give to a heading."""
+    return re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-")
+
+
 def _section(section: Section, *, level: int, prefix: str, interactive: bool) -> str:
     head = f"{'#' * level} {section.title}"
-    if level > 1:  # so that the overview can point here
-        head = f'<a id="{section.name}"></a>\n\n{head}'
     parts = [
         head,
         f"*{section.paper}* · `python -m reproduction {section.name}`",

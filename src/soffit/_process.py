@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -44,9 +44,12 @@ class _Shared:
 _blas, _filters = _Shared(), _Shared()
 
 
-@cache
-def _known_libraries() -> ThreadpoolController:
-    """The loaded libraries, cached: finding them takes longer than placing a few objects."""
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    """The loaded libraries, cached: finding them takes longer than placing a few objects.
+
+    Libraries are loaded by imports: they are searched again once there are more modules.
+    """
     return ThreadpoolController()
 
 
@@ -57,17 +60,9 @@ def _set_threads(libraries: list[Any], counts: list[int]) -> None:
 
 
 @contextmanager
-def one_blas_thread(*, search: bool = True) -> Iterator[None]:
-    """A context in which BLAS uses one thread, so that results have the same bytes everywhere.
-
-    Parameters
-    ----------
-    search : bool
-        Whether to search for libraries loaded since the last search.
-    """
-    if search:
-        _known_libraries.cache_clear()
-    libraries = _known_libraries()
+def one_blas_thread() -> Iterator[None]:
+    """A context in which BLAS uses one thread, so that results have the same bytes everywhere."""
+    libraries = _libraries(len(sys.modules))
 
     def limit() -> Callable[[], Any]:
         blas = libraries.select(user_api="blas").lib_controllers

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 
 from soffit.affinity import NeighborGraph
-from soffit.neighbors.search import nearest_neighbors
+from soffit.neighbors.search import ExactSearch, nearest_neighbors
 
 WEIGHTS = ("overlap", "local", "binary")
 KEEP = ("mutual", "union")
@@ -355,3 +355,22 @@ def test_nearly_equal_distances_are_no_ties_in_either_precision():
         graph = NeighborGraph(n_neighbors=1, connect=False).fit(X.astype(dtype))
         np.testing.assert_array_equal(graph._members[:20, 0], np.arange(20, 40))
         assert graph._members.shape == (60, 1)
+
+
+def test_only_tied_objects_are_searched_again(rng, monkeypatch):
+    # The corners of a tetrahedron have three neighbours each at the same distance.
+    corners = [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
+    X = np.concatenate([rng.normal(size=(60, 3)) + 50.0, corners])
+    searched, search = [], ExactSearch.neighbors
+
+    def neighbors(self, count, rows=None):
+        searched.append((count, rows))
+        return search(self, count, rows)
+
+    monkeypatch.setattr(ExactSearch, "neighbors", neighbors)
+    graph = NeighborGraph(n_neighbors=2, connect=False).fit(X)
+    assert [count for count, _ in searched] == [3, 5]
+    np.testing.assert_array_equal(searched[1][1], np.arange(60, 64))
+    assert graph._members.shape == (64, 3)
+    assert np.all(graph._members[:60, 0] < 0)
+    assert np.all(graph._members[60:] >= 60)

@@ -221,6 +221,39 @@ def test_a_refit_in_memory_forgets_the_blocks(table):
     assert (fitted.memberships_ == fresh.memberships_).all()
 
 
+def test_clusters_are_merged_and_named_for_all_objects(table):
+    X = da.from_array(table, chunks=(1000, 4))
+    for size in (1500, 6000):
+        fitted = model(sample_size=size).fit(X)
+        rows = fitted.memberships_.compute()
+        merged = fitted.merge([0, 1]).rename({0: "both"})
+        found = merged.memberships_.compute()
+        assert isinstance(merged.labels_, da.Array)
+        assert np.allclose(found[:, 0], rows[:, 0] + rows[:, 1])
+        assert np.allclose(found[:, 1:], rows[:, 2:])
+        assert merged.cluster_names_[0] == "both"
+        # The model before is as it was.
+        assert fitted.memberships_.shape == (6000, 5)
+
+
+def test_new_objects_join_those_of_the_sample(table):
+    fitted = model().fit(da.from_array(table, chunks=(1000, 4)))
+    grown = fitted.update(table[:20] + 100.0)
+    assert grown.n_clusters_ == 6
+    assert grown.memberships_.shape == (1520, 6)
+
+
+def test_reports_and_notebooks_show_the_sample_and_count_all(table, tmp_path):
+    frame = dd.from_pandas(pd.DataFrame(table, columns=list("abcd")), npartitions=4)
+    fitted = model().fit(frame)
+    fitted.report(tmp_path / "page.html", frame)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "1,500 of 6,000 objects" in page
+    sizes = np.bincount(fitted.labels_.compute())
+    assert all(f"{size:,} (" in page for size in sizes)
+    assert "1,500" in fitted._repr_mimebundle_()["text/html"]
+
+
 # --- samples --------------------------------------------------------------------------------------
 
 

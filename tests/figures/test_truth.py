@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from soffit.figures import calibration, confusion
+from soffit.figures.calibration_plot import merged_bins
 from soffit.metrics import accuracy, calibration_curve, calibration_error
 
 
@@ -78,3 +81,44 @@ def test_bars_stand_in_the_middle_of_their_bins():
     bars = calibration([0, 0, 0, 1], rows, n_bins=5).data[2]
     np.testing.assert_allclose(bars.x, [0.5, 0.7, 0.9])
     assert bars.y.tolist() == [1, 1, 2]
+
+
+def test_calibration_has_intervals_and_no_bins_of_a_few_objects():
+    rng = np.random.default_rng(19)
+    certainty = rng.uniform(0.5, 1.0, size=300)
+    right = rng.random(300) < certainty
+    memberships = np.column_stack([certainty, 1 - certainty])
+    truth = np.where(right, "a", "b")
+    curve = calibration_curve(truth, memberships)
+    found = merged_bins(curve)
+    assert found.least >= 10
+    assert found.count.sum() == 300
+    assert (found.low <= found.accuracy).all()
+    assert (found.accuracy <= found.high).all()
+    total = (curve.count * curve.accuracy).sum()
+    assert (found.count * found.accuracy).sum() == pytest.approx(total)
+    # The Wilson interval of 8 of 10: 0.490 to 0.943.
+    few = merged_bins(
+        SimpleNamespace(confidence=np.array([0.8]), accuracy=np.array([0.8]), count=np.array([10]))
+    )
+    assert (few.low[0], few.high[0]) == (
+        pytest.approx(0.4902, abs=1e-4),
+        pytest.approx(0.9433, abs=1e-4),
+    )
+    figure = calibration(truth, memberships)
+    assert len(figure.data[1].error_y.array) == len(found.count)
+
+
+def test_the_last_bin_joins_its_neighbour_if_it_is_small():
+    curve = SimpleNamespace(
+        confidence=np.array([0.5, 0.7, 0.9]),
+        accuracy=np.array([0.0, 0.5, 1.0]),
+        count=np.array([3, 12, 40]),
+    )
+    found = merged_bins(curve)
+    assert found.count.tolist() == [15, 40]
+    assert found.accuracy.tolist() == [0.4, 1.0]
+    tiny = SimpleNamespace(
+        confidence=np.array([0.5, 0.9]), accuracy=np.array([0.0, 1.0]), count=np.array([1, 2])
+    )
+    assert merged_bins(tiny).count.tolist() == [3]

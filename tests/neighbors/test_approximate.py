@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from soffit.affinity import NeighborGraph
+from soffit.neighbors import approximate
 from soffit.neighbors import search as _search
 from soffit.neighbors.approximate import NeighborIndex
 from soffit.neighbors.search import ApproximateSearch, ExactSearch, SparseSearch, make_search
@@ -31,7 +32,7 @@ def rng():
     return np.random.default_rng(8171)
 
 
-@pytest.mark.parametrize("d", [2, 16, 40])
+@pytest.mark.parametrize("d", [2, 16, 60])
 def test_lists_hold_most_true_neighbors(rng, d):
     X = rng.normal(size=(2500, d)).astype(np.float32)
     index = NeighborIndex.of(X, 15)
@@ -47,6 +48,30 @@ def test_lists_hold_most_true_neighbors(rng, d):
     own = np.linalg.norm(X[:, None] - X[lists], axis=2)
     np.testing.assert_allclose(distances, own, rtol=2e-4)
     assert np.all(np.diff(distances, axis=1) >= 0)
+
+
+@pytest.mark.parametrize("offset", [0.0, 300.0])
+def test_products_find_the_lists_of_single_distances(rng, monkeypatch, offset):
+    # Small clusters far from one another: squared lengths are far larger than distances.
+    X = rng.normal(size=(1200, 50)) + offset * rng.normal(size=(12, 50)).repeat(100, axis=0)
+    by_products = NeighborIndex.of(X, 10)
+    monkeypatch.setattr(approximate, "_MANY_COLUMNS", 51)
+    one_by_one = NeighborIndex.of(X, 10)
+    found, expected = by_products.neighbors(10), one_by_one.neighbors(10)
+    assert share_found(found[0], expected[0]) > 0.995
+    assert abs(by_products.recall - one_by_one.recall) < 0.005
+    # Distances are measured, not computed from lengths.
+    own = np.linalg.norm(X[:, None] - X[found[0]], axis=2)
+    np.testing.assert_allclose(found[1], own, rtol=2e-4)
+    assert np.all(np.diff(found[1], axis=1) >= 0)
+
+
+def test_lists_of_some_objects(rng):
+    index = NeighborIndex.of(rng.normal(size=(700, 5)), 8)
+    rows = np.array([3, 699, 41])
+    everything, some = index.neighbors(6), index.neighbors(6, rows)
+    np.testing.assert_array_equal(some[0], everything[0][rows])
+    np.testing.assert_array_equal(some[1], everything[1][rows])
 
 
 @pytest.mark.parametrize("d", [2, 4])
@@ -84,8 +109,11 @@ def test_a_fitted_point_finds_itself(rng):
     np.testing.assert_allclose(distances[:, 0], 0.0, atol=1e-6)
 
 
-def test_same_bytes_for_one_and_two_threads(rng):
-    X = rng.normal(size=(20_000, 5)).astype(np.float32)
+@pytest.mark.parametrize("shape", [(20_000, 5), (6_000, 50)])
+def test_same_bytes_for_one_and_two_threads(rng, shape, monkeypatch):
+    # In several pieces of few points each, for the wide table, too.
+    monkeypatch.setattr("soffit.neighbors.trees._RANGE", 2**10)
+    X = rng.normal(size=shape).astype(np.float32)
     one, two = NeighborIndex.of(X, 15, n_jobs=1), NeighborIndex.of(X, 15, n_jobs=2)
     for name in ("order", "members", "squares"):
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes(), name

@@ -274,15 +274,16 @@ def nearest_by_rank_twin(rows, reference, n_neighbors):
     return indices, np.take_along_axis(D, indices, axis=1)
 
 
+@pytest.mark.parametrize("n_groups", [10, 25, 60])
 @pytest.mark.parametrize("noise", [0.0, 0.3, 30.0])
-def test_rank_kernel_agrees_with_its_twin_whatever_the_rounding(rng, noise):
+def test_rank_kernel_agrees_with_its_twin_whatever_the_rounding(rng, noise, n_groups):
     rows, reference = rng.normal(size=(15, 4)), rng.normal(size=(60, 4))
     half_own = 0.5 * (rows**2).sum(axis=1)
     ranks = 0.5 * (reference**2).sum(axis=1) - rows @ reference.T
     ranks += rng.uniform(-noise, noise, size=ranks.shape)
     reach = noise + 1e-9 - half_own
     indices, squares = np.empty((15, 5), dtype=np.int64), np.empty((15, 5))
-    room = np.empty(9), np.empty(60, dtype=np.int64)
+    room = np.empty(n_groups), np.empty(9), np.empty(9, dtype=int), np.empty(60, dtype=int)
     nearest_by_rank(ranks, reach, rows, reference, *room, indices, squares)
     expected = nearest_by_rank_twin(rows, reference, 5)
     assert np.array_equal(indices, expected[0])

@@ -16,7 +16,7 @@ def test_a_number_that_was_specified_is_not_called_chosen(make_page: Any, blobs:
     chosen = model.n_clusters_
     first = make_page(model, X=X)
     assert f"The number of clusters, {chosen}, was chosen" in first.visible()
-    assert first.by_id("figure-selection") is not None
+    assert first.by_id("detail-selection") is not None
     model.set_params(n_clusters=chosen + 1).fit(X)
     page = make_page(model, X=X)
     text = page.visible()
@@ -24,7 +24,7 @@ def test_a_number_that_was_specified_is_not_called_chosen(make_page: Any, blobs:
     assert "chosen from the data" not in text
     assert "as specified" in text
     assert "confidence" not in text
-    assert not any(e.attributes.get("id") == "figure-selection" for e in page.elements)
+    assert not any(e.attributes.get("id") == "detail-selection" for e in page.elements)
     with pytest.raises(ValueError, match="KChoice or a model fitted with n_clusters=None"):
         k_selection(model)
 
@@ -37,5 +37,13 @@ def test_a_fit_without_resamples_does_not_claim_any(make_page: Any, blobs: Any) 
     assert "Two fits on subsamples agree" in first
     model.set_params(n_resamples=0).fit(X)
     text = make_page(model, X=X).visible()
-    for claim in ("repeated", "subsamples", "agreement", "Stability", "Overlap", "instability"):
+    for claim in (
+        "was repeated",
+        "subsamples",
+        "agreement",
+        "Stability is",
+        "Overlap",
+        "instability",
+    ):
         assert claim not in text
+    assert "Stability under resampling: needs n_resamples=10." in text

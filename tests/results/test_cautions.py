@@ -9,7 +9,13 @@ import pytest
 import scipy.sparse as sp
 
 from soffit import SoF, SoftClustering
-from soffit.results.cautions import cautions, component_sizes, isolated, repeated_rows
+from soffit.results.cautions import (
+    cautions,
+    checks,
+    component_sizes,
+    isolated,
+    repeated_rows,
+)
 from soffit.results.summary import Summary
 
 
@@ -117,3 +123,38 @@ def test_zeros_of_both_signs_are_equal_rows():
     table = np.array([[0.0, 1.0], [2.0, 0.0], [-0.0, 1.0], [2.0, 0.0]])
     assert repeated_rows(table) == [2, 3]
     assert repeated_rows(sp.csr_array(table)) == [2, 3]
+
+
+def test_checks_say_what_was_not_checked(fitted, touching):
+    found = {check.subject: check for check in checks(Summary.of(fitted, touching.X))}
+    assert found["convergence"].skipped == ""
+    assert found["convergence"].caution is None
+    assert found["stability under resampling"].skipped == "needs n_resamples=10."
+    assert "it was specified" in found["the number of clusters"].skipped
+    assert "far outliers" in found
+    alone = {check.subject: check for check in checks(Summary.of(fitted.memberships_))}
+    assert alone["convergence"].skipped
+    assert alone["duplicates"].skipped == "no table was given."
+    assert "isolated objects" not in alone
+
+
+def test_a_single_far_value_is_pointed_out(fitted, touching):
+    X = touching.X.copy()
+    X[17, 1] = 1e4
+    text = text_of(fitted, X=X)
+    assert "1 object is far from all others. “17” has a value of “column 1” more than 10" in text
+    assert "far from all others" not in text_of(fitted, X=touching.X)
+
+
+def test_units_that_were_not_wanted_to_be_standardized(touching):
+    X = touching.X * [1.0, 1000.0]
+    careless = SoftClustering(3, standardize=False, random_state=23).fit(X)
+    assert "One column outweighs the others" in headings(careless, X=X)
+    assert headings(SoftClustering(3, random_state=23).fit(X), X=X) == []
+
+
+def test_a_table_of_a_few_different_rows():
+    X = np.repeat(np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), 30, axis=0)
+    text = text_of(SimpleNamespace(memberships=np.eye(3)[np.repeat([0, 1, 2], 30)]), X=X)
+    assert "Only 3 rows are different." in text
+    assert "duplicates" not in text

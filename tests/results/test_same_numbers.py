@@ -110,11 +110,12 @@ def from_json(folder: Path) -> Seen:
 def from_report(folder: Path) -> Seen:
     page = (folder / "report.html").read_text(encoding="utf-8")
     tables = re.findall(r"<table>.*?</table>", page, re.DOTALL)
+    sizes = next(table for table in tables if "Expected size" in table)
     rows = [
         [text_of(cell) for cell in re.findall(r"<t[hd][ >].*?</t[hd]>", row)]
-        for row in re.findall(r"<tr>.*?</tr>", tables[0])[1:]
+        for row in re.findall(r"<tr>.*?</tr>", sizes)[1:]
     ]
-    cards = [text_of(card) for card in re.findall(r"<article.*?</article>", page)]
+    cards = [text_of(card) for card in re.findall(r'<article class="card">.*?</article>', page)]
     how = r"(?:very )?(?:high|low|common|rare)"
     phrase = rf"(\S+) is {how} \((?:mean )?{VALUE}, overall {VALUE}\)"
     apart = [

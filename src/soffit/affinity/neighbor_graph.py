@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -414,7 +412,18 @@ class NeighborGraph(Affinity):
     def spacings(self) -> tuple[FloatArray, FloatArray, int, int]:
         """Distances to a near and to the last neighbour of each object, and their ranks."""
         rank = max(min(self.n_neighbors, len(self._radius) - 1), 1)
-        return self._local_scale, self._radius, min(_SCALE_NEIGHBOR, rank), rank
+        near = min(self._rank or _SCALE_NEIGHBOR, rank)
+        return self._local_scale, self._radius, near, rank
+
+    @property
+    def is_few(self) -> bool:
+        """Whether there are fewer objects per cluster than neighbours; see Notes."""
+        return self._rank is not None
+
+    def separate_components(self) -> IntArray:
+        """The component of each object in the graph without the links that join components."""
+        first, place = self._edges(self._members)
+        return pair_components(first, self._members[first, place], len(self._members))
 
     def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
         """The nearest of the objects X for each of them, and the distances."""
@@ -438,7 +447,11 @@ class NeighborGraph(Affinity):
             X = distances(X, np.empty((len(self._members), 0)), metric="precomputed")
         n = len(self._members)
         length = max(min(self.n_neighbors, n - 1), 1)
-        return _with_ties(partial(self._search.query, X), length, n)
+
+        def find(count: int, rows: IntArray | None = None) -> tuple[IntArray, FloatArray]:
+            return self._search.query(X if rows is None else X[rows], count)
+
+        return _with_ties(find, length, n)
 
     def _build(self, X: Any, lists: IntArray, values: FloatArray) -> sp.csr_array:
         n = len(lists)
@@ -506,7 +519,10 @@ def _symmetric(n: int, first: IntArray, second: IntArray, weight: FloatArray) ->
     dtype = np.int32 if 2 * len(first) < np.iinfo(np.int32).max else np.int64
     ends = first.astype(dtype, copy=False), second.astype(dtype, copy=False)
     half = sp.csr_array((weight, ends), shape=(n, n))
-    return sp.csr_array(half + half.T)
+    whole = sp.csr_array(half + half.T)
+    # Older releases of SciPy leave the columns of a sum unsorted.
+    whole.sort_indices()
+    return whole
 
 
 def _sorted_members(lists: IntArray, first: int = 0) -> IntArray:
@@ -581,16 +597,22 @@ def _last_distance(values: FloatArray) -> FloatArray:
     return np.asarray(np.where(known.any(axis=1), last, np.inf), dtype=values.dtype)
 
 
-Find = Callable[[int], tuple[IntArray, FloatArray]]
+class _Find(Protocol):
+    def __call__(self, count: int, rows: IntArray | None = None) -> tuple[IntArray, FloatArray]:
+        """Lists of so many neighbours (or fewer) of all objects or some, and the distances."""
+        ...
 
 
-def _with_ties(find: Find, length: int, most: int) -> tuple[IntArray, FloatArray]:
+def _with_ties(find: _Find, length: int, most: int) -> tuple[IntArray, FloatArray]:
     """Neighbours of all objects, with all others that are as far away as the last one.
+
+    Only objects whose list ends among equal distances are searched again, for a longer one.
 
     Parameters
     ----------
     find : callable
-        From a number of neighbours to lists and distances, nearest first. It may find fewer.
+        From a number of neighbours, and the numbers of some objects, to lists and distances,
+        nearest first. It may find fewer.
     length : int
         Number of neighbours.
     most : int
@@ -602,9 +624,24 @@ def _with_ties(find: Find, length: int, most: int) -> tuple[IntArray, FloatArray
         Lists that are shorter than others end with -1 and infinite distances.
     """
     lists, values = find(min(length + 1, most))
-    if lists.shape[1] <= length or not _is_tied(values[:, length], values[:, length - 1]).any():
-        return np.ascontiguousarray(lists[:, :length]), np.ascontiguousarray(values[:, :length])
-    lists, values = find(min(_MOST_TIED * length + 1, most))
+    tied: IntArray = np.zeros(0, dtype=np.int64)
+    if lists.shape[1] > length:
+        tied = np.flatnonzero(_is_tied(values[:, length], values[:, length - 1]))
+    lists, values = lists[:, :length], values[:, :length]
+    if not len(tied):
+        return np.ascontiguousarray(lists), np.ascontiguousarray(values)
+    longer, distances = _up_to_ties(*find(min(_MOST_TIED * length + 1, most), tied), length, most)
+    missing = ((0, 0), (0, longer.shape[1] - length))
+    lists = np.pad(lists, missing, constant_values=-1)
+    values = np.pad(values, missing, constant_values=np.inf)
+    lists[tied], values[tied] = longer, distances
+    return lists, values
+
+
+def _up_to_ties(
+    lists: IntArray, values: FloatArray, length: int, most: int
+) -> tuple[IntArray, FloatArray]:
+    """Long lists cut off after all objects that are as far away as the last of `length`."""
     last = values[:, length - 1].copy()
     # If even the longer list ends among equal distances, it holds some of them by chance.
     full = _is_tied(values[:, -1], last) & (values.shape[1] < most)

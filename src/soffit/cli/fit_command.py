@@ -14,7 +14,9 @@ from soffit.cli.console import (
     show_summary,
     show_warnings,
 )
+from soffit.cli.dask_files import DaskOption, SampleSizeOption, fit_in_blocks
 from soffit.cli.edit_command import NameOption, parsed_names
+from soffit.cli.error_messages import usage_error
 from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings, known_method
 from soffit.cli.options import (
     CLUSTERING,
@@ -74,6 +76,8 @@ def fit(
     resamples: ResamplesOption = 0,
     running: Running,
     max_time: MaxTimeOption = None,
+    dask: DaskOption = None,
+    sample_size: SampleSizeOption = None,
     reading: Reading,
     pairs: Pairs,
     name: NameOption = None,
@@ -90,6 +94,20 @@ def fit(
         standardize=standardize.value,
     )
     settings.check(method, pairs=bool(pairs.files))
+    if dask is not None:
+        if pairs.files or name or resamples:
+            raise usage_error("It takes no pairs, names or --resamples.", "--dask")
+        outputs.check_others()
+        answer = {"command": "fit", "method": method, "model": METHODS[method].name}
+        fit_in_blocks(
+            *(verbosity.talk(), file, settings, reading, outputs),
+            where=dask,
+            sample_size=sample_size,
+            answer=answer,
+        )
+        return
+    if sample_size is not None:
+        raise usage_error("It needs --dask.", "--sample-size")
     names = parsed_names(name) if name else {}
     outputs.check(file, *pairs.files)
     talk = verbosity.talk()
@@ -182,6 +200,7 @@ FIT = Command(
         "soffit fit patients.csv --id patient --impute median --save model.soffit",
         "soffit fit flowers.csv -k 3 --name 0=small --min-certainty 0.7 -o clusters.csv",
         "soffit fit distances.csv --kind distances -k 5 -o clusters.parquet",
+        "soffit fit 'part-*.parquet' -k 20 --dask local -o clusters.parquet",
     ),
     CLUSTERING,
 )

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from soffit.cli.console import Talk, show_summary
-from soffit.cli.error_messages import existing
+from soffit.cli.dask_files import DaskOption, predict_in_blocks
+from soffit.cli.error_messages import existing, usage_error
 from soffit.cli.options import (
     AFTERWARDS,
     Command,
@@ -95,6 +96,7 @@ def predict(
     id_column: IdOption = None,
     label: LabelOption = None,
     impute: ImputeOption = None,
+    dask: DaskOption = None,
     layout: FileFormat,
     verbosity: Verbosity,
 ) -> None:
@@ -109,6 +111,12 @@ def predict(
     from soffit.results.summary import Summary
     from soffit.results.words import count_of
 
+    if dask is not None:
+        if min_certainty is not None or impute is not None or id_column or label:
+            raise usage_error("It takes no --min-certainty, --impute, --id or --label.", "--dask")
+        model = load(str(existing(model_file)))
+        predict_in_blocks(verbosity.talk(), model, file, output, where=dask, name=model_file)
+        return
     check_output(output, "--output", RESULT_ENDINGS, (model_file, file))
     check_refusal(min_certainty, output)
     check_lean(only_memberships, output)

@@ -221,6 +221,10 @@ class Outputs(OptionGroup):
         check_output(self.output, "--output", RESULT_ENDINGS, inputs)
         check_refusal(self.min_certainty, self.output)
         check_lean(self.only_memberships, self.output)
+        self.check_others(*inputs)
+
+    def check_others(self, *inputs: Path) -> None:
+        """Reject unsuitable names of the report and the model."""
         check_output(self.report, "--report", ("html", "htm"), inputs)
         check_output(self.save, "--save", ("soffit",), inputs)
 

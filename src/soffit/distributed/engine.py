@@ -184,7 +184,7 @@ def _worker_errors(number: int) -> Iterator[None]:
 
 def serial(function: Callable[..., Any], *arguments: Any) -> Any:
     """Run one task in one thread."""
-    with one_blas_thread(search=False), thread_limit(1):
+    with one_blas_thread(), thread_limit(1):
         return function(*arguments)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -208,21 +208,64 @@ def row_hash(numbers: IntArray, salt: int) -> NDArray[np.uint64]:
     return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
+@dataclass(frozen=True)
+class Selection:
+    """A rule that chooses rows by their hashes, and checks all rows on the way.
+
+    Parameters
+    ----------
+    salt : int
+        Seed of the hashes.
+    limit : int
+        The largest hash of a chosen row.
+    dtype : dtype
+        Precision of the rows.
+    """
+
+    salt: int
+    limit: int
+    dtype: Any
+
+    @classmethod
+    def share(cls, share: float, salt: int, dtype: Any) -> Selection:
+        """A share of all rows, on average."""
+        return cls(salt, int(share * 2.0**64) - 1 if share < 1 else 2**64 - 1, dtype)
+
+    def rows(self, block: Any, place: Place) -> tuple[IntArray, Any]:
+        """Numbers and values of the chosen rows of a block."""
+        table = as_table(block, self.dtype, place)
+        first = place.first or 0
+        numbers = np.arange(first, first + table.shape[0])
+        if self.limit == 2**64 - 1:
+            return numbers, table
+        chosen = np.flatnonzero(row_hash(numbers, self.salt) <= np.uint64(self.limit))
+        return numbers[chosen], table[chosen]
+
+
+def over_blocks(
+    function: Callable[..., Any],
+    blocks: Blocks,
+    engine: Engine,
+    progress: Progress,
+    *more: Any,
+) -> list[Any]:
+    """The results of ``function(block, place, *more)`` for all blocks, in order."""
+    tasks = [
+        (block, Place(number, int(first)), *more)
+        for number, (block, first) in enumerate(zip(blocks.tasks(), blocks.starts(), strict=False))
+    ]
+    return engine.results(function, tasks, progress)
+
+
 def draw(blocks: Blocks, size: int, salt: int, engine: Engine, progress: Progress) -> Drawn:
     """The rows with the smallest hashes; also checks the values of all rows.
 
     Which rows these are depends on nothing but their number and the salt.
     """
-    starts = blocks.starts()
-    n = int(starts[-1])
     # A few more than wanted on average, so that the smallest ones are certainly among them.
-    share = min((size + 8 * np.sqrt(size) + 64) / n, 1.0)
-    limit = int(share * 2.0**64) - 1 if share < 1 else 2**64 - 1
-    tasks = [
-        (block, Place(number, int(first)), salt, limit, blocks.dtype)
-        for number, (block, first) in enumerate(zip(blocks.tasks(), starts, strict=False))
-    ]
-    found = engine.results(_drawn_rows, tasks, progress)
+    share = (size + 8 * np.sqrt(size) + 64) / float(blocks.starts()[-1])
+    selection = Selection.share(share, salt, blocks.dtype)
+    found = over_blocks(drawn_rows, blocks, engine, progress, selection)
     numbers = np.concatenate([part[0] for part in found])
     if len(numbers) > size:
         kept = np.sort(np.argsort(row_hash(numbers, salt), kind="stable")[:size])
@@ -232,12 +275,9 @@ def draw(blocks: Blocks, size: int, salt: int, engine: Engine, progress: Progres
     return Drawn(numbers[kept], table[kept])
 
 
-def _drawn_rows(block: Any, place: Place, salt: int, limit: int, dtype: Any) -> Any:
-    table = as_table(block, dtype, place)
-    first = place.first or 0
-    numbers = np.arange(first, first + table.shape[0])
-    chosen = np.flatnonzero(row_hash(numbers, salt) <= np.uint64(limit))
-    return numbers[chosen], table[chosen]
+def drawn_rows(block: Any, place: Place, selection: Selection) -> tuple[IntArray, Any]:
+    """The chosen rows of a block."""
+    return selection.rows(block, place)
 
 
 def stacked(parts: list[Any]) -> Any:

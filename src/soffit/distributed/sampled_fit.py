@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from soffit._memory import size_words
+from soffit._typing import IntArray
 from soffit._wording import Message, Parameter
 from soffit.distributed.engine import Engine
+from soffit.distributed.leftovers import (
+    Search,
+    collect,
+    hidden_groups,
+    real_groups,
+    thinned,
+    with_new_clusters,
+)
 from soffit.distributed.placement import (
     Placement,
     entropy_of,
@@ -18,14 +28,20 @@ from soffit.distributed.placement import (
     labels_of,
     place_lazily,
 )
-from soffit.distributed.row_blocks import Blocks, draw
+from soffit.distributed.row_blocks import Blocks, Drawn, draw
 from soffit.fitting.fitted import Fitted
 from soffit.fitting.monitor import Progress
+from soffit.fitting.recipe import Recipe
+
+Refine = Literal["leftovers"] | None
+MakeRecipe = Callable[[int], Recipe[Any]]
 
 # Bytes per fitted object of what workers keep: lists of neighbours twice, and single numbers.
 _LISTS = 400
 # Bytes per placed object while a part of a block is placed.
 _WORKING = 4096
+# Bytes of a worker that has not done anything but load and compile.
+_PROCESS = 5e8
 _SEEDS = np.iinfo(np.int32).max
 
 
@@ -45,11 +61,14 @@ class BlocksFit:
     ----------
     fitted : Fitted
         The fit of the sample, which places everything else.
+    blocks : Blocks
+        All objects.
     attributes : dict
         Public attributes that belong to all objects.
     """
 
     fitted: Fitted
+    blocks: Blocks
     attributes: dict[str, Any]
 
 
@@ -58,7 +77,9 @@ def fit_blocks(
     fit: FitTable,
     *,
     sample_size: int,
+    refine: Refine,
     n_clusters: int | None,
+    make_recipe: MakeRecipe,
     seeds: np.random.RandomState,
     progress: Progress,
 ) -> BlocksFit:
@@ -72,8 +93,12 @@ def fit_blocks(
         The fit in memory.
     sample_size : int
         Number of rows to fit. If there are no more, the result is that of `fit`.
+    refine : {"leftovers", None}
+        Whether to search all blocks for clusters that the sample does not show.
     n_clusters : int or None
         The number of clusters, if it is given.
+    make_recipe : callable
+        The recipe for further objects with a number of clusters.
     seeds : RandomState
         Source of randomness.
     progress : Progress
@@ -88,24 +113,109 @@ def fit_blocks(
     salt = 0 if whole else int(seeds.randint(_SEEDS))
     progress.phase(f"sample of {min(n, sample_size):,} of {n:,} objects")
     sample = draw(blocks, min(n, sample_size), salt, engine, progress)
-    fitted = fit(sample.table, blocks.columns)
-    if whole:
-        memberships = in_given_blocks(blocks, fitted.attributes["memberships_"], engine)
-    else:
-        placement = Placement.of(fitted)
-        memberships = place_lazily(
-            blocks, engine.share(placement, "model"), placement, "memberships"
-        )
+    found = _Sampled(fit(sample.table, blocks.columns), sample.numbers)
+    if not whole and refine == "leftovers" and found.fitted.knows_novelty:
+        refinement = _Refinement(blocks, sample, salt, engine, progress)
+        found = refinement.attempt(found, fit, make_recipe, seeds)
     return BlocksFit(
-        fitted,
+        found.fitted,
+        blocks,
         {
-            "memberships_": memberships,
-            "labels_": labels_of(memberships),
-            "entropy_": entropy_of(memberships),
-            "sample_indices_": sample.numbers,
+            **memberships_of_all(blocks, found.fitted, found.shared),
+            "sample_indices_": found.numbers,
+            "leftover_share_": found.leftover_share,
             "memory_per_worker_": int(needed),
         },
     )
+
+
+def memberships_of_all(blocks: Blocks, fitted: Fitted, shared: Any = None) -> dict[str, Any]:
+    """The attributes of all objects that follow from a fit of some of them, as Dask arrays.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        All objects, with known numbers of rows.
+    fitted : Fitted
+        The fit; of all rows in their order, if it has as many.
+    shared : Delayed, optional
+        Its placement, if the workers have it.
+    """
+    engine, rows = Engine.current(), fitted.attributes["memberships_"]
+    if len(rows) == blocks.starts()[-1]:
+        memberships = in_given_blocks(blocks, rows, engine)
+    else:
+        placement = Placement.of(fitted)
+        if shared is None:
+            shared = engine.share(placement, "model")
+        memberships = place_lazily(blocks, shared, placement, "memberships")
+    return {
+        "memberships_": memberships,
+        "labels_": labels_of(memberships),
+        "entropy_": entropy_of(memberships),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Sampled:
+    """The fit of a sample, the numbers of its rows, and what lies outside."""
+
+    fitted: Fitted
+    numbers: IntArray
+    leftover_share: float = 0.0
+    # The placement of this fit, if the workers have it.
+    shared: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Refinement:
+    """The search for clusters that the sample does not show; see `soffit.distributed.leftovers`."""
+
+    blocks: Blocks
+    sample: Drawn
+    salt: int
+    engine: Engine
+    progress: Progress
+
+    def attempt(
+        self, found: _Sampled, fit: FitTable, make_recipe: MakeRecipe, seeds: np.random.RandomState
+    ) -> _Sampled:
+        """The fit with these clusters, or without if there is no time for them."""
+        more = self.progress.attempt(lambda: self._run(found, fit, make_recipe, seeds))
+        if more is not None:
+            return more
+        stopped = replace(found.fitted, stopped=self.progress.stopped or "max_time")
+        return replace(found, fitted=stopped, leftover_share=float("nan"))
+
+    def _run(
+        self, found: _Sampled, fit: FitTable, make_recipe: MakeRecipe, seeds: np.random.RandomState
+    ) -> _Sampled:
+        progress, engine, salt = self.progress, self.engine, self.salt
+        progress.phase("small groups in the sample")
+        k = int(found.fitted.attributes["n_clusters_"])
+        hidden = hidden_groups(found.fitted, self.sample.table, k)
+        if len(hidden):
+            kept = np.setdiff1d(np.arange(len(self.sample.numbers)), hidden)
+            found = _Sampled(
+                fit(self.sample.table[kept], self.blocks.columns), self.sample.numbers[kept]
+            )
+        shared = engine.share(Placement.of(found.fitted), "model")
+        progress.phase("leftovers")
+        search = Search.of(self.blocks, len(self.sample.numbers), salt, engine, progress)
+        leftovers = collect(search, shared)
+        share = len(leftovers.drawn.numbers) / leftovers.n_searched
+        found = replace(found, leftover_share=share, shared=shared)
+        groups = real_groups(search, leftovers, found.fitted)
+        if not groups:
+            return found
+        members = thinned(leftovers.drawn, groups, salt)
+        rows = leftovers.drawn.table[members]
+        grown = with_new_clusters(found.fitted, rows, make_recipe, seeds=seeds, progress=progress)
+        return _Sampled(
+            grown,
+            np.concatenate([found.numbers, leftovers.drawn.numbers[members]]),
+            leftover_share=share,
+        )
 
 
 def memory_per_worker(
@@ -119,7 +229,7 @@ def memory_per_worker(
     longest = max(blocks.lengths)
     block = longest * (3 * size * d + 2 * size * k) + min(longest, 2**15) * _WORKING
     # The model is received in pieces and put together.
-    needed = 2.0 * model + engine.n_threads * block
+    needed = (_PROCESS if engine.client else 0.0) + 2.0 * model + engine.n_threads * block
     rows = max(
         int((engine.memory - 2.0 * model) / engine.n_threads / (3 * size * d + 2 * size * k)), 0
     )

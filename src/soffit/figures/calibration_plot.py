@@ -2,21 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from soffit._typing import FloatArray, IntArray
 from soffit.figures.style import FAINT, GREY, PALETTE, dress
 from soffit.metrics import calibration_curve
 from soffit.results.summary import Summary
+
+# A point of the curve stands for at least so many objects, and at least this share of all.
+_LEAST_OBJECTS = 10
+_LEAST_SHARE = 0.02
+# The normal quantile of intervals of 95 %.
+_NORMAL = 1.959963984540054
+
+
+@dataclass(frozen=True, eq=False)
+class MergedBins:
+    """A calibration curve without bins of a few objects, and Wilson intervals of 95 %."""
+
+    confidence: FloatArray
+    accuracy: FloatArray
+    low: FloatArray
+    high: FloatArray
+    count: IntArray
+
+    @property
+    def least(self) -> int:
+        """The number of objects of the smallest bin."""
+        return int(self.count.min())
+
+    def rows(self) -> Iterator[tuple[float, float, float, float, int]]:
+        """Confidence, accuracy, its interval and the number of objects, bin by bin."""
+        parts = (self.confidence, self.accuracy, self.low, self.high)
+        for *values, count in zip(*(part.tolist() for part in parts), self.count, strict=True):
+            confidence, accuracy, low, high = values
+            yield confidence, accuracy, low, high, int(count)
+
+
+def merged_bins(curve: Any) -> MergedBins:
+    """Join neighbouring bins until each has enough objects."""
+    total = int(curve.count.sum())
+    least = max(_LEAST_OBJECTS, _LEAST_SHARE * total)
+    # Merged from the certain end, where most objects are.
+    group, filled = np.zeros(len(curve.count), dtype=np.int64), 0.0
+    for place in range(len(curve.count) - 1, -1, -1):
+        group[place] = group[place + 1] if place + 1 < len(group) else 0
+        if filled >= least:
+            group[place] += 1
+            filled = 0.0
+        filled += curve.count[place]
+    if filled < least and group[0] > 0:
+        group[group == group[0]] -= 1
+    group = group.max() - group
+    count = np.bincount(group, curve.count)
+    confidence = np.bincount(group, curve.count * curve.confidence) / count
+    accuracy = np.bincount(group, curve.count * curve.accuracy) / count
+    z2 = _NORMAL**2
+    middle = (accuracy + z2 / (2 * count)) / (1 + z2 / count)
+    half = _NORMAL * np.sqrt(accuracy * (1 - accuracy) / count + z2 / (4 * count**2))
+    half = half / (1 + z2 / count)
+    low, high = np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+    return MergedBins(confidence, accuracy, low, high, count.astype(np.int64))
 
 
 def calibration(truth: Any, model: Any, *, n_bins: int = 15, title: str | None = None) -> Any:
     """Show the accuracy of the largest membership as a function of its size.
 
     Calibrated memberships lie on the diagonal: of the objects with a certainty of 0.8, four in
-    five are correct. Below the line a model is overconfident, above it underconfident. The bars
-    count the objects per bin. Clusters are matched to classes as in
+    five are correct. Below the line a model is overconfident, above it underconfident. Neighbouring
+    bins are joined until each has ten objects and 2 % of all; error bars are intervals of 95 %. The
+    bars below count the objects of the original bins. Clusters are matched to classes as in
     `soffit.metrics.calibration_curve`.
 
     Parameters
@@ -38,7 +97,8 @@ def calibration(truth: Any, model: Any, *, n_bins: int = 15, title: str | None =
     Examples
     --------
     >>> from soffit.figures import calibration
-    >>> figure = calibration(["a", "b", "b"], [[0.7, 0.3], [0.7, 0.3], [0.0, 1.0]], n_bins=5)
+    >>> memberships = [[0.7, 0.3]] * 20 + [[0.0, 1.0]] * 10
+    >>> figure = calibration(["a"] * 10 + ["b"] * 20, memberships, n_bins=5)
     >>> figure.data[1].y.tolist(), figure.layout.title.text
     ([0.5, 1.0], 'Calibration error 0.13')
     """
@@ -50,7 +110,7 @@ def calibration(truth: Any, model: Any, *, n_bins: int = 15, title: str | None =
     gap = np.abs(curve.accuracy - curve.confidence)
     error = float((curve.count * gap).sum() / curve.count.sum())
     figure = make_subplots(2, 1, shared_xaxes=True, row_heights=[0.76, 0.24], vertical_spacing=0.05)
-    for trace in _traces(curve):
+    for trace in _traces(merged_bins(curve)):
         figure.add_trace(trace, row=1, col=1)
     figure.add_trace(_counts(curve, n_bins), row=2, col=1)
     accuracy = float((curve.accuracy * curve.count).sum() / curve.count.sum())
@@ -68,7 +128,7 @@ def calibration(truth: Any, model: Any, *, n_bins: int = 15, title: str | None =
     return figure
 
 
-def _traces(curve: Any) -> list[Any]:
+def _traces(curve: MergedBins) -> list[Any]:
     import plotly.graph_objects as go
 
     ideal = go.Scatter(
@@ -86,6 +146,13 @@ def _traces(curve: Any) -> list[Any]:
         name="memberships",
         line={"color": PALETTE[0], "width": 2},
         marker={"size": _sizes(curve.count), "line": {"color": "#ffffff", "width": 1}},
+        error_y={
+            "array": curve.high - curve.accuracy,
+            "arrayminus": curve.accuracy - curve.low,
+            "color": GREY,
+            "thickness": 1.2,
+            "width": 3,
+        },
         customdata=curve.count,
         hovertemplate=(
             "certainty %{x:.2f}<br>accuracy %{y:.2f}<br>objects %{customdata:,}<extra></extra>"

@@ -24,17 +24,31 @@ from soffit.results.summary import Summary, is_matrix_model
 _FEW_COLUMNS = 400
 
 
+@dataclass(frozen=True, eq=False)
+class PrincipalAxes:
+    """Two principal axes: `points` (n, 2), `loadings` (2, p), `shares` of the variance (2,)."""
+
+    points: FloatArray
+    loadings: FloatArray
+    shares: FloatArray
+
+
 def principal_components(table: Matrix) -> FloatArray:
     """Coordinates of the rows on the first two principal axes, (n, 2), centred.
 
     A table of lower rank has zeros in the second column. Signs are scikit-learn's.
     """
+    return principal_axes(table).points
+
+
+def principal_axes(table: Matrix) -> PrincipalAxes:
+    """The first two principal axes; those without variance are zero."""
     from sklearn.decomposition import PCA
 
     n, p = table.shape
-    points = np.zeros((n, 2))
+    points, loadings, shares = np.zeros((n, 2)), np.zeros((2, p)), np.zeros(2)
     if abs(table.max(axis=0) - table.min(axis=0)).sum() == 0:
-        return points
+        return PrincipalAxes(points, loadings, shares)
     # Correcting covariances of a sparse table for its means would lose digits.
     dense = not is_sparse(table)
     covariances = dense and p <= _FEW_COLUMNS
@@ -44,10 +58,13 @@ def principal_components(table: Matrix) -> FloatArray:
     with one_blas_thread():
         found = PCA(min(2, most), svd_solver=solver, tol=1e-4, random_state=0)
         points[:, : min(2, most)] = found.fit_transform(centred)
+    loadings[: found.n_components_] = found.components_
+    shares[: found.n_components_] = found.explained_variance_ratio_
     # A direction without variance, up to rounding, is set to zero.
     spread = np.abs(points).max(axis=0)
-    points[:, spread <= 1e-9 * spread.max()] = 0.0
-    return points
+    flat = spread <= 1e-9 * spread.max()
+    points[:, flat], loadings[flat], shares[flat] = 0.0, 0.0, 0.0
+    return PrincipalAxes(points, loadings, shares)
 
 
 # Radius of the disc over which objects with the same memberships are spread, in distances of
@@ -124,7 +141,7 @@ def graph_map(A: Matrix, memberships: FloatArray) -> FloatArray:
     a = b = 1).
     """
     n = len(memberships)
-    ties = _links(A)
+    ties = graph_links(A)
     if n < 3 or ties.nnz == 0:
         return membership_map(memberships)
     points = _RADIUS * _start(ties, memberships)
@@ -142,6 +159,45 @@ def graph_map(A: Matrix, memberships: FloatArray) -> FloatArray:
             force += _push(points - points[other])
         points += (1.0 - step / n_steps) * np.clip(force, -_FARTHEST, _FARTHEST)
     return np.asarray(points - points.mean(axis=0))
+
+
+# Graphs up to this size are laid out by the distances between all pairs of nodes.
+SMALL_GRAPH = 600
+_STRESS_STEPS = 150
+
+
+def stress_map(A: Matrix, start: FloatArray) -> FloatArray:
+    """Points of the nodes of a small graph whose distances are those along the links.
+
+    Minimizes the stress of E. Gansner, Y. Koren and S. North (2004), with weights of the inverse
+    squared distance, by majorization. Parts without links between them are kept apart. The longer
+    axis lies across.
+    """
+    from scipy.sparse.csgraph import shortest_path
+
+    links = graph_links(A)
+    distance = shortest_path(links, directed=False, unweighted=True)
+    reached = np.isfinite(distance)
+    distance[~reached] = distance[reached].max() * 1.3 + 1.0
+    # Strong links are a little shorter than weak ones.
+    strength = links.copy()
+    strength.data = 1.0 - 0.3 * strength.data / strength.data.max()
+    edges = strength.tocoo()
+    distance[edges.row, edges.col] = edges.data
+    np.fill_diagonal(distance, 1.0)
+    weight = distance**-2
+    np.fill_diagonal(weight, 0.0)
+    points = np.array(start, dtype=np.float64)
+    points *= np.sqrt((distance**2).mean() / max(2 * points.var(axis=0).sum(), 1e-12))
+    total = weight.sum(axis=1, keepdims=True)
+    for _ in range(_STRESS_STEPS):
+        apart = points[:, np.newaxis] - points
+        length = np.sqrt((apart**2).sum(axis=2))
+        pull = weight * distance / np.where(length > 1e-9, length, 1.0)
+        np.fill_diagonal(pull, 0.0)
+        step = weight @ points + (pull[:, :, np.newaxis] * apart).sum(axis=1)
+        points = step / np.where(total > 0, total, 1.0)
+    return principal_components(points)
 
 
 def _push(away: FloatArray) -> FloatArray:
@@ -173,7 +229,7 @@ def _start(ties: sp.csr_array, memberships: FloatArray) -> FloatArray:
     return points
 
 
-def _links(A: Matrix) -> sp.csr_array:
+def graph_links(A: Matrix) -> sp.csr_array:
     """Strengths of links; for a dense matrix, the strongest ones per object."""
     ties = without_diagonal(A)
     if not sp.issparse(ties):

@@ -97,7 +97,12 @@ def pattern(cluster: int) -> str:
 
 def text_on(cluster: int) -> str:
     """Colour of text that is readable on a cluster's colour."""
-    red, green, blue = _parts(colour(cluster))
+    return readable_on(colour(cluster))
+
+
+def readable_on(hexadecimal: str) -> str:
+    """Black or white, whichever is readable on a colour."""
+    red, green, blue = _parts(hexadecimal)
     return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 150 else "#ffffff"
 
 

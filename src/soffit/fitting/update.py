@@ -224,7 +224,7 @@ def update_fit(
     tails = np.concatenate([placer.inner_tail(), start.tail(table)])
     grown = replace(start, tails=tails)
     A = _joined(old["affinity_matrix_"], placer.links(start.for_base(table)))
-    for group in _groups(table, tails[known:], grown, affinity):
+    for group in groups_outside(table, tails[known:], grown):
         progress.phase("new cluster")
         rows = table[group]
         objects = Objects(rows[:, group + known] if is_matrix else rows, is_matrix, clone(affinity))
@@ -282,15 +282,25 @@ def _recorded(old: Any, n_clusters: int) -> dict[str, Any]:
 # --- groups of objects that fit nowhere -----------------------------------------------------------
 
 
-def _groups(
-    table: Any, tails: FloatArray, known: GrownPlacer, affinity: Affinity
-) -> list[IntArray]:
-    """New objects that form clusters of their own, the largest first."""
+def groups_outside(table: Any, tails: FloatArray, known: Any) -> list[IntArray]:
+    """New objects that form clusters of their own, the largest first.
+
+    Parameters
+    ----------
+    table : array or CSR
+        The new objects.
+    tails : array of shape (m,)
+        Their tail probabilities.
+    known : SimilarityPlacer or GrownPlacer
+        Places objects among the known ones.
+    """
+    affinity: Affinity = known.affinity
+    is_matrix = is_matrix_affinity(affinity)
     outside = np.flatnonzero(1.0 - tails >= OUTSIDE_FROM)
     if len(outside) < FEWEST_MEMBERS:
         return []
     far = table[outside]
-    among = far[:, known.n_base + outside] if known.is_matrix else far
+    among = far[:, known.n_base + outside] if is_matrix else far
     neighbors, distances = affinity.neighborhood_among(among, FEWEST_MEMBERS - 1)
     nearest, which = known.nearest(far)
     rows = np.repeat(np.arange(len(outside)), neighbors.shape[1])
@@ -302,7 +312,7 @@ def _groups(
     for number in np.flatnonzero(np.bincount(component) >= FEWEST_MEMBERS):
         group = np.flatnonzero(component == number)
         beside = np.unique(which[group])
-        if known.is_matrix:
+        if is_matrix:
             members, others = among[group][:, group], far[group][:, beside[beside >= 0]].T
         else:
             members, others = far[group], known.fitted_rows(beside)

@@ -54,15 +54,12 @@ class Fit(NamedTuple):
     # Weights of the objects; None means 1.
     weights: FloatArray | None = None
 
-    def advanced(self, n_steps: int) -> Fit:
-        """The fit after more steps."""
-        fit = self
-        for _ in range(n_steps):
-            fit = _stepped(
-                *(fit.moments, fit.shares, fit.pull, fit.pieces.tails, fit.weights),
-                common=fit.common,
-            )
-        return fit
+    def advanced(self) -> Fit:
+        """The fit after one more step."""
+        return _stepped(
+            *(self.moments, self.shares, self.pull, self.pieces.tails, self.weights),
+            common=self.common,
+        )
 
 
 def begin_fit(
@@ -89,7 +86,7 @@ def _stepped(
     if weights is not None:
         shares, pull = shares * weights[:, None], pull * weights[:, None]
     if common:
-        whitening, means = _common_shape(_coordinates(moments), pull)
+        whitening, means = _common_shape(moments, pull)
     else:
         whitening, means = _own_shapes(moments, pull)
     sizes = shares.sum(axis=0) + 1e-10
@@ -129,27 +126,44 @@ def _own_shapes(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, Floa
     For Student's t, distant objects get smaller weights (Peel & McLachlan 2000); the covariance is
     divided by the sum of weights, which converges in fewer steps (Kent et al. 1994).
     """
-    d = _coordinates(moments).shape[1]
-    sums = pull.T @ moments
-    mass = sums[:, -1] + 1e-10
-    means = sums[:, -1 - d : -1] / mass[:, None]
-    row, column = np.triu_indices(d)
-    scatter = np.empty((len(mass), d, d))
-    scatter[:, row, column] = sums[:, : len(row)]
-    scatter[:, column, row] = sums[:, : len(row)]
-    scatter -= mass[:, None, None] * means[:, :, None] * means[:, None, :]
+    mass, means, scatter = scatters(moments, pull)
+    d = means.shape[1]
     pooled = scatter.sum(axis=0) / mass.sum()
     covariance = (scatter + (d + 1) * pooled) / (mass + d + 1)[:, None, None]
     return _whitening(covariance, pooled), means
 
 
-def _common_shape(Z: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray]:
+def scatters(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mass, mean and scatter (d by d) of the objects of each component."""
+    d = _coordinates(moments).shape[1]
+    sums = pull.T @ moments
+    mass = sums[:, -1] + 1e-10
+    means = sums[:, -1 - d : -1] / mass[:, None]
+    scatter = _symmetric(sums[:, : -1 - d], d)
+    scatter -= mass[:, None, None] * means[:, :, None] * means[:, None, :]
+    return mass, means, scatter
+
+
+def _common_shape(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Whitening and mean per component, with one common covariance."""
-    mass = pull.sum(axis=0) + 1e-10
-    means = (pull.T @ Z) / mass[:, None]
-    scatter = (pull.sum(axis=1)[:, None] * Z).T @ Z - (mass * means.T) @ means
+    d = _coordinates(moments).shape[1]
+    sums = pull.T @ moments[:, -1 - d :]
+    mass = sums[:, -1] + 1e-10
+    means = sums[:, :-1] / mass[:, None]
+    # Sums by BLAS: those of NumPy take longer along short rows.
+    products = (pull @ np.ones(pull.shape[1])) @ moments[:, : -1 - d]
+    scatter = _symmetric(products[None], d)[0] - (mass * means.T) @ means
     pooled = scatter / mass.sum()
     return np.repeat(_whitening(pooled[None], pooled), len(mass), axis=0), means
+
+
+def _symmetric(upper: FloatArray, d: int) -> FloatArray:
+    """Symmetric matrices from their upper triangles, row by row."""
+    row, column = np.triu_indices(d)
+    full = np.empty((len(upper), d, d))
+    full[:, row, column] = upper
+    full[:, column, row] = upper
+    return full
 
 
 def _whitening(covariance: FloatArray, pooled: FloatArray) -> FloatArray:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,14 @@ from scipy.linalg import eigh
 
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
-from soffit.memberships.em_steps import Fit, Pieces, begin_fit, moments_of, n_parameters
+from soffit.memberships.em_steps import (
+    Fit,
+    Pieces,
+    begin_fit,
+    moments_of,
+    n_parameters,
+    scatters,
+)
 from soffit.memberships.ensemble import power_to_agree, soften
 
 # Densities are estimated directly up to this many columns.
@@ -107,7 +115,7 @@ _FIRST_STEPS, _STEPS = 3, 10
 # Several components per cluster converge late: they may gain this many times as much again.
 _PATIENCE = 4.0
 # Clusters are split into two, four and eight components, but none of fewer objects than this.
-_HALVINGS = (1, 2, 3)
+_HALVINGS = 3
 _FEWEST_TO_CUT = 4
 # Degrees of freedom of the components, Gaussian or heavy-tailed, and the mean fourth power of
 # their whitened residuals, with squares cut off at 9.
@@ -115,6 +123,8 @@ _TAILS = {np.inf: 2.89, 4.0: 7.33}
 # Share of the penalty of the Bayesian information criterion. Shrunk covariances have fewer free
 # parameters than are counted.
 _PENALTY = 0.5
+# A mixture has converged when a step lowers the criterion by less than this.
+_NEGLIGIBLE_GAIN = 0.1
 _MOST_OBJECTS = 4000
 _FEW_OBJECTS = 20
 # Directions are computed from at most this many objects.
@@ -210,9 +220,15 @@ class _Candidate(NamedTuple):
         return float(_PENALTY * count * np.log(n) - 2.0 * self.fit.log_likelihood + rest)
 
     def advanced(self, n_steps: int) -> _Candidate:
-        """The candidate after more EM steps."""
-        later = self._replace(fit=self.fit.advanced(n_steps))
-        return later._replace(gain=self.gain + self.criterion - later.criterion)
+        """The candidate after more EM steps, or as many as it takes to converge."""
+        candidate = self
+        for _ in range(n_steps):
+            later = candidate._replace(fit=candidate.fit.advanced())
+            step = candidate.criterion - later.criterion
+            candidate = later._replace(gain=candidate.gain + step)
+            if step < _NEGLIGIBLE_GAIN:
+                break
+        return candidate
 
 
 def fit_seeded_mixture(
@@ -243,33 +259,35 @@ def fit_seeded_mixture(
         X, labels = X[chosen], labels[chosen]
         weights = None if weights is None else weights[chosen] / weights[chosen].mean()
     spaces = _spaces(few, whole, X, weights)
-    owner, members = _seed(spaces[0].Z, labels, 0)
-    first_steps = min(_FIRST_STEPS, n_steps)
+    owner: IntArray
+    piece: IntArray
+    owner, piece = np.unique(labels, return_inverse=True)
+    members = _indicator(piece, len(owner))
     kinds = [
         (space, tails, common) for space in spaces for tails in _TAILS for common in (False, True)
     ]
 
     def begin_kind(kind: tuple[_Space, float, bool]) -> _Candidate:
         space, tails, common = kind
-        fit = space.fit(members, tails, common=common)
-        return _Candidate(space, owner, fit).advanced(first_steps)
+        return _Candidate(space, owner, space.fit(members, tails, common=common))
 
-    def finish(one: _Candidate) -> _Candidate:
-        return one.advanced(n_steps - first_steps)
-
-    begun = each(begin_kind, kinds)
-    candidates = each(finish, _promising(begun, min(begun, key=_criterion), patience=1.0))
+    candidates = _compete(begin_kind, kinds, None, n_steps, patience=1.0)
     best = min(candidates, key=_criterion)
     tails = best.fit.pieces.tails
 
-    def begin_cut(halvings: int) -> _Candidate:
-        own, cut = _seed(spaces[0].Z, labels, halvings)
-        fit = spaces[0].fit(cut, tails)
-        return _Candidate(spaces[0], own, fit).advanced(first_steps)
+    def begin_cut(cut: tuple[IntArray, IntArray]) -> _Candidate:
+        owner, piece = cut
+        return _Candidate(spaces[0], owner, spaces[0].fit(_indicator(piece, len(owner)), tails))
 
-    # The longest task first, so that no thread waits for it at the end.
-    begun = each(begin_cut, sorted(_HALVINGS, reverse=True))
-    candidates = [best, *each(finish, _promising(begun, best, patience=_PATIENCE))]
+    candidates = [best]
+    cut: tuple[IntArray, IntArray] = (owner, piece)
+    for _ in range(_HALVINGS):
+        cut = _halved(spaces[0], *cut)
+        smaller = _compete(begin_cut, [cut], best, n_steps, patience=_PATIENCE)
+        candidates += smaller
+        # Where halves are far from the best, smaller parts are farther.
+        if not smaller:
+            break
     best = min(candidates, key=_criterion)
     found = best.fit.pieces
     mixture = SeededMixture(
@@ -321,13 +339,38 @@ def _criterion_of_one(space: _Space, tails: float) -> float:
     return one.advanced(0 if np.isinf(tails) else _STEPS).criterion
 
 
-def _promising(begun: list[_Candidate], best: _Candidate, *, patience: float) -> list[_Candidate]:
-    """All candidates that may still become better than the best so far.
+Kind = TypeVar("Kind")
 
-    Later steps gain less: a candidate that would have to gain more than `patience` times what it
-    has gained so far is dropped.
+
+def _compete(
+    begin: Callable[[Kind], _Candidate],
+    kinds: list[Kind],
+    best: _Candidate | None,
+    n_steps: int,
+    *,
+    patience: float,
+) -> list[_Candidate]:
+    """Candidates after all EM steps, without those that cannot become better than the best.
+
+    Later steps gain less: a candidate is dropped after a few steps if it would have to gain more
+    than `patience` times what it has gained so far, and after the first one if it would be dropped
+    then even if all steps gained as much.
     """
-    return [one for one in begun if one.criterion - patience * abs(one.gain) <= best.criterion]
+    few = min(_FIRST_STEPS, n_steps)
+    one = min(1, n_steps)
+    begun = each(lambda kind: begin(kind).advanced(one), kinds)
+    begun = _promising(begun, best, few - one + few * patience)
+    begun = each(lambda candidate: candidate.advanced(few - one), begun)
+    begun = _promising(begun, best, patience)
+    return each(lambda candidate: candidate.advanced(n_steps - few), begun)
+
+
+def _promising(
+    begun: list[_Candidate], best: _Candidate | None, patience: float
+) -> list[_Candidate]:
+    """Candidates that are better than the best after gaining `patience` times as much again."""
+    least = min(begun, key=_criterion).criterion if best is None else best.criterion
+    return [one for one in begun if one.criterion - patience * abs(one.gain) <= least]
 
 
 def _criterion(candidate: _Candidate) -> float:
@@ -342,32 +385,24 @@ def _sample(labels: IntArray, size: int, rng: np.random.Generator) -> IntArray:
     return np.sort(np.concatenate([chosen, *few]))
 
 
-def _seed(Z: FloatArray, labels: IntArray, halvings: int) -> tuple[IntArray, FloatArray]:
-    """Split every cluster in two several times; returns each component's cluster and members."""
-    owner: IntArray
-    piece: IntArray
-    owner, piece = np.unique(labels, return_inverse=True)
-    for _ in range(halvings):
-        owner, piece = _halved(Z, owner, piece)
-    members = np.zeros((len(Z), len(owner)))
-    members[np.arange(len(Z)), piece] = 1.0
-    return owner, members
+def _indicator(piece: IntArray, n_pieces: int) -> FloatArray:
+    members = np.zeros((len(piece), n_pieces))
+    members[np.arange(len(piece)), piece] = 1.0
+    return members
 
 
-def _halved(Z: FloatArray, owner: IntArray, piece: IntArray) -> tuple[IntArray, IntArray]:
-    """Every component split at its mean, across its longest direction."""
-    order = np.argsort(piece, kind="stable")
-    owners, piece = list(owner), piece.copy()
-    for members in np.split(order, np.cumsum(np.bincount(piece))[:-1]):
-        if len(members) < _FEWEST_TO_CUT:
-            continue
-        centred = Z[members] - Z[members].mean(axis=0)
-        longest = np.linalg.eigh(centred.T @ centred)[1][:, -1]
-        beyond = members[centred @ longest > 0.0]
-        if 0 < len(beyond) < len(members):
-            owners.append(owner[piece[members[0]]])
-            piece[beyond] = len(owners) - 1
-    return np.array(owners), piece
+def _halved(space: _Space, owner: IntArray, piece: IntArray) -> tuple[IntArray, IntArray]:
+    """Every component split at its mean, across its longest direction.
+
+    Components are given by their clusters and the component of each object, and so are the halves.
+    """
+    mass, means, scatter = scatters(space.moments, _indicator(piece, len(owner)))
+    longest = np.linalg.eigh(scatter)[1][:, :, -1]
+    beyond = np.einsum("ij,ij->i", space.Z - means[piece], longest[piece]) > 0.0
+    n_beyond = np.bincount(piece[beyond], minlength=len(owner))
+    cut = (mass >= _FEWEST_TO_CUT) & (n_beyond > 0) & (n_beyond < np.rint(mass))
+    number = len(owner) - 1 + np.cumsum(cut)
+    return np.append(owner, owner[cut]), np.where(beyond & cut[piece], number[piece], piece)
 
 
 def _trust(Z: FloatArray, fit: Fit) -> float:

@@ -114,7 +114,13 @@ class PageWriter:
         """
         # `report` is a higher layer than `models`: import it by name, here and nowhere else, so
         # that no import statement points upwards.
-        import_module("soffit.report").write_report(path, self, X=X, **options)
+        write = import_module("soffit.report").write_report
+        if "sample_indices_" not in vars(self):
+            write(path, self, X=X, **options)
+            return
+        model: Any = self
+        found, more = model._shown_sample(X)
+        write(path, found, **{**more, **options})
 
 
 class NotebookSummary:
@@ -161,6 +167,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     n_jobs: int | None
     n_features_in_: int
     _fitted: Fitted
+    # The collection that the model was fitted to, if it was one.
+    _blocks: Any
     # Kinds and shapes of what a fit publishes; see `soffit.persistence.schema` for the words.
     _arrays: ClassVar[dict[str, str]] = {
         "n_features_in_": "size p",
@@ -256,11 +264,13 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
                 X,
                 fit,
                 sample_size=self.sample_size,
+                refine=getattr(self, "refine", None),
+                make_recipe=getattr(self, "_recipe_of_further", lambda _: self._recipe()),
                 n_clusters=getattr(self, "n_clusters", None),
                 seeds=seeds,
                 progress=progress,
             )
-        self._publish(found.fitted, found.attributes)
+        self._publish(found.fitted, found.attributes, found.blocks)
         return found.fitted
 
     def _warn_of_matrix(self, objects: Objects) -> None:
@@ -276,17 +286,43 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             stacklevel=5,
         )
 
-    def _publish(self, fitted: Fitted, of_all: Mapping[str, Any] | None = None) -> None:
+    def _publish(
+        self, fitted: Fitted, of_all: Mapping[str, Any] | None = None, blocks: Any = None
+    ) -> None:
         """Replace all attributes of an earlier fit.
 
-        `of_all` are those of all objects, if only some of them were fitted.
+        `of_all` are those of all objects in some blocks, if only some of them were fitted.
         """
+        self.__dict__.pop("_blocks", None)
+        if blocks is not None:
+            self._blocks = blocks
         kept = {*self._get_param_names(), "_fitted"}
         for name in [name for name in vars(self) if name.endswith("_") and name not in kept]:
             delattr(self, name)
         self._fitted = fitted
         for name, value in {**fitted.attributes, **(of_all or {})}.items():
             setattr(self, name, value)
+
+    def _shown_sample(self, X: Any, sizes: Any = None) -> tuple[Any, dict[str, Any]]:
+        """What a report shows of a fit to blocks, and what it says about all objects."""
+        from soffit.distributed.shown_sample import count_and_write, rows_to_show
+        from soffit.results.per_object import Result, cluster_names_of
+
+        model: Any = self
+        if sizes is None:
+            with self._working() as progress:
+                progress.phase("counts of all objects")
+                sizes = count_and_write(model.memberships_, None, progress).sizes
+        more: dict[str, Any] = {"all_sizes": sizes}
+        if lazy_part(X) is None:
+            return self._in_memory(), more
+        more["X"], names, rows = rows_to_show(X, model.sample_indices_)
+        if names is not None:
+            more["columns"] = [str(name) for name in names]
+        # The columns are those of the fit, although the rows come without names.
+        with without_warnings(UserWarning, "X does not have valid feature names"):
+            shown = model.predict_proba(more["X"])
+        return Result.from_memberships(shown, ids=rows, names=cluster_names_of(model)), more
 
     def _in_memory(self) -> Self:
         """The model itself, or that of the sample if it was fitted to a collection of blocks."""
@@ -423,7 +459,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         if lazy_part(X) is not None:
             return self._place_blocks(X, "novelty")
         table = None if X is None else self._new_table(X)
-        with one_blas_thread(search=False), thread_limit(self.n_jobs):
+        with one_blas_thread(), thread_limit(self.n_jobs):
             return self._fitted.novelty(table)
 
     def _place_blocks(self, X: Any, what: Any, **options: Any) -> Any:
@@ -446,7 +482,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     def _place(self, X: Any) -> FloatArray:
         """Probabilities of new objects."""
         table = self._new_table(X)
-        with one_blas_thread(search=False), thread_limit(self.n_jobs):
+        with one_blas_thread(), thread_limit(self.n_jobs):
             return self._fitted.place(table)
 
     def _new_table(self, X: Any) -> Any:
@@ -735,7 +771,7 @@ class SimilarityClustering(
         """
         check_is_fitted(self, "memberships_")
         table = self._new_table(X)
-        with one_blas_thread(search=False), thread_limit(self.n_jobs):
+        with one_blas_thread(), thread_limit(self.n_jobs):
             return self._fitted.explained(table)
 
     def _with_names(self, rows: FloatArray, X: Any) -> Any:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 _MOST_LISTED = 8
 
 
+# Attributes of a fit to a collection of blocks that do not depend on the clusters.
+_OF_BLOCKS = ("sample_indices_", "leftover_share_", "memory_per_worker_")
+
+
 class Curated:
     """Gives a clustering the methods `merge`, `split` and `rename`.
 
@@ -239,6 +243,10 @@ class Curated:
         """
         check_is_fitted(self, "memberships_")
         model: Any = self
+        if "sample_indices_" in vars(self):
+            # New objects are not part of the collection: they join those of the sample.
+            grown: Self = model._in_memory().update(X)
+            return grown
         if not self._fitted.knows_novelty:
             raise ValueError(
                 f"This {type(self).__name__} cannot be updated: it knows no distances or "
@@ -246,18 +254,6 @@ class Curated:
                 "objects."
             )
         table, new_names = model._further_table(X)
-        replica: Any = copy(model)
-
-        def make_recipe(n_clusters: int) -> Recipe[Any]:
-            fixed = {"n_clusters": n_clusters, "levels": None}
-            # The objects are prepared already; few of them cannot be sampled.
-            fixed |= {"standardize": False, "n_resamples": 0}
-            replica.set_params(
-                **{key: fixed[key] for key in fixed if key in model.get_params(False)}
-            )
-            recipe: Recipe[Any] = replica._recipe()
-            return recipe
-
         with model._working() as progress:
             from soffit.fitting.update import update_fit
 
@@ -265,16 +261,35 @@ class Curated:
                 self._fitted,
                 table,
                 _all_names(getattr(self, "object_names_", None), new_names, table.shape[0]),
-                make_recipe,
+                self._recipe_of_further,
                 seeds=check_random_state(model.random_state),
                 progress=progress,
             )
         return self._with(found)
 
+    def _recipe_of_further(self, n_clusters: int) -> Recipe[Any]:
+        """The recipe for further objects with a number of clusters."""
+        model: Any = self
+        fixed = {"n_clusters": n_clusters, "levels": None}
+        # The objects are prepared already; few of them cannot be sampled.
+        fixed |= {"standardize": False, "n_resamples": 0}
+        known = model.get_params(False)
+        replica = copy(model).set_params(**{key: fixed[key] for key in fixed if key in known})
+        recipe: Recipe[Any] = replica._recipe()
+        return recipe
+
     def _with(self, fitted: Fitted) -> Self:
         """A new model with this fitted value and the same parameters."""
         model: Any = copy(self)
-        model._publish(fitted)
+        blocks = vars(self).get("_blocks")
+        if blocks is None:
+            model._publish(fitted)
+            return model
+        from soffit.distributed.sampled_fit import memberships_of_all
+
+        # What is known about the sample stays; the memberships of all objects follow anew.
+        kept = {name: vars(self)[name] for name in _OF_BLOCKS}
+        model._publish(fitted, kept | memberships_of_all(blocks, fitted), blocks)
         return model
 
     def _check_can_split(self, called: str, number: int, n: int | None) -> None:

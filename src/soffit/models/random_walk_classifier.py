@@ -338,7 +338,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         placer = self._fitted.placer
         assert isinstance(placer, SimilarityPlacer)
         assert isinstance(placer.extension, ClassArrival)
-        with one_blas_thread(search=False), thread_limit(self.n_jobs):
+        with one_blas_thread(), thread_limit(self.n_jobs):
             arrival, found = _classified(
                 placer.extension.walk, labels, self.n_steps, self.affinity_matrix_.dtype
             )

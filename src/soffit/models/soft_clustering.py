@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 _MOST_DENSE_STEPS = 64
 # With more clusters, a mixture would have too few objects per cluster and cost more than the fit.
 _MOST_MIXED = 150
+# Rows of the factor are solved to this gap: the walk that smooths them hides smaller differences.
+_ROW_GAP = 1e-6
 _SEEDS = np.iinfo(np.int32).max
 # Shares of the time at some hundred thousand objects; `benchmarks/scale.py` prints them.
 _PLAN: Plan = (("affinities", 0.6), ("start", 0.15), ("row blocks", 0.1), ("memberships", 0.15))
@@ -108,6 +110,9 @@ class SoftClustering(SimilarityClustering):
     sample_size : int, default 1,000,000
         For Dask collections: how many rows are fitted. The others are placed as new objects are.
         A collection with no more rows is fitted as a whole.
+    refine : {"leftovers", None}, default "leftovers"
+        For Dask collections larger than the sample: search all rows for clusters that the sample
+        is too small to show. They come in addition to `n_clusters`.
     max_iter : int, default 100
         Maximum number of sweeps over the rows.
     tol : float, default 1e-4
@@ -157,6 +162,9 @@ class SoftClustering(SimilarityClustering):
         Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
     sample_indices_ : ndarray of shape (s,)
         Only for Dask collections: the numbers of the fitted rows.
+    leftover_share_ : float
+        Only for Dask collections: the share of rows outside what the sample shows; NaN if there was
+        no time to search for them.
     memory_per_worker_ : int
         Only for Dask collections: an estimate of the bytes that a worker needs at most.
     neighbor_recall_ : float
@@ -190,6 +198,7 @@ class SoftClustering(SimilarityClustering):
         "constraint_weight": Number(0.0, strict=True, maximum=1.0),
         "transitive": OneOf((True, False)),
         "sample_size": WholeNumber(1),
+        "refine": OneOf(("leftovers", None)),
     }
 
     _arrays = SimilarityClustering._arrays | {
@@ -221,6 +230,7 @@ class SoftClustering(SimilarityClustering):
         constraint_weight: float = 1.0,
         transitive: bool = False,
         sample_size: int = 1_000_000,
+        refine: Literal["leftovers"] | None = "leftovers",
         max_iter: int = 100,
         tol: float = 1e-4,
         max_time: float | None = None,
@@ -241,6 +251,7 @@ class SoftClustering(SimilarityClustering):
         self.constraint_weight = constraint_weight
         self.transitive = transitive
         self.sample_size = sample_size
+        self.refine = refine
         self.max_iter = max_iter
         self.tol = tol
         self.max_time = max_time
@@ -416,6 +427,7 @@ def _factorize(
             tol=tol,
             callback=stage.progress.iteration,
             scale=held,
+            gap=_ROW_GAP,
         )
     )
     return _GraphSolution(

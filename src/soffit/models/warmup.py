@@ -73,4 +73,15 @@ def warmup(n_objects: int = 50_000) -> Compiled:
             # The first table that is at least as large takes all ways of the given size.
             if n_objects <= size:
                 break
+        _compile_rare(random, wide=n_objects > _TABLES[1][0])
     return Compiled(len(names), time.perf_counter() - begin)
+
+
+def _compile_rare(random: np.random.Generator, *, wide: bool) -> None:
+    """Compile the loops that only some tables need: many columns, new objects between clusters."""
+    from soffit.factorize.simplex.kernels import solve_new_rows
+    from soffit.neighbors.approximate import NeighborIndex
+
+    solve_new_rows(np.eye(2), np.zeros((1, 2)), np.full((1, 2), 0.5))
+    if wide:
+        NeighborIndex.of(random.normal(size=(500, 64)), 15)

@@ -17,6 +17,7 @@ import numpy as np
 
 from soffit._threads import each
 from soffit._typing import FloatArray, IntArray
+from soffit.graph import inverse_order
 from soffit.neighbors.recall import Recall
 from soffit.neighbors.trees import Tree, grow_tree, ranges, ranges_of_leaves
 
@@ -24,6 +25,12 @@ from soffit.neighbors.trees import Tree, grow_tree, ranges, ranges_of_leaves
 _FIRST_LEAF, _LEAF = 368, 136
 # New points descend to leaves of this size, which are parts of the first tree's leaves.
 _LAST_LEAF = 46
+# From this number of columns on, leaves are compared by matrix products, with this many candidates
+# at a time.
+_MANY_COLUMNS = 48
+_CANDIDATES = 2**10
+# Points whose distances are measured for each true neighbour.
+_TIMES_COMPARED = 4
 # Lists are longer than requested during the search, which gives more paths to each neighbour.
 _SPARE = 5
 _SHORTEST_LIST = 20
@@ -87,12 +94,22 @@ class NeighborIndex:
         planes = (tree.normals, tree.offsets, tree.bounds)
         return cls(points, tree.order, planes, members, squares, shift, size, recall, n_jobs)
 
-    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
-        """Indices and distances of the neighbours of all objects, in the objects' own order."""
+    def neighbors(
+        self, n_neighbors: int, rows: IntArray | None = None
+    ) -> tuple[IntArray, FloatArray]:
+        """Indices and distances of the neighbours of all objects, in the objects' own order.
+
+        Or of some objects, by their numbers.
+        """
         from soffit.neighbors.kernels import copy_lists
 
         n, size = len(self.order), np.float32(self.size)
         n_neighbors = min(n_neighbors, self.members.shape[1])
+        if rows is not None:
+            place = inverse_order(self.order, np.int32)[rows]
+            found = self.members[place, :n_neighbors]
+            lengths = np.sqrt(self.squares[place, :n_neighbors]) * size
+            return np.where(found >= 0, self.order[found], -1), lengths
         indices = np.empty((n, n_neighbors), dtype=np.int32)
         distances = np.empty((n, n_neighbors), dtype=np.float32)
 
@@ -138,8 +155,7 @@ class NeighborIndex:
 
     def rows(self, numbers: IntArray) -> FloatArray:
         """Some of the points, in single precision."""
-        place = np.empty(len(self.order), dtype=np.int64)
-        place[self.order] = np.arange(len(self.order))
+        place = inverse_order(self.order, np.int64)
         return np.asarray(self.points[place[numbers]] * self.size + self.shift, dtype=np.float32)
 
     def _standard_rows(self, X: FloatArray) -> FloatArray:
@@ -166,18 +182,21 @@ class _Marks:
             self._free.append(place)
 
 
-def _room(bounds: IntArray, n_columns: int, length: int) -> tuple[FloatArray | IntArray, ...]:
+def _room(
+    bounds: IntArray, n_columns: int, length: int, n_asked: int = 0
+) -> tuple[FloatArray | IntArray, ...]:
     """Working arrays for the largest leaf and lists of this length, for exclusive use.
 
-    The points of the leaf, the numbers of the candidates, the places of lists among them, the
-    coordinates of some of the candidates, their squared distances and the numbers of groups.
+    The points of the leaf, the numbers of the candidates (and of those in further lists that are
+    asked), the places of lists among them, the coordinates of some of the candidates, their squared
+    distances and the numbers of groups.
     """
     from soffit.neighbors.kernels import BLOCK, JOIN_GROUP
 
     widest, d = int(np.diff(bounds).max()), -(-n_columns // 4) * 4
     return (
         np.zeros((widest, d), dtype=np.float32),
-        np.empty(widest * (length + 1), dtype=np.int32),
+        np.empty(widest * (length + 1) + n_asked * length, dtype=np.int32),
         np.empty((widest, length), dtype=np.int32),
         np.zeros((d, BLOCK), dtype=np.float32),
         np.empty(BLOCK + JOIN_GROUP, dtype=np.float32),
@@ -200,7 +219,8 @@ class _Nearest:
         """Numbers and squared distances of the nearest points, as many as `length`."""
         from soffit.neighbors.kernels import find_nearest
 
-        _, *room = _room(self._bounds, Y.shape[1], self._members.shape[1])
+        length_of_lists = self._members.shape[1]
+        _, *room = _room(self._bounds, Y.shape[1], length_of_lists, self._most_asked)
         wide = np.zeros((len(Y), len(room[2])), dtype=np.float32)
         wide[:, : Y.shape[1]] = Y
         near = np.full((len(Y), length), -1, dtype=np.int32)
@@ -242,8 +262,12 @@ def _lists(
         bounds = np.ascontiguousarray(bounds)
 
         def join_range(part: range) -> None:
-            room = _room(bounds, points.shape[1], members.shape[1])
             with marks.taken() as place:
+                if points.shape[1] >= _MANY_COLUMNS:
+                    lists = members, squares
+                    _join_by_products(points, (order, bounds), part, lists, place)
+                    return
+                room = _room(bounds, points.shape[1], members.shape[1])
                 join_leaves(
                     points, order, bounds, part.start, part.stop, members, squares, place, *room
                 )
@@ -256,7 +280,10 @@ def _lists(
 
     def compare(part: range, chosen: IntArray, true: IntArray) -> None:
         rows = chosen[part.start : part.stop]
-        near, _ = among_all(points[rows], np.zeros(len(rows), dtype=np.int32), n_neighbors + 1)
+        if points.shape[1] >= _MANY_COLUMNS:
+            near = _true_neighbors(points, rows, n_neighbors + 1)
+        else:
+            near, _ = among_all(points[rows], np.zeros(len(rows), dtype=np.int32), n_neighbors + 1)
         own = near == rows[:, None]
         # Among more copies of a point than neighbours, the point itself may not be listed.
         own[~own.any(axis=1), -1] = True
@@ -265,14 +292,97 @@ def _lists(
     # Leaves are repeated halves: consecutive ones together were one leaf some halvings before.
     join(np.arange(n, dtype=np.int32), _every(first_tree.bounds, _FIRST_LEAF // _LAST_LEAF))
     exact = Recall.of(n, n_neighbors, compare, n_jobs)
-    recall, before = exact.of_lists(members), -1.0
+
+    def share_found() -> float:
+        lists: IntArray = members[exact.chosen]
+        if points.shape[1] >= _MANY_COLUMNS:
+            lists = _by_distance(points, exact.chosen, lists)
+        return exact.of_lists(lists)
+
+    recall, before = share_found(), -1.0
     for number in range(1, _MOST_TREES):
         if number >= _FEWEST_TREES and (recall >= ENOUGH or recall - before < _LEAST_GAIN):
             break
         tree = grow_tree(points, _LEAF, number, n_jobs)
         join(tree.order, tree.bounds)
-        recall, before = exact.of_lists(members), recall
+        recall, before = share_found(), recall
+    if points.shape[1] >= _MANY_COLUMNS:
+        _measure(points, members, squares, n_jobs)
     return members, squares, recall
+
+
+def _join_by_products(
+    points: FloatArray,
+    tree: tuple[IntArray, IntArray],
+    leaves: range,
+    lists: tuple[IntArray, FloatArray],
+    place: IntArray,
+) -> None:
+    """The same as `join_leaves`, by matrix products: several times as fast for many columns.
+
+    Squared distances are differences of squared lengths and lose digits. Lengths are taken from the
+    middle of the leaf, which keeps the loss small; in the end, distances are measured exactly.
+    """
+    from soffit.neighbors.kernels import JOIN_GROUP, candidates_of, take_nearest
+
+    (order, bounds), (members, squares) = tree, lists
+    widest, length = int(np.diff(bounds).max()), members.shape[1]
+    found = np.empty(widest * (length + 1), dtype=np.int32)
+    listed = np.empty((widest, length), dtype=np.int32)
+    d = points.shape[1]
+    # (-2x, |x|^2, 1) times (y, 1, |y|^2) is the squared distance of x and y.
+    rows = np.ones((widest, d + 2), dtype=np.float32)
+    others = np.ones((_CANDIDATES, d + 2), dtype=np.float32)
+    new = np.empty((widest, _CANDIDATES + JOIN_GROUP), dtype=np.float32)
+    groups = np.empty(_CANDIDATES // JOIN_GROUP + 1, dtype=np.int64)
+    for leaf in leaves:
+        low, size = int(bounds[leaf]), int(bounds[leaf + 1] - bounds[leaf])
+        n_found = candidates_of(order, low, size, members, place, found, listed)
+        own = points[found[:size]]
+        middle = own.mean(axis=0)
+        own -= middle
+        rows[:size, d] = np.einsum("ij,ij->i", own, own)
+        np.multiply(own, np.float32(-2.0), out=rows[:size, :d])
+        for start in range(0, n_found, _CANDIDATES):
+            count = min(n_found - start, _CANDIDATES)
+            near = points[found[start : start + count]]
+            near -= middle
+            others[:count, :d] = near
+            others[:count, d + 1] = np.einsum("ij,ij->i", near, near)
+            np.matmul(rows[:size], others[:count].T, out=new[:size, :count])
+            take_nearest(new, size, found, listed, start, count, members, squares, groups)
+
+
+def _true_neighbors(points: FloatArray, rows: IntArray, count: int) -> IntArray:
+    """The nearest of all points for some of them, which may be among them themselves.
+
+    Exact distances decide among a few times as many as are nearest up to rounding.
+    """
+    ranks = np.asarray(-2.0 * points[rows], dtype=np.float32) @ points.T
+    ranks += np.einsum("ij,ij->i", points, points)
+    few = min(_TIMES_COMPARED * count, len(points))
+    near = np.argpartition(ranks, few - 1, axis=1)[:, :few]
+    return _by_distance(points, rows, np.sort(near, axis=1))[:, :count]
+
+
+def _by_distance(points: FloatArray, rows: IntArray, lists: IntArray) -> IntArray:
+    """The lists of some points, sorted by exact distance."""
+    pairs = zip(rows, lists, strict=True)
+    squares = np.stack([np.square(points[i] - points[near]).sum(axis=1) for i, near in pairs])
+    squares = np.where(lists >= 0, squares, np.inf)
+    return np.take_along_axis(lists, np.argsort(squares, axis=1, kind="stable"), axis=1)
+
+
+def _measure(
+    points: FloatArray, members: IntArray, squares: FloatArray, n_jobs: int | None
+) -> None:
+    """Exact squared distances of the lists, which are sorted by them."""
+    from soffit.neighbors.kernels import measure_lists
+
+    def measure(part: range) -> None:
+        measure_lists(points, part.start, part.stop, members, squares)
+
+    each(measure, ranges(len(points)), n_jobs)
 
 
 def _every(bounds: IntArray, count: int) -> IntArray:

@@ -6,47 +6,55 @@ import numpy as np
 
 from soffit._compile import njit
 
-# Ranks are scanned in groups of this size: most groups hold nothing near.
-_GROUP = 16
-
 
 @njit(cache=True, nogil=True)
-def nearest_by_rank(ranks, reach, rows, reference, lowest, candidates, indices, squares):
+def nearest_by_rank(
+    ranks, reach, rows, reference, least, lowest, groups, candidates, indices, squares
+):
     """The nearest rows of `reference`, sorted by distance, equal distances by index.
 
-    A rank is half a squared distance, up to a constant per row and up to rounding. The smallest
-    ranks, as many as `lowest` has room for, bound the distance to the last neighbour; all other
-    rows that may lie within this bound (`reach` is the rounding minus the row's constant) are also
-    compared by exact distance. `candidates` has room for the numbers of all rows.
+    A rank is half a squared distance, up to a constant per row and up to rounding. Ranks are
+    divided into as many groups as `least` has room for, whose minima are compared first: only
+    groups with one of the lowest minima, as many as `lowest` and `groups` have room for, can hold
+    ranks below the highest of these. Rows with such ranks are compared by exact distance, and so
+    are all others that may lie within the distance of the last neighbour found (`reach` is the
+    rounding minus the row's constant). `candidates` has room for the numbers of all rows.
     """
-    n, margin = reference.shape[0], len(lowest)
+    n, n_groups, margin = reference.shape[0], len(least), len(lowest)
     for i in range(ranks.shape[0]):
         rank = ranks[i]
+        # Every n_groups-th rank belongs to the same group: loops become vector instructions.
+        for g in range(n_groups):
+            least[g] = rank[g]
+        for first in range(n_groups, n, n_groups):
+            part = rank[first : min(first + n_groups, n)]
+            for g in range(len(part)):
+                new, old = part[g], least[g]
+                least[g] = new if new < old else old
         for t in range(margin):
             lowest[t] = np.inf
-        for first in range(0, n, _GROUP):
-            last, n_low = first + _GROUP, np.int32(0)
-            if last > n:
-                last, n_low = n, np.int32(1)
-            else:
-                for b in range(_GROUP):
-                    n_low += np.int32(rank[first + b] < lowest[margin - 1])
-            if n_low > 0:
-                for j in range(first, last):
-                    if rank[j] < lowest[margin - 1]:
-                        insert_sorted(lowest, candidates, margin, rank[j], j)
-        limit = np.inf
+        for g in range(n_groups):
+            if least[g] < lowest[margin - 1]:
+                insert_sorted(lowest, groups, margin, least[g], g)
+        highest, limit = lowest[margin - 1], np.inf
         # Overflowed ranks are NaN: the list is not full, and no row is excluded.
-        if lowest[margin - 1] < np.inf:
+        if highest < np.inf:
             for t in range(1, margin):
-                at, j = t, candidates[t]
-                while at > 0 and candidates[at - 1] > j:
-                    candidates[at] = candidates[at - 1]
+                at, g = t, groups[t]
+                while at > 0 and groups[at - 1] > g:
+                    groups[at] = groups[at - 1]
                     at -= 1
-                candidates[at] = j
-            _keep_nearest(squares[i], indices[i], candidates, margin, rows[i], reference)
+                groups[at] = g
+            count = 0
+            for first in range(0, n, n_groups):
+                for t in range(margin):
+                    j = first + groups[t]
+                    if j < n and rank[j] <= highest:
+                        candidates[count] = j
+                        count += 1
+            _keep_nearest(squares[i], indices[i], candidates, count, rows[i], reference)
             limit = 0.5 * squares[i, -1] + reach[i]
-        if not lowest[margin - 1] > limit:
+        if not highest > limit:
             count = 0
             for j in range(n):
                 if not rank[j] > limit:
@@ -277,7 +285,7 @@ def _take_nearer(new, numbers, first, count, members, squares, groups):
 
 
 @njit(cache=True, nogil=True)
-def _candidates(order, low, size, members, place, found, listed):
+def candidates_of(order, low, size, members, place, found, listed):
     """The points of a leaf, then all that they list; returns their number.
 
     `place` is the position of a number in `found`, if it is there; `listed` that of each point's
@@ -316,7 +324,7 @@ def join_leaves(
     length = members.shape[1]
     for leaf in range(first, last):
         low, size = bounds[leaf], bounds[leaf + 1] - bounds[leaf]
-        n_found = _candidates(order, low, size, members, place, found, listed)
+        n_found = candidates_of(order, low, size, members, place, found, listed)
         for a in range(size):
             for q in range(X.shape[1]):
                 rows[a, q] = X[found[a], q]
@@ -336,6 +344,45 @@ def join_leaves(
                     if 0 <= at < count:
                         new[at] = np.inf
                 _take_nearer(new, found, start, count, members[i], squares[i], groups)
+
+
+@njit(cache=True, nogil=True)
+def take_nearest(new, size, found, listed, start, count, members, squares, groups):
+    """Insert some of a leaf's candidates into the lists of its points, by given squared distances.
+
+    Row a of `new` is for point a of the leaf, column b for candidate `start` + b; there is room for
+    one group of columns more.
+    """
+    for a in range(size):
+        i = found[a]
+        if start <= a < start + count:
+            new[a, a - start] = np.inf
+        for t in range(members.shape[1]):
+            at = listed[a, t] - start
+            if 0 <= at < count:
+                new[a, at] = np.inf
+        _take_nearer(new[a], found, start, count, members[i], squares[i], groups)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def measure_lists(X, first, last, members, squares):
+    """Squared distances of the lists of the points first to last, and the lists sorted by them."""
+    for i in range(first, last):
+        for t in range(members.shape[1]):
+            j = members[i, t]
+            if j < 0:
+                break
+            square = np.float32(0.0)
+            for q in range(X.shape[1]):
+                step = X[i, q] - X[j, q]
+                square += step * step
+            at = t
+            while at > 0 and squares[i, at - 1] > square:
+                squares[i, at] = squares[i, at - 1]
+                members[i, at] = members[i, at - 1]
+                at -= 1
+            squares[i, at] = square
+            members[i, at] = j
 
 
 @njit(cache=True, nogil=True)
@@ -367,7 +414,7 @@ def find_nearest(
         while last < len(Y) and leaves[last] == leaf:
             last += 1
         low, size = bounds[leaf], bounds[leaf + 1] - bounds[leaf]
-        n_found = _candidates(order, low, size, lists, place, found, listed)
+        n_found = candidates_of(order, low, size, lists, place, found, listed)
         for start in range(0, n_found, BLOCK):
             count = n_found - start
             if count > BLOCK:
@@ -377,15 +424,19 @@ def find_nearest(
                 squares_to(Y[c], columns, count, new)
                 _take_nearer(new, found, start, count, near[c], squares[c], groups)
         for c in range(first, last):
-            _ask(Y[c], X, lists, near[c], squares[c], asked)
+            _ask(Y[c], X, lists, near[c], squares[c], asked, place, found, n_found)
         first = last
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _ask(y, X, lists, near, squares, asked):
-    """Compare a row with the lists of its nearest points, as long as there is room."""
-    n_done, at = 0, 0
-    while at < len(near) and near[at] >= 0 and n_done < len(asked):
+def _ask(y, X, lists, near, squares, asked, place, found, n_found):
+    """Compare a row with the lists of its nearest points, as long as there is room.
+
+    Points it has been compared with before are left out: the first `n_found` numbers of `found`,
+    whose positions are in `place`, and those that are added behind them here.
+    """
+    n_done, at, last = 0, 0, len(near) - 1
+    while at <= last and near[at] >= 0 and n_done < len(asked):
         between = near[at]
         at += 1
         if _contains(asked, n_done, between):
@@ -396,11 +447,16 @@ def _ask(y, X, lists, near, squares, asked):
             j = lists[between, t]
             if j < 0:
                 break
+            if place[j] < n_found and found[place[j]] == j:
+                continue
+            place[j] = n_found
+            found[n_found] = j
+            n_found += 1
             square = np.float32(0.0)
             for q in range(X.shape[1]):
                 step = y[q] - X[j, q]
                 square += step * step
-            if square < squares[len(near) - 1] and not _contains(near, len(near), j):
+            if square < squares[last]:
                 insert_sorted(squares, near, len(near), square, j)
                 # Points inserted before the current one still have to be visited.
                 at = 0

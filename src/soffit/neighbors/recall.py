@@ -34,8 +34,7 @@ class Recall:
         each(lambda part: compare(part, chosen, members), parts, n_jobs)
         return cls(chosen, members)
 
-    def of_lists(self, members: IntArray) -> float:
-        """Share of the true neighbours that the lists contain."""
-        n_neighbors = self.members.shape[1]
-        listed = members[self.chosen, :n_neighbors]
+    def of_lists(self, lists: IntArray) -> float:
+        """Share of the true neighbours that the lists of the chosen objects contain."""
+        listed = lists[:, : self.members.shape[1]]
         return float((self.members[:, :, None] == listed[:, None, :]).any(axis=2).mean())

@@ -26,6 +26,9 @@ _TREE_COLUMNS = 8
 _TREE_ROWS = 2**8
 # Rows compared at once by brute force: large enough for BLAS, small enough for the cache.
 _CHUNK = 64
+# Rows per thread and task, and ranks that are compared as a group.
+_TASK = 2**9
+_GROUP = 16
 # Pairs of a function's distances that are checked beforehand.
 _PROBED = 16
 # Rank in single precision if rounding is at most this share of the distance to the last neighbour,
@@ -48,8 +51,8 @@ class Search(Protocol):
 
     recall: float
 
-    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
-        """Indices and distances for the fitted objects, nearest first, without themselves."""
+    def neighbors(self, count: int, rows: IntArray | None = None) -> tuple[IntArray, FloatArray]:
+        """Indices and distances for all fitted objects or some, nearest first, not themselves."""
         ...
 
     def query(self, X_new: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
@@ -92,9 +95,9 @@ class ExactSearch:
         "recall": "finite",
     }
 
-    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+    def neighbors(self, count: int, rows: IntArray | None = None) -> tuple[IntArray, FloatArray]:
         """Indices and distances for the fitted objects."""
-        return nearest_neighbors(self.X, n_neighbors, metric=self.metric, n_jobs=self.n_jobs)
+        return nearest_neighbors(self.X, count, metric=self.metric, n_jobs=self.n_jobs, rows=rows)
 
     def query(self, X_new: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
         """Indices and distances of fitted objects for new ones."""
@@ -121,9 +124,9 @@ class ApproximateSearch:
         self.index = NeighborIndex.of(self._points(X), n_neighbors, n_jobs)
         self.recall = self.index.recall
 
-    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+    def neighbors(self, count: int, rows: IntArray | None = None) -> tuple[IntArray, FloatArray]:
         """Indices and distances for the fitted objects."""
-        return self._measured(*self.index.neighbors(n_neighbors))
+        return self._measured(*self.index.neighbors(count, rows))
 
     def query(self, X_new: FloatArray, n_neighbors: int) -> tuple[IntArray, FloatArray]:
         """Indices and distances of fitted objects for new ones."""
@@ -163,9 +166,10 @@ class SparseSearch(ExactSearch):
         lengths = lengths if metric != "cosine" else 0.5 * lengths**2
         self._found = indices, lengths.astype(X.dtype, copy=False)
 
-    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+    def neighbors(self, count: int, rows: IntArray | None = None) -> tuple[IntArray, FloatArray]:
         """Indices and distances for the fitted objects."""
-        return self._found[0][:, :n_neighbors], self._found[1][:, :n_neighbors]
+        chosen = slice(None) if rows is None else rows
+        return self._found[0][chosen, :count], self._found[1][chosen, :count]
 
 
 def _on_sphere(X: Any) -> Any:
@@ -176,7 +180,12 @@ def _on_sphere(X: Any) -> Any:
 
 
 def nearest_neighbors(
-    X: Any, n_neighbors: int, *, metric: Metric = "euclidean", n_jobs: int | None = None
+    X: Any,
+    n_neighbors: int,
+    *,
+    metric: Metric = "euclidean",
+    n_jobs: int | None = None,
+    rows: IntArray | None = None,
 ) -> tuple[IntArray, FloatArray]:
     """Indices and distances of each object's nearest neighbours among the others.
 
@@ -190,20 +199,25 @@ def nearest_neighbors(
         Any metric of scikit-learn.
     n_jobs : int, optional
         Number of threads.
+    rows : array of shape (m,), optional
+        Numbers of the objects whose neighbours are wanted; all by default.
 
     Returns
     -------
-    indices, distances : arrays of shape (n, n_neighbors)
+    indices, distances : arrays of shape (m, n_neighbors)
         Sorted by distance, equal distances by index. If a sparse distance matrix stores too few
         neighbours of an object, indices are -1 and distances infinite.
     """
     n = X.shape[0]
-    indices, distances = neighbors_of(X, X, min(n_neighbors + 1, n), metric=metric, n_jobs=n_jobs)
-    own = indices == np.arange(n)[:, None]
+    wanted, numbers = (X, np.arange(n)) if rows is None else (X[rows], rows)
+    indices, distances = neighbors_of(
+        wanted, X, min(n_neighbors + 1, n), metric=metric, n_jobs=n_jobs
+    )
+    own = indices == numbers[:, None]
     # With more copies of a point than neighbours requested, the point itself may not be listed.
     own[~own.any(axis=1), -1] = True
     keep = ~own
-    shape = (n, indices.shape[1] - 1)
+    shape = (len(numbers), indices.shape[1] - 1)
     return indices[keep].reshape(shape), distances[keep].reshape(shape)
 
 
@@ -255,31 +269,39 @@ def _by_products(
     center = exact.mean(axis=0)
     reference = exact - center
     half_norms = 0.5 * np.einsum("ij,ij->i", reference, reference)
+    longest = float(half_norms.max())
     dtype = _dtype_of_ranks(reference, half_norms, n_neighbors)
     # (x, 1) times (-y, |y|^2 / 2) ranks all y for x. Transposed beforehand: BLAS is several times
     # slower when it reads a long thin matrix across.
     against = np.ascontiguousarray(np.column_stack([-reference, half_norms]).T, dtype=dtype)
     margin = min(n_neighbors + 8, len(X))
+    n_groups = -(-len(X) // max(min(len(X) // (2 * margin), _GROUP), 1))
     rounding = _rounding(X.shape[1], dtype)
+    indices = np.empty((len(X_new), n_neighbors), dtype=np.int64)
+    squares = np.empty(indices.shape)
 
-    def search(first: int) -> tuple[IntArray, FloatArray]:
-        given = np.ascontiguousarray(X_new[first : first + _CHUNK], dtype=np.float64)
-        rows = given - center
-        # If ranks overflow, exact distances decide. NumPy keeps this setting per thread.
-        with np.errstate(over="ignore", invalid="ignore"):
-            ranks = np.column_stack([rows, np.ones(len(rows))]).astype(dtype) @ against
-            half_own = 0.5 * np.einsum("ij,ij->i", rows, rows)
-            reach = rounding * (half_own + half_norms.max()) - half_own
-        indices = np.empty((len(rows), n_neighbors), dtype=np.int64)
-        squares = np.empty(indices.shape)
-        nearest_by_rank(
-            ranks, reach, given, exact,
-            np.empty(margin, dtype=dtype), np.empty(len(X), dtype=np.int64), indices, squares,
-        )  # fmt: skip
-        return indices, np.sqrt(squares).astype(X.dtype, copy=False)
+    def search(part: range) -> None:
+        # Large arrays are used again: new pages of memory take longer than the products.
+        ranks = np.empty((_CHUNK, len(X)), dtype=dtype)
+        room = (
+            *(np.empty(n_groups, dtype=dtype), np.empty(margin, dtype=dtype)),
+            *(np.empty(margin, dtype=np.int64), np.empty(len(X), dtype=np.int64)),
+        )
+        for first in range(part.start, part.stop, _CHUNK):
+            chunk = slice(first, min(first + _CHUNK, part.stop))
+            given = np.ascontiguousarray(X_new[chunk], dtype=np.float64)
+            rows = given - center
+            found = ranks[: len(rows)]
+            # If ranks overflow, exact distances decide. NumPy keeps this setting per thread.
+            with np.errstate(over="ignore", invalid="ignore"):
+                with_ones = np.column_stack([rows, np.ones(len(rows))])
+                np.matmul(with_ones.astype(dtype, copy=False), against, out=found)
+                half_own = 0.5 * np.einsum("ij,ij->i", rows, rows)
+                reach = rounding * (half_own + longest) - half_own
+            nearest_by_rank(found, reach, given, exact, *room, indices[chunk], squares[chunk])
 
-    parts = each(search, range(0, len(X_new), _CHUNK), n_jobs)
-    return np.vstack([p[0] for p in parts]), np.vstack([p[1] for p in parts])
+    each(search, pieces(len(X_new), _TASK), n_jobs)
+    return indices, np.sqrt(squares).astype(X.dtype, copy=False)
 
 
 def _rounding(n_columns: int, dtype: Any) -> float:

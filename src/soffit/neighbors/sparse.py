@@ -73,7 +73,7 @@ def _improved(
     """Rounds of neighbours of neighbours until the recall suffices or little changes."""
     n = len(lists[0])
     spare: Lists = (np.empty_like(lists[0]), np.empty_like(lists[1]), np.empty_like(lists[2]))
-    recall = exact.of_lists(lists[0])
+    recall = exact.of_lists(lists[0][exact.chosen])
     for _ in range(_MOST_ROUNDS):
         if recall >= ENOUGH:
             break
@@ -84,7 +84,7 @@ def _improved(
 
         changes = sum(each(improve, ranges(n), n_jobs))
         lists, spare = spare, lists
-        recall = exact.of_lists(lists[0])
+        recall = exact.of_lists(lists[0][exact.chosen])
         if changes < _FEW_CHANGES * lists[0].size:
             break
     return lists, recall

@@ -91,12 +91,28 @@ def _lanczos(graph: Graph, n_vectors: int, random_state: int) -> tuple[FloatArra
         spread_out = np.asarray(_SHIFT - 1.0 / np.asarray(values), dtype=N.dtype)
         return spread_out, np.asarray(vectors, dtype=N.dtype)
     width = min(max(2 * n_vectors + 20, 60), n)
+    operator = _Products(N)
     try:
         tol = 1e-5 if n > _DENSE or N.dtype != np.float64 else 1e-8
-        found = eigsh(N, n_vectors, which="LA", v0=start, ncv=width, tol=tol, maxiter=500)
+        found = eigsh(operator, n_vectors, which="LA", v0=start, ncv=width, tol=tol, maxiter=500)
     except ArpackNoConvergence:
-        found = eigsh(N, n_vectors, which="LA", v0=start, ncv=min(3 * width, n), tol=1e-3)
+        found = eigsh(operator, n_vectors, which="LA", v0=start, ncv=min(3 * width, n), tol=1e-3)
     return found[0], found[1]
+
+
+class _Products(LinearOperator):
+    """Products with a matrix, without SciPy's checks, which take longer than those of few rows."""
+
+    def __init__(self, N: Matrix) -> None:
+        super().__init__(N.dtype, N.shape)
+        self._N = N
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        """N x."""
+        return np.asarray(self._N @ x)
+
+    def _matmat(self, X: FloatArray) -> FloatArray:
+        return np.asarray(self._N @ X)
 
 
 def _factorized(matrix: sp.csr_array) -> SuperLU:

@@ -82,9 +82,9 @@ def table(
 ) -> str:
     """A table of cells that are already HTML; the first cell of a row is its heading.
 
-    A long one scrolls inside its frame, by the keyboard too.
+    It scrolls inside its frame, by the keyboard too: a wide one sideways, a long one down.
     """
-    frame = 'class="scroll tall" tabindex="0"' if is_long else 'class="scroll"'
+    frame = f'class="scroll{" tall" if is_long else ""}" tabindex="0"'
     right = set(numeric)
 
     def attribute(position: int) -> str:

@@ -11,9 +11,10 @@ import numpy as np
 from soffit._typing import is_sparse
 from soffit._version import __version__
 from soffit.catalogue import MODELS
-from soffit.report.html import name, text
+from soffit.report.html import code, name, paragraph, text
 from soffit.results.fit_quality import agreement_sentence
 from soffit.results.parameters import settings, written
+from soffit.results.profiles import column_groups
 from soffit.results.sentences import choice_evidence, choice_made, edited, standardization
 from soffit.results.summary import Summary
 from soffit.results.words import count_of, listed, number, shorten, spelled
@@ -64,7 +65,7 @@ def _input(summary: Summary) -> list[str]:
     objects = count_of(summary.n_objects, "object")
     kind = summary.kind
     if kind == "table" and summary.columns:
-        named = [f"<em>{name(shorten(column))}</em>" for column in summary.columns]
+        named = [f"<em>{name(shorten(group.name))}</em>" for group in column_groups(summary)]
         columns = listed(named, most=_NAMED_COLUMNS, noun="columns")
         return [f"The table{origin} has {objects} and {count_of(len(named), 'column')}: {columns}."]
     if kind == "graph":
@@ -261,3 +262,28 @@ def versions() -> list[tuple[str, str]]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def recipe_section(summary: Summary, command: str | None) -> str:
+    """How to reproduce the result."""
+    parts = []
+    if command:
+        parts += ["<h3>On the command line</h3>", code(command, label="Command line")]
+    lines = python_lines(summary)
+    if lines:
+        parts += ["<h3>In Python</h3>", code(lines, label="Python code")]
+        parts.append(paragraph(text(placeholders(summary))))
+        # A source that was not read from a file has no options.
+        if getattr(summary.source, "notes", ()) and summary.source.options is None:
+            parts.append(
+                paragraph(
+                    "Omitted columns and imputed values are options of <code>read</code>: pass "
+                    "those of the command line."
+                )
+            )
+    if not parts:
+        parts.append(paragraph("It is not recorded how the memberships were computed."))
+    parts.append(paragraph(text(seed_sentence(summary))) if seed_sentence(summary) else "")
+    used = ", ".join(f"{text(library)} {text(number)}" for library, number in versions())
+    parts.append(paragraph(f"Versions: {used}."))
+    return "".join(parts)

@@ -2,50 +2,86 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from string import Template
 from typing import Any
 
 from soffit._atomic import replaced
 from soffit._version import __version__
-from soffit.figures.style import PALETTE
-from soffit.report import sections
-from soffit.report.html import data_block, packed_text, script_hash, text
+from soffit.figures.style import colour, readable_on
+from soffit.report import overview
+from soffit.report.column_figures import columns_section
+from soffit.report.details import account_section, details_section
+from soffit.report.doubt import between_section
+from soffit.report.evaluation import labels_section
+from soffit.report.html import script_hash, text
+from soffit.report.method import recipe_section
+from soffit.report.object_map import map_section
 from soffit.report.objects import objects_section
-from soffit.report.page_figures import Picture, pictures
-from soffit.results.sentences import headline
 from soffit.results.summary import Summary
 
-_SCRIPTS = ("unpack.js", "table.js", "figures.js")
+_SCRIPTS = ("unpack.js", "table.js", "map.js")
+# Colours of the values of a text column, apart from those of the clusters.
+_SHADES = (
+    "#4878a8",
+    "#d98a3d",
+    "#6aa36f",
+    "#b565a0",
+    "#8c7b6b",
+    "#c9b23e",
+    "#5fb0b7",
+    "#9aa0a6",
+    "#7d6bb0",
+    "#c4635b",
+    "#7f9c3b",
+    "#39688c",
+)
 
 
-def page(
-    summary: Summary, pictures: list[Picture], *, title: str | None, command: str | None
-) -> str:
+def page(summary: Summary, *, title: str | None, command: str | None, points: Any = None) -> str:
     """The whole document."""
-    colours = list(PALETTE)
-    is_drawn = any(not picture.failure for picture in pictures)
-    library = _library() if is_drawn else None
+    colours = [colour(cluster) for cluster in range(summary.n_clusters)]
     script = "\n".join(_file(name) for name in _SCRIPTS)
-    uses_webgl = any(picture.needs_webgl for picture in pictures)
+    parts = {
+        "columns": columns_section(summary),
+        "between": between_section(summary),
+        "labels": labels_section(summary),
+        "warnings": overview.warnings_list(summary),
+    }
     return Template(_file("page.html")).substitute(
-        policy=text(_policy(script, library, uses_webgl)),
-        title=text(title or sections.default_title(summary)),
+        parts,
+        policy=text(_policy(script)),
+        title=text(title or overview.default_title(summary)),
         style=_file("style.css") + _colour_rules(colours),
-        sentence=text(headline(summary)),
-        tiles=sections.tiles(summary),
-        warnings=sections.warnings_section(summary, pictures),
-        clusters=sections.clusters_section(summary, colours),
-        figures=sections.figures_section([p for p in pictures if not p.is_about_truth]),
-        truth=sections.truth_section(summary, [p for p in pictures if p.is_about_truth]),
-        objects=objects_section(summary, colours),
-        account=sections.account_section(summary),
-        recipe=sections.recipe_section(summary, command),
+        navigation=_navigation(parts, summary),
+        lead=overview.lead(summary),
+        facts=overview.facts(summary),
+        clusters=overview.cluster_cards(summary),
+        map=map_section(summary, points),
+        objects=objects_section(summary, colours, list(_SHADES)),
+        checks=overview.checks_section(summary),
+        account=account_section(summary),
+        details=details_section(summary),
+        recipe=recipe_section(summary, command),
         version=text(__version__),
-        library="" if library is None else data_block("plotly", library.packed),
         script=script,
+    )
+
+
+def _navigation(parts: dict[str, str], summary: Summary) -> str:
+    links = {
+        "summary": "Result",
+        "clusters": summary.plural.capitalize(),
+        "columns": "Columns",
+        "map": "Map",
+        "between": "In between",
+        "objects": "Objects",
+        "labels": "Labels",
+        "account": "Method",
+        "recipe": "Reproduce",
+    }
+    return "".join(
+        f'<a href="#{key}">{words}</a>' for key, words in links.items() if parts.get(key, "there")
     )
 
 
@@ -53,40 +89,19 @@ def _file(name: str) -> str:
     return files("soffit.report").joinpath(name).read_text(encoding="utf-8")
 
 
-@dataclass(frozen=True)
-class _Library:
-    packed: str
-    hash: str
-
-
-@cache
-def _library() -> _Library:
-    """The library that draws the figures; packing it takes longer than all the rest."""
-    from plotly.offline import get_plotlyjs
-
-    code = str(get_plotlyjs())
-    return _Library(packed_text(code), script_hash(code))
-
-
-def _policy(script: str, library: _Library | None, uses_webgl: bool) -> str:
-    """The page loads nothing, and only its own two scripts run.
-
-    Plotly compiles its drawing code for WebGL in the browser, which has to be allowed. Plotly
-    also sets styles inside the page.
-    """
-    allowed = [script_hash(script)]
-    if library is not None:
-        allowed.append(library.hash)
-    if uses_webgl:
-        allowed.append("'unsafe-eval'")
+def _policy(script: str) -> str:
+    """The page loads nothing, and only its own script runs."""
     return (
-        f"default-src 'none'; script-src {' '.join(allowed)}; style-src 'unsafe-inline'; "
+        f"default-src 'none'; script-src {script_hash(script)}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 
 
 def _colour_rules(colours: list[str]) -> str:
-    return "".join(f".c{number}{{background:{colour}}}" for number, colour in enumerate(colours))
+    rules = [f".c{number}{{background:{shade}}}" for number, shade in enumerate(colours)]
+    for number, shade in enumerate(_SHADES[:8]):
+        rules.append(f".s{number}{{fill:{shade}}}.on{number}{{fill:{readable_on(shade)}}}")
+    return "".join(rules)
 
 
 def write_report(  # noqa: PLR0913
@@ -101,12 +116,14 @@ def write_report(  # noqa: PLR0913
     command: str | None = None,
     title: str | None = None,
     points: Any = None,
+    all_sizes: Any = (),
 ) -> None:
     """Write one self-contained HTML page about a clustering.
 
-    The page contains a description of the clusters, warnings, figures, a sortable and searchable
-    table of all objects, and the code that reproduces the result. It works offline and runs only
-    its own scripts; names from the data are always shown as text.
+    The page says what sets the clusters apart, shows the columns inside each cluster, a map and a
+    sortable, searchable table of all objects, why objects lie between clusters, warnings, and the
+    code that reproduces the result. It works offline, runs only its own script, and follows the
+    light or dark theme of the reader; names from the data are always shown as text.
 
     Parameters
     ----------
@@ -132,6 +149,8 @@ def write_report(  # noqa: PLR0913
     points : array of shape (n, 2), optional
         Where to draw the objects on the map, such as a UMAP embedding. By default they are placed
         by their columns or links.
+    all_sizes : sequence of int
+        Sizes of the clusters among all objects, if the model is about a sample of them.
 
     Raises
     ------
@@ -152,7 +171,9 @@ def write_report(  # noqa: PLR0913
     ...     [file.name for file in Path(folder).iterdir()]
     ['moons.html']
     """
-    summary = Summary.of(model, X, source=source, columns=columns, ids=ids, truth=truth)
-    content = page(summary, pictures(summary, model, points), title=title, command=command)
+    summary = Summary.of(
+        model, X, source=source, columns=columns, ids=ids, truth=truth, all_sizes=all_sizes
+    )
+    content = page(summary, title=title, command=command, points=points)
     with replaced(path) as temporary:
         temporary.write_text(content, encoding="utf-8", newline="\n")

@@ -12,10 +12,11 @@ from scipy.sparse.csgraph import connected_components
 
 from soffit._typing import Matrix, is_sparse
 from soffit._wording import Message, Parameter
+from soffit.affinity.given_objects import Standardizer, outweighing
 from soffit.results.fit_quality import UNSTABLE_BELOW, agreement_sentence
 from soffit.results.sentences import telling_sentence, uncertainty
 from soffit.results.summary import Summary
-from soffit.results.words import capitalized, count_of, listed, percent, shorten
+from soffit.results.words import capitalized, count_of, listed, number, percent, shorten
 
 _LOW_RECALL = 0.9
 _LOW_STABILITY = 0.5
@@ -25,6 +26,12 @@ _MANY_UNCERTAIN = 0.25
 _TINY_SHARE = 0.1
 _TINY = 3
 _NAMED = 5
+# An outlier is this many interquartile ranges outside the middle half; it is one of few.
+_FAR = 10.0
+_FEW_FAR = 0.01
+_ENOUGH = 20
+# From this share of copies on, the rest is what the data consist of.
+_MOSTLY_COPIES = 0.8
 
 
 @dataclass(frozen=True)
@@ -49,13 +56,58 @@ class Caution:
         return Message(f"{head}{self.seen} ", self.remedy)
 
 
+@dataclass(frozen=True)
+class Check:
+    """One check of a result: what it was about, and what came of it.
+
+    Attributes
+    ----------
+    subject : str
+        What was checked, as part of a sentence.
+    caution : Caution or None
+        What was found.
+    skipped : str
+        Why it could not be checked; empty if it was.
+    """
+
+    subject: str
+    caution: Caution | None = None
+    skipped: str = ""
+
+
 def cautions(summary: Summary) -> list[Caution]:
     """All cautions, the most serious first."""
-    found = [check(summary) for check in _CHECKS]
-    return [caution for caution in found if caution is not None]
+    return [check.caution for check in checks(summary) if check.caution is not None]
+
+
+def checks(summary: Summary) -> list[Check]:
+    """All checks that concern this result, those that could not be made among them."""
+    found = []
+    for subject, missing, check in _CHECKS:
+        skipped = missing(summary)
+        if skipped is None:
+            continue
+        caution = None if skipped else check(summary)
+        found.append(Check(subject, caution, str(skipped)))
+    return found
 
 
 # --- the fit --------------------------------------------------------------------------------------
+
+
+def _a_sample(summary: Summary) -> str | None:
+    return "" if summary.all_sizes else None
+
+
+def _sampled(summary: Summary) -> Caution | None:
+    n, sizes = sum(summary.all_sizes), summary.all_sizes
+    shown = [
+        f"{summary.name_of(cluster)} {size:,} ({percent(size / n)})"
+        for cluster, size in enumerate(sizes)
+    ]
+    seen = f"These are {summary.n_objects:,} of {n:,} objects. Among all: {listed(shown)}."
+    remedy = "Counts, shares and tables elsewhere are those of the sample."
+    return Caution("A sample is shown", seen, remedy)
 
 
 def _not_converged(summary: Summary) -> Caution | None:
@@ -202,6 +254,14 @@ def _duplicates(summary: Summary) -> Caution | None:
     copies = repeated_rows(summary.table)
     if not copies:
         return None
+    distinct = summary.n_objects - len(copies)
+    if len(copies) > _MOSTLY_COPIES * summary.n_objects:
+        return Caution(
+            f"Only {count_of(distinct, 'row')} {'is' if distinct == 1 else 'are'} different",
+            f"All other objects have the same values in all columns as "
+            f"{'it' if distinct == 1 else 'one of them'}.",
+            "Clusters can only be unions of these rows. More columns would tell more.",
+        )
     one = len(copies) == 1
     return Caution(
         f"{count_of(len(copies), 'object')} {'is a duplicate' if one else 'are duplicates'}",
@@ -216,10 +276,10 @@ def repeated_rows(table: Matrix) -> list[int]:
     """Rows that are equal to an earlier one."""
     seen: set[int] = set()
     repeated = []
-    for number, content in enumerate(_row_contents(table)):
+    for position, content in enumerate(_row_contents(table)):
         key = hash(content)
         if key in seen:
-            repeated.append(number)
+            repeated.append(position)
         seen.add(key)
     return repeated
 
@@ -252,6 +312,54 @@ def _column_values(summary: Summary) -> Caution | None:
             Parameter("drop", [summary.telling_columns[-1]]),
             ".",
         ),
+    )
+
+
+def _uneven_units(summary: Summary) -> Caution | None:
+    """Columns of different units that the user did not want to be standardized."""
+    table, model = summary.table, summary.model
+    if summary.is_standardized is not False or table is None or is_sparse(table):
+        return None
+    if getattr(model, "standardize", None) is not False or table.shape[1] < 2:
+        return None
+    if not Standardizer.of(table, "auto").is_active:
+        return None
+    spread = np.std(np.asarray(table, dtype=np.float64), axis=0)
+    largest, usual = outweighing(spread)
+    times = number(spread[largest] / spread[usual]) if spread[usual] > 0 else "many"
+    return Caution(
+        "One column outweighs the others",
+        f"The spread of “{shorten(summary.columns[largest])}” is {times} times that of "
+        f"“{shorten(summary.columns[usual])}”, and the columns were not standardized: it alone "
+        "decides which objects are similar.",
+        Message("Fit again with ", Parameter("standardize", True), " unless this is intended."),
+    )
+
+
+def _far_outliers(summary: Summary) -> Caution | None:
+    """Objects with a value far outside those of all others."""
+    if summary.table is None or summary.n_objects < _ENOUGH:
+        return None
+    far: dict[int, int] = {}
+    for j, column in enumerate(np.asarray(summary.table).T):
+        low, high = np.quantile(column, [0.25, 0.75])
+        reach = _FAR * (high - low)
+        outside = np.flatnonzero((column < low - reach) | (column > high + reach))
+        # Many of them are a long tail or a column of mostly one value, not single outliers.
+        if reach > 0 and len(outside) <= max(1, _FEW_FAR * summary.n_objects):
+            far.update({int(i): j for i in outside if int(i) not in far})
+    if not far:
+        return None
+    which = sorted(far)
+    one = len(which) == 1
+    names = sorted({summary.columns[j] for j in far.values()})
+    where = listed([f"“{shorten(name)}”" for name in names], most=3, noun="columns")
+    return Caution(
+        f"{count_of(len(which), 'object')} {'is' if one else 'are'} far from all others",
+        f"{_objects(summary, which)} {'has a value' if one else 'have values'} of {where} more "
+        f"than {_FAR:g} interquartile ranges away from most.",
+        f"Check {'it' if one else 'them'} for errors; a long tail is often better clustered after "
+        "taking logarithms.",
     )
 
 
@@ -303,16 +411,87 @@ def _clusters(summary: Summary, which: Any) -> str:
     return f"{noun} {listed(names, most=8)}"
 
 
-_CHECKS: tuple[Callable[[Summary], Caution | None], ...] = (
-    _not_converged,
-    _low_recall,
-    _unstable,
-    _shaky_clusters,
-    _doubtful_number,
-    _disconnected,
-    _isolated,
-    _column_values,
-    _duplicates,
-    _tiny_clusters,
-    _many_uncertain,
+# --- what each check needs ------------------------------------------------------------------------
+
+# A check that does not concern a result at all is None; one that lacks something says what.
+_Missing = Message | str | None
+
+
+def _a_fit(summary: Summary) -> _Missing:
+    return "" if summary.model is not None else "it is not recorded how the result was computed."
+
+
+def _a_search(summary: Summary) -> _Missing:
+    return "" if getattr(summary.model, "neighbor_recall_", None) is not None else None
+
+
+def _resamples(summary: Summary) -> _Missing:
+    if summary.agreement is not None:
+        return ""
+    if not hasattr(summary.model, "n_resamples"):
+        return None
+    return Message("needs ", Parameter("n_resamples", 10), ".")
+
+
+def _stabilities(summary: Summary) -> _Missing:
+    return "" if summary.stability is not None else None
+
+
+def _a_choice(summary: Summary) -> _Missing:
+    if summary.n_clusters == 1 and summary.choice is None:
+        return None
+    if summary.choice is not None or summary.noun == "class" or summary.model is None:
+        return "" if summary.choice is not None else None
+    if summary.is_edited or summary.is_chosen:
+        return None
+    return "it was specified; without a number of clusters soffit chooses one and says how clearly."
+
+
+def _links(summary: Summary) -> _Missing:
+    if summary.n_objects < 2:
+        return None
+    return "" if summary.affinities is not None else None
+
+
+def _a_table(summary: Summary) -> _Missing:
+    if summary.kind not in ("table", None):
+        return None
+    return "" if summary.table is not None else "no table was given."
+
+
+def _numbers(summary: Summary) -> _Missing:
+    found = _a_table(summary)
+    is_dense = summary.table is not None and not is_sparse(summary.table)
+    return found if found != "" or is_dense else None
+
+
+def _numbers_only(summary: Summary) -> _Missing:
+    return _numbers(summary) if summary.mixed is None else None
+
+
+def _a_standardization(summary: Summary) -> _Missing:
+    return None if summary.is_standardized is None else _numbers_only(summary)
+
+
+def _several(summary: Summary) -> _Missing:
+    return None if summary.n_clusters == 1 else ""
+
+
+_CHECKS: tuple[
+    tuple[str, Callable[[Summary], _Missing], Callable[[Summary], Caution | None]], ...
+] = (
+    ("what is shown", _a_sample, _sampled),
+    ("convergence", _a_fit, _not_converged),
+    ("the neighbour search", _a_search, _low_recall),
+    ("stability under resampling", _resamples, _unstable),
+    ("the stability of single clusters", _stabilities, _shaky_clusters),
+    ("the number of clusters", _a_choice, _doubtful_number),
+    ("links between parts of the data", _links, _disconnected),
+    ("isolated objects", _links, _isolated),
+    ("the units of the columns", _a_standardization, _uneven_units),
+    ("columns that decide alone", _numbers, _column_values),
+    ("far outliers", _numbers_only, _far_outliers),
+    ("duplicates", _a_table, _duplicates),
+    ("very small or empty clusters", _several, _tiny_clusters),
+    ("uncertain objects", _several, _many_uncertain),
 )

@@ -14,6 +14,7 @@ from soffit.results.words import number, short_percent, shorten
 
 # Differences from here on, in standard deviations, are worth a mention.
 NOTABLE = 0.5
+NOTABLE_WORD = 0.2
 # Columns named per cluster, in a report and as JSON.
 MOST_COLUMNS = 3
 _ROWS_AT_ONCE = 2**16
@@ -29,9 +30,17 @@ class Difference:
     difference: float  # in standard deviations of the column
     spread: float
     is_binary: bool
+    presence: tuple[float, float] | None = None  # of a sparse table: shares of objects that have it
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the values are shares of objects rather than means."""
+        return self.is_binary or self.presence is not None
 
     def values(self) -> tuple[str, str]:
-        """Both means as text, the same in every output; shares of a column of zeros and ones."""
+        """Both means as text, the same in every output; shares of objects where these say more."""
+        if self.presence is not None:
+            return short_percent(self.presence[0]), short_percent(self.presence[1])
         if self.is_binary:
             return short_percent(self.mean), short_percent(self.overall)
         return number(self.mean, spread=self.spread), number(self.overall, spread=self.spread)
@@ -48,7 +57,7 @@ class Difference:
             "mean": self.mean,
             "overall": self.overall,
             "difference": self.difference,
-        }
+        } | ({} if self.presence is None else {"share": self.presence[0]})
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +76,9 @@ class ColumnMeans:
     spread: FloatArray  # (p,)
     difference: FloatArray  # (k, p)
     is_binary: NDArray[np.bool_]  # (p,): only zeros and ones, as one-hot columns are
+    # Share of objects with a value other than zero, (k + 1, p), the last row for all objects; None
+    # unless the table is sparse.
+    presence: FloatArray | None = None
 
     @classmethod
     def of(cls, table: Matrix, memberships: FloatArray) -> ColumnMeans:
@@ -81,13 +93,30 @@ class ColumnMeans:
         inside = divided(sums, weight)
         gap = np.where(np.isclose(inside, overall, rtol=1e-12, atol=0.0), 0.0, inside - overall)
         difference = np.where(weight > 0, divided(gap, spread), 0.0)
-        return cls(inside, overall, spread, difference, _is_binary(table))
+        presence = _presence(table, memberships) if is_sparse(table) else None
+        return cls(inside, overall, spread, difference, _is_binary(table), presence)
 
     def notable(self, cluster: int, most: int = MOST_COLUMNS) -> list[int]:
-        """The columns that set a cluster apart, the largest difference first."""
+        """The columns that set a cluster apart, the largest difference first.
+
+        Of a sparse table, such as counts of words or genes, those that are frequent: what a cluster
+        has says more than what it lacks. Each word is rare, so smaller differences count.
+        """
         size = np.abs(self.difference[cluster])
+        if self.presence is not None:
+            size = np.where(self.difference[cluster] >= NOTABLE_WORD, size, 0.0)
+            order = np.argsort(-size, kind="stable")[:most]
+            return [int(column) for column in order if size[column] > 0]
         order = np.argsort(-size, kind="stable")[:most]
         return [int(column) for column in order if size[column] >= NOTABLE]
+
+
+def _presence(table: Matrix, memberships: FloatArray) -> FloatArray:
+    there = table != 0
+    sums = np.asarray((there.T @ memberships).T, dtype=np.float64)
+    total = np.asarray(there.sum(axis=0), dtype=np.float64).ravel()
+    inside = divided(sums, memberships.sum(axis=0)[:, np.newaxis])
+    return np.vstack([inside, total / table.shape[0]])
 
 
 def divided(numerator: FloatArray, denominator: FloatArray) -> FloatArray:

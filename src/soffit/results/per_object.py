@@ -183,8 +183,11 @@ def is_estimator(given: Any) -> bool:
 def memberships_of(given: Any) -> Any:
     """The memberships of a fitted model, a result, a segmentation or an array, as they are kept.
 
-    A classifier's classes are its clusters. A segmentation has one row per pixel of its image.
+    A classifier's classes are its clusters. A segmentation has one row per pixel of its image. Of a
+    model that was fitted to a collection of blocks, they are those of the sample.
     """
+    if hasattr(given, "sample_indices_"):
+        given = given._in_memory()
     for place in _PLACES:
         values = getattr(given, place, None)
         if values is not None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from soffit._typing import is_sparse
 from soffit._wording import Message, Parameter
 from soffit.affinity.given_objects import outweighing
+from soffit.results.pixel_grid import PixelGrid
+from soffit.results.profiles import separating_groups, separation
 from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
 from soffit.results.words import (
     capitalized,
@@ -19,6 +22,10 @@ from soffit.results.words import (
 )
 
 _MOST_SIZES = 6
+# Columns named in the first sentences, and the share of a column's variance between the clusters
+# from which it is.
+_NAMED_COLUMNS = 3
+_TELLING = 0.15
 # Confidence from which a choice is called clear, and likely.
 CLEAR_CHOICE = 0.8
 _LIKELY_CHOICE = 0.5
@@ -49,6 +56,20 @@ def _sizes(summary: Summary) -> str:
     if len(sizes) <= _MOST_SIZES:
         return f" of {listed([f'{size:,}' for size in sizes])}"
     return f" of {sizes[-1]:,} to {sizes[0]:,} objects each"
+
+
+def differing(summary: Summary) -> str:
+    """The columns in which the clusters differ most, in one sentence; or nothing."""
+    if summary.table is None or summary.n_clusters == 1 or PixelGrid.of(summary) is not None:
+        return ""
+    groups = separating_groups(summary, _NAMED_COLUMNS)
+    shares = separation(summary, groups)
+    named = [
+        shorten(group.name, 40)
+        for group, share in zip(groups, shares, strict=True)
+        if share >= _TELLING or is_sparse(summary.table)
+    ]
+    return f"They differ most in {listed(named)}." if named else ""
 
 
 def uncertainty(summary: Summary) -> str:
@@ -98,6 +119,8 @@ def standardization(summary: Summary) -> Message | None:
             " standardizes them).",
         )
     spread = summary.model._fitted.preparation.spread
+    if len(spread) != len(columns):
+        return Message("The columns were standardized, because their units differ.")
     largest, usual = outweighing(spread)
     return Message(
         f"The columns were standardized, because their units differ: the spread of "

@@ -133,6 +133,7 @@ class Summary:
     truth: NDArray[np.str_] | None = None  # empty where an object's label is not known
     table: Matrix | None = None
     columns: tuple[str, ...] = ()
+    all_sizes: tuple[int, ...] = ()  # of all objects, if those described are a sample of them
     mixed: MixedTable | None = None  # text and gaps as they were clustered; `table` describes them
 
     @classmethod
@@ -145,6 +146,7 @@ class Summary:
         columns: Any = None,
         ids: Any = None,
         truth: Any = None,
+        all_sizes: Any = (),
     ) -> Summary:
         """Summarize a fitted model, a result or an array of memberships.
 
@@ -159,6 +161,8 @@ class Summary:
         columns, ids, truth : sequence, optional
             Names of the columns and of the objects, and known labels. They take precedence over
             those of the source and of the model.
+        all_sizes : sequence of int
+            Sizes of the clusters among all objects, if the model is about a sample of them.
 
         Raises
         ------
@@ -167,6 +171,9 @@ class Summary:
         ValueError
             If the number of rows, identifiers or labels is not the number of objects.
         """
+        if hasattr(model, "sample_indices_"):
+            # Fitted to a collection of blocks, which is not brought here to describe it.
+            model = model._in_memory()
         memberships = probabilities(memberships_of(model))
         n, k = memberships.shape
         mixed = _mixed_table(model, source, table)
@@ -211,6 +218,7 @@ class Summary:
             table=features,
             columns=_column_names(None if mixed else columns, found_columns, features),
             mixed=mixed,
+            all_sizes=tuple(int(size) for size in all_sizes),
         )
 
     # --- objects -------------------------------------------------------------------------------
@@ -305,6 +313,9 @@ class Summary:
                 float(means.difference[cluster, j]),
                 float(means.spread[j]),
                 bool(means.is_binary[j]),
+                None
+                if means.presence is None
+                else (float(means.presence[cluster, j]), float(means.presence[-1, j])),
             )
             for j in means.notable(cluster, most)
         )
@@ -400,8 +411,7 @@ class Summary:
     def is_standardized(self) -> bool | None:
         """Whether the columns were standardized; None for input that is not a table of numbers."""
         preparation = getattr(getattr(self.model, "_fitted", None), "preparation", None)
-        is_table = self.kind == "table" or self.table is not None
-        if not is_table or not isinstance(preparation, Standardizer):
+        if self.kind != "table" or not isinstance(preparation, Standardizer):
             return None
         return preparation.is_active
 
@@ -545,9 +555,28 @@ def _table(model: Any, source: Any, given: Any) -> tuple[Matrix | None, Sequence
         if named is None:
             named = getattr(model, "feature_names_in_", None)
         return _as_numbers(given.data), None if named is None else [str(item) for item in named]
+    genes = _expression(getattr(source, "origin", None))
+    if genes is not None:
+        return genes
     if getattr(source, "kind", None) == "table" and source.data is not None:
         return _as_numbers(source.data), source.columns
     return None, None
+
+
+def _expression(origin: Any) -> tuple[Matrix, Sequence[str]] | None:
+    """The genes of annotated cells, which describe clusters better than what was clustered.
+
+    Those of ``.raw`` if there are any, since ``.X`` is often scaled.
+    """
+    if not all(hasattr(origin, name) for name in ("obs_names", "var_names", "obsm")):
+        return None
+    cells = origin if getattr(origin, "raw", None) is None else origin.raw
+    values = cells.X
+    if values is None or 0 in values.shape:
+        return None
+    if not np.isfinite(values.data if is_sparse(values) else np.asarray(values)).all():
+        return None
+    return _as_numbers(values), [str(name) for name in cells.var_names]
 
 
 def _kind(model: Any, source: Any, given: Any, table: Matrix | None) -> str | None:

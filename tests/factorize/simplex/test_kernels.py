@@ -93,7 +93,7 @@ def test_sweeps_are_naive_gauss_seidel(degree_problem):
         if sweep == "sparse":
             sweep_sparse(
                 *(A.indptr, A.indices, A.data, *none, W, U, U, 0, theta, s, gram, 0, len(W)),
-                *(work, b),
+                *(GAP, work, b),
             )
         else:
             later = problem.matrix @ U

@@ -10,7 +10,7 @@ from tests.reference.factorization import gauss_seidel_sweep
 from soffit.factorize import Problem, labels_start, solve_locally, solve_rows
 from soffit.factorize.quadratic import exact_gram
 from soffit.factorize.simplex import rows as _rows
-from soffit.factorize.simplex.kernels import sweep_supported
+from soffit.factorize.simplex.kernels import GAP, sweep_supported
 from soffit.graph import Graph, Locality
 
 
@@ -111,7 +111,10 @@ def test_supported_sweep_is_gauss_seidel_where_all_clusters_are_around(rng):
     U = theta[:, None] * W
     gram = exact_gram(U)
     none = (np.zeros(31, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0))
-    sweep_supported(A.indptr, A.indices, A.data, *none, W, U, U, 0, theta, s, gram, 0, 30)
+    room = np.empty((3, 3)), np.empty((5, 3)), np.empty(3, dtype=np.int64)
+    sweep_supported(
+        *(A.indptr, A.indices, A.data, *none, W, U, U, 0, theta, s, gram, 0, 30, GAP, *room)
+    )
     dense = Problem(A.toarray(), 3, scale="cluster", degrees=problem.degrees)
     np.testing.assert_allclose(W, gauss_seidel_sweep(dense, start, s), atol=1e-7)
     np.testing.assert_allclose(gram, U.T @ U, atol=1e-12)

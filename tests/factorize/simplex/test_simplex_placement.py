@@ -84,6 +84,20 @@ def test_no_point_of_a_grid_is_better(seed):
     assert loss(placed[0], *arguments) <= lowest + 1e-9
 
 
+def test_closed_form_and_steps_agree(rng, monkeypatch):
+    rows, problem, W, s = fitted_rows(rng, n=40, k=4)
+    theta = problem.row_factors()
+    inside = rng.dirichlet(np.full(4, 9.0), size=30)
+    exact = (inside * s) @ (theta[:, None] * W).T
+    block = np.concatenate([exact, rng.uniform(0.0, 1.0, size=(30, 40))])
+    degrees = np.full(60, rows.mean_degree)
+    found = rows.place(block, degrees)
+    np.testing.assert_allclose(found[:30], inside, atol=1e-9)
+    assert np.any(found == 0.0)
+    monkeypatch.setattr("soffit.factorize.simplex.placement._SINGULAR", 1.0)
+    np.testing.assert_allclose(rows.place(block, degrees), found, atol=1e-6)
+
+
 def test_fitted_objects_find_their_own_rows(rng):
     labels = np.repeat([0, 1, 2], 20)
     A = (rng.random((60, 60)) < np.where(labels[:, None] == labels, 0.7, 0.05)).astype(float)

@@ -25,11 +25,14 @@ def simplex_qp(Q, c, w, gradient, gap_share):
     k = w.shape[0]
     size = 0.0
     for a in range(k):
-        value = -c[a]
-        for b in range(k):
-            value += Q[a, b] * w[b]
-        gradient[a] = value
-        size = max(size, abs(c[a]), abs(value))
+        gradient[a] = -c[a]
+    # Most shares are zero. Q is symmetric: its rows are read instead of its columns.
+    for b in range(k):
+        if w[b] != 0.0:
+            for a in range(k):
+                gradient[a] += Q[b, a] * w[b]
+    for a in range(k):
+        size = max(size, abs(c[a]), abs(gradient[a]))
     for _ in range(_MAX_STEPS_PER_CLUSTER * k):
         low = 0
         for a in range(1, k):
@@ -84,22 +87,28 @@ def _move_row(i, ties, tied, strength, W, U, theta, s, gram, work, gap):
         c[a] = 0.5 * r[a]
         if t > 0.0:
             c[a] = s[a] * (b[a] + earlier[a]) / t + c[a] / t**2
+        own = np.float64(U[i, a])
+        if own != 0.0:
+            for d in range(k):
+                gram[a, d] -= own * np.float64(U[i, d])
+        scale = s[a] if t > 0.0 else 0.0
         for d in range(k):
-            gram[a, d] -= np.float64(U[i, a]) * np.float64(U[i, d])
-            work[a, d] = s[a] * s[d] * gram[a, d] if t > 0.0 else 0.0
+            work[a, d] = scale * s[d] * gram[a, d]
     simplex_qp(work, c, w, work[k + 5], gap)
     for a in range(k):
         W[i, a] = w[a]
         U[i, a] = theta[i] * w[a]
     for a in range(k):
-        for d in range(k):
-            gram[a, d] += np.float64(U[i, a]) * np.float64(U[i, d])
+        own = np.float64(U[i, a])
+        if own != 0.0:
+            for d in range(k):
+                gram[a, d] += own * np.float64(U[i, d])
 
 
 @njit(cache=True, nogil=True)
 def sweep_sparse(
     indptr, indices, data, ties, tied, strength,
-    W, U, U_group, group, theta, s, gram, first, last, work, association,
+    W, U, U_group, group, theta, s, gram, first, last, gap, work, association,
 ):  # fmt: skip
     """One Gauss-Seidel pass over the rows first to last of a CSR matrix.
 
@@ -128,7 +137,7 @@ def sweep_sparse(
             elif j != i:
                 for a in range(k):
                     b[a] += data[p] * U[j, a]
-        _move_row(i, ties, tied, strength, W, U, theta, s, gram, work, GAP)
+        _move_row(i, ties, tied, strength, W, U, theta, s, gram, work, gap)
         # Each pair is met once, just after its later row was updated: no second product is needed.
         for a in range(k):
             association[a] += 2.0 * U[i, a] * earlier[a]
@@ -137,75 +146,56 @@ def sweep_sparse(
 @njit(cache=True, nogil=True)
 def sweep_supported(
     indptr, indices, data, ties, tied, strength,
-    W, U, U_group, group, theta, s, gram, first, last,
+    W, U, U_group, group, theta, s, gram, first, last, gap, Q, vectors, chosen,
 ):  # fmt: skip
     """The same pass for many clusters: a row's problem has only the clusters used around it.
 
-    An object never joins a cluster that neither it nor any of its neighbours uses, so that the cost
-    grows with the clusters around an object. The sum of associations is left to the caller.
+    An object never joins a cluster that neither it nor any of its neighbours uses. The sum of
+    associations is left to the caller. `Q` is a (k, k) working array, `vectors` a (5, k) one, and
+    `chosen` has room for k numbers.
     """
     k = W.shape[1]
     group_end = group + len(U_group)
-    b = np.zeros(k)
-    r = np.zeros(k)
-    used = np.zeros(k, dtype=np.bool_)
-    chosen = np.empty(k, dtype=np.int64)
+    b, r, c, w, gradient = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
     for i in range(first, last):
         if theta[i] == 0.0 and ties[i] == ties[i + 1]:
             continue
-        count = _collect(i, 1.0, W, r, used, chosen, 0)
-        for x in range(count):
-            r[chosen[x]] = 0.0
+        for a in range(k):
+            b[a] = 0.0
+            r[a] = 0.0
         for p in range(ties[i], ties[i + 1]):
-            count = _collect(tied[p], strength[p], W, r, used, chosen, count)
+            for a in range(k):
+                r[a] += strength[p] * W[tied[p], a]
+        # Whole rows, although most entries are zero: without branches the loops are vectorised.
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
             if group <= j < group_end and (j < first or j >= last):
-                count = _collect(j - group, data[p], U_group, b, used, chosen, count)
+                row = U_group[j - group]
             elif j != i:
-                count = _collect(j, data[p], U, b, used, chosen, count)
-        _move_supported(i, b, r, W, U, theta, s, gram, chosen[:count])
-        for x in range(count):
-            a = chosen[x]
-            b[a], r[a], used[a] = 0.0, 0.0, False
-
-
-@njit(cache=True, nogil=True)
-def _collect(j, weight, rows, total, used, chosen, count):
-    """Add a weighted row to the total and its clusters to the chosen ones; returns their number."""
-    for a in range(rows.shape[1]):
-        if rows[j, a] != 0.0:
-            total[a] += weight * rows[j, a]
-            if not used[a]:
-                used[a] = True
+                row = U[j]
+            else:
+                continue
+            value = data[p]
+            for a in range(k):
+                b[a] += value * row[a]
+        count = 0
+        for a in range(k):
+            if b[a] != 0.0 or r[a] != 0.0 or W[i, a] != 0.0:
                 chosen[count] = a
                 count += 1
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _move_supported(i, b, r, W, U, theta, s, gram, chosen):
-    """Solve the problem of row i on the chosen clusters and store the result."""
-    linked = theta[i] > 0.0
-    count = len(chosen)
-    Q = np.zeros((count, count))
-    c = np.empty(count)
-    w = np.empty(count)
-    gradient = np.empty(count)
-    for x in range(count):
-        a = chosen[x]
-        w[x] = W[i, a]
-        c[x] = s[a] * b[a] / theta[i] + 0.5 * r[a] / theta[i] ** 2 if linked else 0.5 * r[a]
-        if linked:
+        linked = theta[i] > 0.0
+        for x in range(count):
+            a = chosen[x]
+            w[x] = W[i, a]
+            c[x] = s[a] * b[a] / theta[i] + 0.5 * r[a] / theta[i] ** 2 if linked else 0.5 * r[a]
             for y in range(count):
                 d = chosen[y]
                 gram[a, d] -= U[i, a] * U[i, d]
-                Q[x, y] = s[a] * s[d] * gram[a, d]
-    simplex_qp(Q, c, w, gradient, GAP)
-    for x in range(count):
-        W[i, chosen[x]] = w[x]
-        U[i, chosen[x]] = theta[i] * w[x]
-    if linked:
+                Q[x, y] = s[a] * s[d] * gram[a, d] if linked else 0.0
+        simplex_qp(Q, c, w[:count], gradient, gap)
+        for x in range(count):
+            W[i, chosen[x]] = w[x]
+            U[i, chosen[x]] = theta[i] * w[x]
         for x in range(count):
             for y in range(count):
                 a, d = chosen[x], chosen[y]

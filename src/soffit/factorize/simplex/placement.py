@@ -8,11 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from soffit._threads import each, pieces
-from soffit._typing import FloatArray, Matrix
+from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.factorize.problem import Factorization, Problem
 
 # Objects per thread at a time.
 _ROWS = 2**13
+# A matrix whose eigenvalues differ by more than this factor is not inverted.
+_SINGULAR = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +71,6 @@ class FittedRows:
         degrees : array of shape (m,)
             Sums of their affinities before normalization.
         """
-        from soffit.factorize.simplex.kernels import solve_new_rows
-
         connected = degrees > 0
         theta = np.ones(len(degrees))
         if self.mean_degree:
@@ -78,16 +78,51 @@ class FittedRows:
         gram = np.asarray(self.rows.T @ self.rows, dtype=np.float64)
         linear = np.asarray(block @ self.rows, dtype=np.float64)
         linear = np.ascontiguousarray(linear * (self.scale / theta[:, None]))
-        placed = np.tile(np.asarray(self.prior, dtype=np.float64), (len(degrees), 1))
         Q = np.outer(self.scale, self.scale) * gram
+        inverse = _inverse(Q)
+        placed = np.empty_like(linear)
 
         def solve(part: range) -> None:
             rows = slice(part.start, part.stop)
-            solve_new_rows(Q, linear[rows], placed[rows])
+            placed[rows] = _solved(Q, inverse, linear[rows], self.prior)
 
         each(solve, pieces(len(placed), _ROWS))
         placed[~connected] = self.prior
         return placed.astype(self.rows.dtype)
+
+
+def _inverse(Q: FloatArray) -> FloatArray | None:
+    """The inverse of a positive definite matrix, or None if it is nearly singular."""
+    values, vectors = np.linalg.eigh(Q)
+    if not values[0] > _SINGULAR * values[-1]:
+        return None
+    return np.asarray((vectors / values) @ vectors.T)
+
+
+def _solved(
+    Q: FloatArray, inverse: FloatArray | None, linear: FloatArray, prior: FloatArray
+) -> FloatArray:
+    """The minima of w'Qw - 2c'w on the simplex, one for each row c of the linear terms.
+
+    Where the minimum on the plane of sums of one has no negative share, it is the solution. The
+    others are solved step by step.
+    """
+    rest: IntArray = np.arange(len(linear))
+    if inverse is None:
+        rows = np.tile(np.asarray(prior, dtype=np.float64), (len(linear), 1))
+    else:
+        rows = linear @ inverse
+        share = inverse.sum(axis=0)
+        rows += ((1.0 - rows.sum(axis=1)) / share.sum())[:, None] * share
+        rest = np.flatnonzero(rows.min(axis=1) < 0.0)
+    if len(rest):
+        from soffit.factorize.simplex.kernels import solve_new_rows
+
+        start = np.maximum(rows[rest], 0.0)
+        start /= start.sum(axis=1, keepdims=True)
+        solve_new_rows(Q, linear[rest], start)
+        rows[rest] = start
+    return rows
 
 
 def linkage(problem: Problem) -> FloatArray:

@@ -144,6 +144,7 @@ def solve_rows(
     tol: float = 1e-5,
     callback: Callback | None = None,
     scale: FloatArray | None = None,
+    gap: float = 0.0,
 ) -> Factorization:
     """Minimise the problem by row blocks from a start with rows on the simplex.
 
@@ -164,6 +165,9 @@ def solve_rows(
         stops.
     scale : array of shape (k,), optional
         Initial scales, such as those of an earlier run; by default the best for the start.
+    gap : float
+        Optimality gap at which a row is solved, as a share of its gradient; by default nearly that
+        of rounding.
 
     Returns
     -------
@@ -176,7 +180,9 @@ def solve_rows(
     if problem.graph.is_sparse and problem.matrix.dtype != np.float64:
         # In double precision, too: the loop over the rows is compiled once.
         exact = problem.as_type(np.float64)
-        found = solve_rows(exact, start, max_iter=max_iter, tol=tol, callback=callback, scale=scale)
+        found = solve_rows(
+            exact, start, max_iter=max_iter, tol=tol, callback=callback, scale=scale, gap=gap
+        )
         return replace(found, factor=found.factor.astype(problem.matrix.dtype))
     theta = problem.row_factors()
     W = copy_start(problem, start)
@@ -190,7 +196,8 @@ def solve_rows(
     s = best_scale(problem, b, H, limit=limit, previous=scale)
     side = _Side(problem)
     descent = Descent(loss(norm, b, H, s) + side.loss(W), W, s, norm=norm, callback=callback)
-    sweep: _Sweep = (_SparseSweep if problem.graph.is_sparse else _DenseSweep)(problem, theta, side)
+    make = _SparseSweep if problem.graph.is_sparse else _DenseSweep
+    sweep: _Sweep = make(problem, theta, side, gap)
 
     def weigh(b: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         gram = exact_gram(U)  # Recomputed, so that rounding errors do not accumulate.
@@ -249,8 +256,8 @@ class _SparseSweep:
     is.
     """
 
-    def __init__(self, problem: Problem, theta: FloatArray, side: _Side) -> None:
-        self._graph, self._theta, self._side = problem.graph, theta, side
+    def __init__(self, problem: Problem, theta: FloatArray, side: _Side, gap: float) -> None:
+        self._graph, self._theta, self._side, self._gap = problem.graph, theta, side, gap
         self._edges = problem.graph.edges()
         n = problem.n_objects
         # Pairs of the side information may span two ranges: they are read in their current state.
@@ -307,11 +314,12 @@ class _SparseSweep:
             *self._edges, *self._side.arrays,
             W, U, *group, self._theta, s, gram, rows.start, rows.stop,
         )  # fmt: skip
-        total = np.zeros(k)
+        total, gap = np.zeros(k), max(_kernels.GAP, self._gap)
         if self._few:
-            _kernels.sweep_sparse(*moved, np.empty((k + _kernels.N_VECTORS, k)), total)
+            _kernels.sweep_sparse(*moved, gap, np.empty((k + _kernels.N_VECTORS, k)), total)
         else:
-            _kernels.sweep_supported(*moved)
+            room = np.empty((k, k)), np.empty((5, k)), np.empty(k, dtype=np.int64)
+            _kernels.sweep_supported(*moved, gap, *room)
         return total
 
     def halve(self, W: FloatArray, U: FloatArray) -> bool:
@@ -338,9 +346,9 @@ class _SparseSweep:
 class _DenseSweep:
     """Products by BLAS for a block of rows, corrected for rows of the block already updated."""
 
-    def __init__(self, problem: Problem, theta: FloatArray, side: _Side) -> None:
+    def __init__(self, problem: Problem, theta: FloatArray, side: _Side, gap: float) -> None:
         self._A = np.ascontiguousarray(problem.matrix)
-        self._theta, self._side = theta, side
+        self._theta, self._side, self._gap = theta, side, gap
         shape = (_BLOCK, problem.n_clusters)
         self._products = np.empty(shape, self._A.dtype), np.empty(shape, self._A.dtype)
 
@@ -350,7 +358,7 @@ class _DenseSweep:
         k = W.shape[1]
         total, work = np.zeros(k), np.empty((k + N_VECTORS, k))
         # Rows in single precision are not solved beyond it.
-        gap = max(GAP, float(np.finfo(W.dtype).eps))
+        gap = max(GAP, self._gap, float(np.finfo(W.dtype).eps))
         for first in range(0, len(W), _BLOCK):
             rows = self._A[first : first + _BLOCK]
             _products(rows, U, first, *self._products)

@@ -169,10 +169,11 @@ class MixedSearch:
         self.n_jobs = n_jobs
         self.recall = index.recall
 
-    def neighbors(self, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+    def neighbors(self, count: int, rows: IntArray | None = None) -> tuple[IntArray, FloatArray]:
         """Indices and distances for the fitted rows."""
-        candidates, _ = self.index.neighbors(n_candidates(n_neighbors))
-        return self.metric.ranked(self.X, self.X, candidates, n_neighbors)
+        candidates, _ = self.index.neighbors(n_candidates(count), rows)
+        wanted = self.X if rows is None else self.X[rows]
+        return self.metric.ranked(wanted, self.X, candidates, count)
 
     def query(self, X_new: FloatArray, n_neighbors: int) -> tuple[IntArray, FloatArray]:
         """Indices and distances of fitted rows for new ones."""

@@ -1,0 +1,290 @@
+"""What sets the clusters apart: a heat map of clusters and columns, and distributions."""
+
+from __future__ import annotations
+
+from soffit.figures.style import colour
+from soffit.report.drawing import line, nice_ticks, path, svg, tick_text, words
+from soffit.report.html import name, paragraph, text
+from soffit.report.overview import dot
+from soffit.results.distributions import Distribution, distributions
+from soffit.results.pixel_grid import PixelGrid
+from soffit.results.profiles import Profile, ProfileRow
+from soffit.results.summary import Summary
+from soffit.results.words import count_of, number, short_percent, shorten
+
+# The strongest colour of the heat map, in standard deviations.
+_STRONGEST = 2.0
+# Charts of more clusters have one line per cluster, without its shape.
+_MOST_SHAPES = 10
+_MOST_CLUSTERS = 24
+# Measures of a chart, in pixels at its usual width.
+_WIDTH, _ROW, _THIN_ROW, _FOOT, _NAME = 320.0, 30.0, 15.0, 20.0, 64.0
+
+
+def columns_section(summary: Summary) -> str:
+    """The whole section; nothing without columns, or for pixels, which the cards show."""
+    if summary.table is None:
+        return ""
+    if summary.n_clusters == 1:
+        content = paragraph(
+            "There is only one cluster, so there are no differences to describe. These are the "
+            "values of all objects."
+        )
+        content += "" if PixelGrid.of(summary) is not None else small_multiples(summary)
+    elif PixelGrid.of(summary) is not None:
+        return ""
+    else:
+        profile = Profile.of(summary)
+        if profile is None:
+            content = paragraph("All columns are constant.")
+        else:
+            both = heat_map(summary, profile) + small_multiples(summary)
+            content = f'<div class="profile">{both}</div>'
+    heading = "The columns" if summary.n_clusters == 1 else f"What sets the {summary.plural} apart"
+    return (
+        '<section id="columns" aria-labelledby="columns-title">'
+        f'<h2 id="columns-title">{heading}</h2>{content}</section>'
+    )
+
+
+# --- the heat map ---------------------------------------------------------------------------------
+
+
+def heat_map(summary: Summary, profile: Profile) -> str:
+    """A table of means, coloured by their difference from the overall mean."""
+    heads = "".join(
+        f'<th scope="col">{dot(cluster)}{text(shorten(summary.names[cluster], 24))}'
+        f"<small>{summary.sizes[cluster]:,}</small></th>"
+        for cluster in profile.clusters
+    )
+    rows = "".join(_row(summary, profile, row) for row in profile.rows)
+    return (
+        '<div class="scroll" tabindex="0"><table class="heat">'
+        f"<caption>{_caption(summary, profile)}</caption>"
+        f'<thead><tr><th scope="col">Column</th>{heads}<th scope="col" class="all">All</th></tr>'
+        f"</thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _caption(summary: Summary, profile: Profile) -> str:
+    what = (
+        "Share of the objects with a value other than zero"
+        if profile.are_shares
+        else "Means; shares of the values of text columns"
+        if any(row.value for row in profile.rows)
+        else "Means"
+    )
+    parts = [
+        f"{what}, weighted by memberships. The colour is the difference from all objects in "
+        "standard deviations: "
+        '<span class="key"><i class="heatcell" style="--d:-100"></i>&minus;2 '
+        '<i class="heatcell" style="--d:-50"></i>&minus;1 <i class="heatcell" style="--d:0"></i>0 '
+        '<i class="heatcell" style="--d:50"></i>+1 <i class="heatcell" style="--d:100"></i>+2'
+        "</span>."
+    ]
+    if profile.n_shown < profile.n_columns:
+        parts.append(
+            f"The {profile.n_shown} of {count_of(profile.n_columns, 'column')} that separate best."
+        )
+    if len(profile.clusters) < summary.n_clusters:
+        parts.append(f"The {len(profile.clusters)} largest {summary.plural}.")
+    return " ".join(parts)
+
+
+def _row(summary: Summary, profile: Profile, row: ProfileRow) -> str:
+    cells = "".join(
+        f'<td class="heatcell" style="--d:{_strength(level)}" title="{_hover(*values)}">'
+        f"{text(mean)}</td>"
+        for level, mean, values in (
+            (level, mean, (summary, row, cluster, level, mean))
+            for level, mean, cluster in zip(row.levels, row.means, profile.clusters, strict=True)
+        )
+    )
+    value = f' <span class="value">= {name(shorten(row.value, 30))}</span>' if row.value else ""
+    return (
+        f'<tr><th scope="row">{name(shorten(row.column, 36))}{value}</th>{cells}'
+        f'<td class="all">{text(row.overall)}</td></tr>'
+    )
+
+
+def _strength(level: float) -> int:
+    return round(100 * max(-1.0, min(1.0, level / _STRONGEST)))
+
+
+def _hover(summary: Summary, row: ProfileRow, cluster: int, level: float, mean: str) -> str:
+    sign = "+" if level >= 0 else "\N{MINUS SIGN}"
+    return text(
+        f"{shorten(row.name)} in {shorten(summary.name_of(cluster))}: {mean}, overall "
+        f"{row.overall} ({sign}{abs(level):.1f} standard deviations)"
+    )
+
+
+# --- distributions --------------------------------------------------------------------------------
+
+
+def small_multiples(summary: Summary) -> str:
+    """One small chart per column that separates the clusters best."""
+    if summary.n_clusters > _MOST_CLUSTERS:
+        return ""
+    found = [item for item in distributions(summary) if item.kind != "presence"]
+    if not found:
+        return ""
+    charts = "".join(_chart(summary, item) for item in found)
+    shapes = summary.n_clusters <= _MOST_SHAPES
+    what = (
+        "Each shape is the distribution of a column inside one cluster; the mark is the median."
+        if shapes
+        else "Each line spans the middle half of a cluster; the mark is the median."
+    )
+    if summary.n_clusters == 1:
+        return f'<div class="multiples">{charts}</div>'
+    return (
+        f"<div><h3>The columns that separate them best</h3><p>{what}</p>"
+        f'<div class="multiples">{charts}</div></div>'
+    )
+
+
+def _chart(summary: Summary, item: Distribution) -> str:
+    drawn = _shares(summary, item) if item.kind == "categories" else _numbers(summary, item)
+    share = f"{short_percent(item.separation)} of its variance lies between {summary.plural}"
+    small = f"<small>{share}</small>" if summary.n_clusters > 1 else ""
+    return (
+        f"<figure><figcaption><h4>{name(shorten(item.name, 40))}</h4>{small}</figcaption>"
+        f"{drawn}</figure>"
+    )
+
+
+def _label(summary: Summary, cluster: int, y: float) -> str:
+    return words(_NAME - 8, y, shorten(summary.names[cluster], 9), "name", "end")
+
+
+def _numbers(summary: Summary, item: Distribution) -> str:
+    k = summary.n_clusters
+    shapes = k <= _MOST_SHAPES
+    row = _ROW if shapes else _THIN_ROW
+    height = k * row + _FOOT + 6
+    low, high = float(item.edges[0]), float(item.edges[-1])
+    across = (_WIDTH - _NAME - 6) / (high - low)
+
+    def place(value: float) -> float:
+        return _NAME + (min(max(value, low), high) - low) * across
+
+    content = _axis(low, high, place, height)
+    top = max(float(item.heights.max()), 1e-9)
+    for cluster in range(k):
+        base = (cluster + 1) * row + 4
+        shade = colour(cluster)
+        content.append(_label(summary, cluster, base - (4 if shapes else 3)))
+        if not summary.expected_sizes[cluster] > 0:
+            continue
+        first, middle, last = item.quartile_texts(cluster)
+        hover = f"{summary.name_of(cluster)}: median {middle}, middle half {first} to {last}"
+        title = f"<title>{text(hover)}</title>"
+        if shapes:
+            points = _outline(item, cluster, place, base, (row + 4) / top)
+            content.append(
+                f'<path d="{path(points, closed=True)}" fill="{shade}" fill-opacity=".55" '
+                f'stroke="{shade}" stroke-width="1.2">{title}</path>'
+            )
+        else:
+            ends = (place(float(q)) for q in item.quartiles[cluster][[0, 2]])
+            x1, x2 = ends
+            content.append(
+                f'<line x1="{x1:.1f}" y1="{base - 6:.1f}" x2="{max(x2, x1 + 1):.1f}" '
+                f'y2="{base - 6:.1f}" stroke="{shade}" stroke-width="6">{title}</line>'
+            )
+        x = place(float(item.quartiles[cluster][1]))
+        content.append(
+            line(x, base - (11 if shapes else 10), x, base - (0 if shapes else 2), "mid")
+        )
+    label = f"Distribution of {item.name} in each {summary.noun}"
+    return svg(_WIDTH, height, content, shorten(label, 120))
+
+
+def _outline(
+    item: Distribution, cluster: int, place: object, base: float, scale: float
+) -> list[tuple[float, float]]:
+    at = place if callable(place) else float
+    edges, heights = item.edges, item.heights[cluster]
+    if item.is_discrete:
+        points = [(at(float(edges[0])), base)]
+        for left, right, h in zip(edges[:-1], edges[1:], heights, strict=True):
+            gap = 0.08 * (right - left)
+            y = base - float(h) * scale
+            points += [
+                (at(float(left + gap)), base),
+                (at(float(left + gap)), y),
+                (at(float(right - gap)), y),
+                (at(float(right - gap)), base),
+            ]
+        return points
+    middles = (edges[:-1] + edges[1:]) / 2
+    return [
+        (at(float(edges[0])), base),
+        *((at(float(x)), base - float(h) * scale) for x, h in zip(middles, heights, strict=True)),
+        (at(float(edges[-1])), base),
+    ]
+
+
+def _axis(low: float, high: float, place: object, height: float) -> list[str]:
+    at = place if callable(place) else float
+    y = height - _FOOT
+    content = [line(_NAME, y, _WIDTH - 6, y, "axis")]
+    ticks = nice_ticks(low, high)
+    for tick in ticks:
+        x = at(tick)
+        content.append(line(x, 2, x, y, "grid"))
+        anchor = "end" if x > _WIDTH - 24 else "middle"
+        shown = tick_text(tick) if len(ticks) > 1 else number(tick)
+        content.append(words(x, height - 6, shown, "tick", anchor))
+    return content
+
+
+def _shares(summary: Summary, item: Distribution) -> str:
+    """A bar of shares per cluster, and the names of the values above."""
+    k, b = item.heights.shape
+    row = _ROW * 0.72 if k <= _MOST_SHAPES else _THIN_ROW
+    content, top = _value_names(item)
+    for cluster in range(k):
+        base = top + cluster * row
+        content.append(_label(summary, cluster, base + row * 0.62))
+        left = _NAME
+        for number_of in range(b):
+            share = float(item.heights[cluster, number_of])
+            width = share * (_WIDTH - _NAME - 6)
+            hover = f"{summary.name_of(cluster)}: {item.labels[number_of]} {short_percent(share)}"
+            content.append(
+                f'<rect x="{left:.1f}" y="{base + 3:.1f}" width="{max(width - 0.7, 0):.1f}" '
+                f'height="{row - 6:.1f}" class="s{number_of % 8}">'
+                f"<title>{text(hover)}</title></rect>"
+            )
+            if width > 34:
+                content.append(
+                    words(
+                        left + width / 2,
+                        base + row * 0.64,
+                        short_percent(share),
+                        f"on{number_of % 8}",
+                        "middle",
+                    )
+                )
+            left += width
+    label = f"Shares of the values of {item.name} in each {summary.noun}"
+    return svg(_WIDTH, top + k * row + 4, content, shorten(label, 120))
+
+
+def _value_names(item: Distribution) -> tuple[list[str], float]:
+    """The names of the values with their colours, in lines, and the height of these."""
+    content = []
+    x, y = _NAME, 11.0
+    for place, label in enumerate(item.labels):
+        short = shorten(label, 18)
+        width = 6.2 * len(short) + 24
+        if place and x + width > _WIDTH + 8:
+            x, y = _NAME, y + 16
+        content.append(
+            f'<rect x="{x:.1f}" y="{y - 8:.1f}" width="9" height="9" class="s{place % 8}"/>'
+        )
+        content.append(words(x + 13, y, short, "tick"))
+        x += width
+    return content, y + 7

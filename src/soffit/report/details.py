@@ -1,0 +1,230 @@
+"""Panels that only an author of the analysis needs; they are folded away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from soffit._typing import FloatArray, is_sparse
+from soffit.figures.reconstruction import average, blocks, fitted_of
+from soffit.report.drawing import line, nice_ticks, path, png, svg, tick_text, words
+from soffit.report.html import paragraph, table, text
+from soffit.report.method import account
+from soffit.report.overview import dot
+from soffit.results.parameters import settings
+from soffit.results.summary import UNCERTAIN_BELOW, Summary
+from soffit.results.words import count_of, number, short_percent, shorten
+
+# The reconstruction of a dense matrix takes as many entries as there are pairs of objects.
+_MOST_RECONSTRUCTED = 5000
+_PIXELS = 150
+_ROWS = 400
+_LONG_TABLE = 20
+_WIDTH, _HEIGHT, _LEFT, _FOOT = 640.0, 220.0, 60.0, 24.0
+
+
+def numbers_table(summary: Summary) -> str:
+    """The table of clusters."""
+    stability = summary.stability
+    header = [
+        summary.noun.capitalize(),
+        "Objects",
+        "Share",
+        "Expected size",
+        "Certainty",
+        "Uncertain",
+    ]
+    meaning = (
+        f"Objects are counted in their most probable {summary.noun}; the expected size is the sum "
+        "of memberships. Certainty is the mean largest membership of the members. Uncertain "
+        f"members have a largest membership below {UNCERTAIN_BELOW:g}."
+    )
+    if stability is not None:
+        header.append("Stability")
+        meaning += " Stability is the overlap with the same cluster in other fits; 1 is perfect."
+    rows = []
+    for row in summary.clusters:
+        cells = [
+            f"{dot(row.cluster)}{text(shorten(summary.names[row.cluster]))}",
+            f"{row.size:,}",
+            text(short_percent(row.size / summary.n_objects)),
+            f"{row.expected_size:,.1f}",
+            f"{row.certainty:.2f}" if row.size else "empty",
+            f"{row.n_uncertain:,}",
+        ]
+        if stability is not None:
+            cells.append(f"{float(stability[row.cluster]):.2f}")
+        rows.append(cells)
+    is_long = summary.n_clusters > _LONG_TABLE
+    return table(meaning, header, rows, numeric=range(1, len(header)), is_long=is_long)
+
+
+def details_section(summary: Summary) -> str:
+    """All panels, each behind its own heading."""
+    panels = [
+        ("numbers", "Sizes and certainty in numbers", numbers_table(summary)),
+        ("memberships", "All memberships at a glance", _memberships(summary)),
+        ("hierarchy", "Hierarchy", _hierarchy(summary)),
+        ("selection", "Evidence for each number of clusters", _selection(summary)),
+        ("reconstruction", "Similarities and their reconstruction", _reconstruction(summary)),
+        ("objective", "Objective by iteration", _objective(summary)),
+        ("settings", "Settings", _settings(summary)),
+    ]
+    return "".join(
+        f'<details id="detail-{key}"><summary>{heading}</summary>{content}</details>'
+        for key, heading, content in panels
+        if content
+    )
+
+
+def account_section(summary: Summary) -> str:
+    """The method."""
+    return "".join(paragraph(part) for part in account(summary))
+
+
+# --- memberships ----------------------------------------------------------------------------------
+
+
+def _shaded(values: FloatArray) -> Any:
+    """Values from 0 to 1 as colours from white to dark blue."""
+    low, high = np.array([247.0, 249.0, 251.0]), np.array([11.0, 60.0, 111.0])
+    share = np.clip(np.nan_to_num(values), 0.0, 1.0)[..., np.newaxis]
+    return np.round(low + share * (high - low)).astype(np.uint8)
+
+
+def _memberships(summary: Summary) -> str:
+    if summary.n_clusters == 1:
+        return ""
+    order = np.lexsort((-summary.certainty, summary.labels))
+    n = len(order)
+    block = np.arange(n) * min(n, _ROWS) // n
+    sizes = np.bincount(block)[:, np.newaxis]
+    rows = summary.memberships[order]
+    means = np.column_stack([np.bincount(block, column) for column in rows.T]) / sizes
+    return (
+        "<p>One line per object, sorted by cluster; one column per cluster. A line with one dark "
+        "cell is certain; several shaded cells show between which clusters an object lies.</p>"
+        f'<img class="matrix tallest" alt="All memberships, one line per object" '
+        f'src="{png(_shaded(means))}">'
+    )
+
+
+def _hierarchy(summary: Summary) -> str:
+    levels = getattr(summary.model, "levels_", None)
+    if not levels:
+        return ""
+    sizes = [
+        np.bincount(level.memberships.argmax(axis=1), minlength=level.n_clusters)
+        for level in levels
+    ]
+    rows = [
+        (count_of(len(found), "cluster"), ", ".join(f"{size:,}" for size in found))
+        for found in sorted(sizes, key=len)
+    ]
+    return table(
+        "The levels from the coarsest to the finest, and the sizes of their clusters.",
+        ("Level", "Objects in each"),
+        rows,
+    )
+
+
+# --- the fit --------------------------------------------------------------------------------------
+
+
+def _selection(summary: Summary) -> str:
+    choice = summary.choice
+    if choice is None or len(choice.ks) < 2:
+        return ""
+    names = [key for key in choice.table if key != "k"]
+    rows = []
+    for place, k in enumerate(choice.ks):
+        values = [_figure(choice.table[key][place]) for key in names]
+        mark = " (chosen)" if k == choice.n_clusters else ""
+        mark = " (runner-up)" if k == choice.runner_up else mark
+        rows.append([f"{int(k)}{mark}", *values])
+    header = ["Clusters", *(text(key.replace("_", " ").capitalize()) for key in names)]
+    caption = "The evidence for each candidate number of clusters."
+    return table(caption, header, rows, numeric=range(1, len(header)), is_long=len(rows) > 12)
+
+
+def _figure(value: Any) -> str:
+    found = float(value)
+    return "\N{EN DASH}" if not np.isfinite(found) else number(found)
+
+
+def _reconstruction(summary: Summary) -> str:
+    A = summary.affinities
+    if A is None or not hasattr(summary.model, "factor_"):
+        return ""
+    if not is_sparse(A) and summary.n_objects > _MOST_RECONSTRUCTED:
+        return ""
+    try:
+        fit = fitted_of(summary.model)
+    except ValueError:
+        return ""
+    if fit.matrix.shape[0] != summary.n_objects:
+        return ""
+    found = average(fit, blocks(summary.labels, summary.certainty, _PIXELS))
+    both = np.concatenate([found.observed.ravel(), found.fitted.ravel()])
+    top = float(np.nanquantile(both, 0.99)) or 1.0
+    pictures = "".join(
+        f'<figure><img class="matrix" alt="{label}" src="{png(_shaded(values / top))}">'
+        f"<figcaption>{label}</figcaption></figure>"
+        for label, values in (
+            (f"The {fit.name}", found.observed),
+            (f"Their reconstruction, {fit.formula}", found.fitted),
+        )
+    )
+    return (
+        "<p>Objects are sorted by cluster, in both directions; blocks along the diagonal are the "
+        f'clusters.</p><div class="pair">{pictures}</div>'
+    )
+
+
+def _objective(summary: Summary) -> str:
+    history = getattr(summary.model, "objective_history_", None)
+    if history is None or len(history) < 2:
+        return ""
+    values = np.asarray(history, dtype=np.float64)
+    low, high = float(values.min()), float(values.max())
+    span = (high - low) or 1.0
+
+    def at(step: float, value: float) -> tuple[float, float]:
+        x = _LEFT + step / (len(values) - 1) * (_WIDTH - _LEFT - 8)
+        return x, 8 + (high - value) / span * (_HEIGHT - _FOOT - 16)
+
+    content = []
+    for tick in nice_ticks(low, high):
+        _, y = at(0, tick)
+        content.append(line(_LEFT, y, _WIDTH - 8, y, "grid"))
+        content.append(words(_LEFT - 5, y + 4, tick_text(tick), "tick", "end"))
+    points = [at(step, float(value)) for step, value in enumerate(values)]
+    content.append(f'<path d="{path(points)}" class="curve"/>')
+    last = count_of(len(values) - 1, "iteration")
+    content.append(words(_WIDTH - 8, _HEIGHT - 6, last, "tick", "end"))
+    return "<p>The objective decreases with every iteration and is flat at convergence.</p>" + svg(
+        _WIDTH, _HEIGHT, content, "Objective by iteration"
+    )
+
+
+def _settings(summary: Summary) -> str:
+    if summary.model is None:
+        return ""
+    rows = [
+        (_written(setting.name), _written(setting.value), _written(setting.default))
+        for setting in sorted(settings(summary.model), key=lambda s: not s.is_changed)
+    ]
+    n_changed = sum(setting.is_changed for setting in settings(summary.model))
+    caption = (
+        f"{count_of(n_changed, 'setting')} "
+        f"{'differs from its default' if n_changed == 1 else 'differ from their defaults'}"
+        " and come first."
+        if n_changed
+        else "All settings have their default values."
+    ).replace("default and come", "default and comes")
+    return table(caption, ("Setting", "Value", "Default"), rows)
+
+
+def _written(value: str) -> str:
+    return f"<code>{text(value)}</code>"

@@ -1,0 +1,255 @@
+"""The top of the page: what was found, and each cluster on a card."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+import numpy as np
+
+from soffit._typing import is_sparse
+from soffit.report.drawing import picture
+from soffit.report.html import bullets, name, paragraph, text
+from soffit.results.cautions import Caution, checks
+from soffit.results.differences import Difference
+from soffit.results.members import Members, overlap_with
+from soffit.results.pixel_grid import PixelGrid
+from soffit.results.sentences import differing, headline
+from soffit.results.summary import UNCERTAIN_BELOW, Summary
+from soffit.results.words import (
+    capitalized,
+    count_of,
+    listed,
+    percent,
+    plural,
+    short_percent,
+    shorten,
+)
+
+# A difference from here on, in standard deviations, is called very high or very low.
+_VERY = 1.5
+# With more clusters than this, the largest are shown first.
+_MANY = 12
+# Words or genes named per cluster.
+_MOST_WORDS = 5
+
+
+def default_title(summary: Summary) -> str:
+    """A title from the name of the file, if there is one."""
+    path = getattr(summary.source, "path", None)
+    count = count_of(summary.n_clusters, summary.noun)
+    if path:
+        return f"{PurePath(str(path)).name}: {count}"
+    return f"Soft {'clustering' if summary.noun == 'cluster' else 'labels'}: {count}"
+
+
+def lead(summary: Summary) -> str:
+    """The first sentences."""
+    return text(" ".join(filter(None, (headline(summary), differing(summary)))))
+
+
+def facts(summary: Summary) -> str:
+    """The few numbers below them."""
+    items = "".join(
+        f"<div><dt>{text(label)}</dt><dd>{text(value)}</dd>"
+        + (f'<dd class="hint">{text(hint)}</dd>' if hint else "")
+        + "</div>"
+        for value, label, hint in _key_figures(summary)
+    )
+    return f'<dl class="tiles">{items}</dl>'
+
+
+def _key_figures(summary: Summary) -> list[tuple[str, str, str]]:
+    """Value, name and meaning of the numbers at the top of the page."""
+    n, k = summary.n_objects, summary.n_clusters
+    figures = [
+        (f"{n:,}", plural("object", n), ""),
+        (f"{k:,}", plural(summary.noun, k), _how_many(summary)),
+    ]
+    if k > 1:
+        mean = f"{summary.certainty.mean():.2f}"
+        below = f"largest membership below {UNCERTAIN_BELOW:g}"
+        figures += [
+            (mean, "mean certainty", f"membership in the most probable {summary.noun}"),
+            (f"{summary.n_uncertain:,}", "uncertain", below),
+        ]
+    if summary.agreement is not None:
+        figures.append((f"{summary.agreement:.2f}", "agreement", "of fits on subsamples"))
+    if summary.scores is not None:
+        figures.append((f"{summary.scores['accuracy']:.2f}", "accuracy", "against the labels"))
+    return figures
+
+
+def _how_many(summary: Summary) -> str:
+    if summary.model is None or summary.noun == "class":
+        return ""
+    if summary.is_edited:
+        return "edited after the fit"
+    return "chosen from the data" if summary.is_chosen else "as specified"
+
+
+# --- warnings -------------------------------------------------------------------------------------
+
+
+def warnings_list(summary: Summary) -> str:
+    """Warnings about the result; nothing if there are none."""
+    found = [check.caution for check in checks(summary) if check.caution is not None]
+    if not found:
+        return ""
+    items = bullets([_warning(caution) for caution in found], kind="remarks")
+    return (
+        '<section id="warnings" aria-labelledby="warnings-title">'
+        f'<h2 id="warnings-title" class="sr">Warnings</h2>{items}</section>'
+    )
+
+
+def _warning(caution: Caution) -> str:
+    return f"<h3>{text(caution.heading)}</h3><p>{text(caution.seen)} {text(caution.remedy)}</p>"
+
+
+def checks_section(summary: Summary) -> str:
+    """What was checked, with what result, and what could not be checked."""
+    done = [check for check in checks(summary) if not check.skipped]
+    skipped = [check for check in checks(summary) if check.skipped]
+    fine = [check.subject for check in done if check.caution is None]
+    bad = [check.subject for check in done if check.caution is not None]
+    sentences = []
+    if fine:
+        sentences.append(f"Nothing unusual was found in {listed(fine)}.")
+    if bad:
+        sentences.append(f"See the warnings above on {listed(bad)}.")
+    content = paragraph(*(text(sentence) for sentence in sentences))
+    if skipped:
+        items = [f"{text(capitalized(check.subject))}: {text(check.skipped)}" for check in skipped]
+        content += "<p>Not checked:</p>" + bullets(items, kind="plain")
+    return content
+
+
+# --- clusters -------------------------------------------------------------------------------------
+
+
+def cluster_cards(summary: Summary) -> str:
+    """A card per cluster: size, what sets it apart, members. Of many, the largest first."""
+    order = np.arange(summary.n_clusters)
+    if len(order) > _MANY:
+        order = np.argsort(-summary.sizes, kind="stable")
+    card = _Card(summary)
+    cards = [card.html(int(cluster)) for cluster in order]
+    shown, folded = cards[:_MANY], cards[_MANY:]
+    more = ""
+    if len(folded) == 1:
+        shown, folded = cards, []
+    if folded:
+        more = (
+            f"<details><summary>Show the {len(folded)} smaller {summary.plural}</summary>"
+            f'<div class="cards">{"".join(folded)}</div></details>'
+        )
+    return f'<div class="cards">{"".join(shown)}</div>{more}'
+
+
+class _Card:
+    def __init__(self, summary: Summary) -> None:
+        self._summary = summary
+        self._members = Members(summary)
+        self._grid = PixelGrid.of(summary)
+        # Numbers of rows mean nothing to a reader.
+        self._has_names = summary.has_given_links or (
+            summary.ids is not None and not all(map(str.isdecimal, summary.ids))
+        )
+
+    def html(self, cluster: int) -> str:
+        summary = self._summary
+        size = int(summary.sizes[cluster])
+        share = size / summary.n_objects
+        title = capitalized(text(shorten(summary.name_of(cluster))))
+        button = (
+            f'<button type="button" data-members="{cluster}">Show its members</button>'
+            if size
+            else ""
+        )
+        return (
+            f'<article class="card"><h3>{dot(cluster)}{title} '
+            f"<small>{count_of(size, 'object')}, {percent(share).replace(' ', '&nbsp;')}"
+            "</small></h3>"
+            f'<div class="size"><span class="c{cluster}" style="width:{100 * share:.1f}%">'
+            "</span></div>"
+            + self._picture(cluster)
+            + self._signs(cluster)
+            + paragraph(self._typical(cluster))
+            + paragraph(self._leaning(cluster))
+            + f"{button}</article>"
+        )
+
+    def _picture(self, cluster: int) -> str:
+        means, grid = self._summary.means, self._grid
+        if grid is None or means is None:
+            return ""
+        label = f"Mean picture of {self._summary.name_of(cluster)}"
+        table = np.asarray(self._summary.table)
+        typical = "".join(
+            picture(grid.picture(table[i]), f"A typical member, {shorten(self._summary.id_of(i))}")
+            for i in self._members.typical(cluster)
+        )
+        mean = picture(grid.picture(means.inside[cluster]), label)
+        return f'<div class="pictures">{mean}<span>{typical}</span></div>'
+
+    def _signs(self, cluster: int) -> str:
+        """What sets the cluster apart, as short phrases; nothing for single pixels."""
+        summary = self._summary
+        if summary.means is None or summary.n_clusters == 1 or self._grid is not None:
+            return ""
+        are_words = is_sparse(summary.table)
+        found = summary.apart(cluster, _MOST_WORDS) if are_words else summary.apart(cluster)
+        if not found:
+            return "<p>No single column sets it apart.</p>"
+        if are_words:
+            return paragraph(f"Frequent: {listed([_word(item) for item in found])}.")
+        return bullets([_sign(difference) for difference in found], kind="signs")
+
+    def _leaning(self, cluster: int) -> str:
+        summary = self._summary
+        if summary.n_clusters == 1 or not summary.sizes[cluster]:
+            return ""
+        found = overlap_with(summary, cluster)
+        if found is None:
+            return "It is well separated from all others."
+        other, share = found
+        return (
+            f"It overlaps most with {text(shorten(summary.name_of(other)))}, "
+            f"which has {short_percent(share)} of the membership of its objects."
+        )
+
+    def _typical(self, cluster: int) -> str:
+        if not self._has_names:
+            return ""
+        if self._summary.has_given_links and self._summary.table is None:
+            found, word = self._members.central(cluster), "Best linked"
+        else:
+            found, word = self._members.typical(cluster), "Typical"
+        named = listed([name(shorten(self._summary.id_of(i), 40)) for i in found])
+        return f"{word}: {named}." if named else ""
+
+
+def _word(found: Difference) -> str:
+    """``hockey (31 %, overall 9 %)``."""
+    here, everywhere = (text(value).replace(" ", "&nbsp;") for value in found.values())
+    return f"<em>{name(shorten(found.column, 30))}</em> ({here}, overall {everywhere})"
+
+
+def _sign(found: Difference) -> str:
+    """``petal length is high (mean 5.6, overall 3.8)``."""
+    label = f"<em>{name(shorten(found.column))}</em>"
+    here, everywhere = (text(value) for value in found.values())
+    side = "up" if found.difference > 0 else "down"
+    if found.is_share:
+        word = "common" if found.difference > 0 else "rare"
+        words = f"{label} is {word} ({here}, overall {everywhere})"
+    else:
+        word = "high" if found.difference > 0 else "low"
+        degree = "very " if abs(found.difference) >= _VERY else ""
+        words = f"{label} is {degree}{word} (mean {here}, overall {everywhere})"
+    return f'<span class="{side}" aria-hidden="true"></span>{words}'
+
+
+def dot(cluster: int) -> str:
+    """The colour of a cluster."""
+    return f'<span class="dot c{cluster}"></span>'

@@ -1,0 +1,246 @@
+"""Clusters beside columns: which columns to show, in which order, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from soffit._typing import FloatArray, IntArray, is_sparse
+from soffit.results.differences import ColumnMeans
+from soffit.results.summary import Summary
+from soffit.results.words import number, short_percent
+
+# A table of more columns or clusters is no longer read at a glance.
+MOST_ROWS = 24
+MOST_CLUSTERS = 30
+# Values of a text column that are shown one by one.
+_MOST_VALUES = 6
+
+
+@dataclass(frozen=True)
+class ColumnGroup:
+    """A column of numbers, or a text column with the columns of its values.
+
+    Attributes
+    ----------
+    name : str
+        What the column is called in the data.
+    members : tuple of int
+        Positions in `Summary.columns`.
+    values : tuple of str
+        The text that each member stands for; empty for numbers.
+    """
+
+    name: str
+    members: tuple[int, ...]
+    values: tuple[str, ...] = ()
+
+
+def column_groups(summary: Summary) -> tuple[ColumnGroup, ...]:
+    """The columns as the user knows them: values of one text column belong together."""
+    means = summary.means
+    if means is None:
+        return ()
+
+    def origin(position: int) -> tuple[str, bool]:
+        name = summary.columns[position]
+        head, sign, _ = name.partition("=")
+        is_value = bool(sign) and bool(means.is_binary[position])
+        return (head, True) if is_value else (f"{position}", False)
+
+    groups = []
+    for (head, is_value), found in groupby(range(len(summary.columns)), key=origin):
+        members = tuple(found)
+        if is_value:
+            values = tuple(summary.columns[j].partition("=")[2] for j in members)
+            groups.append(ColumnGroup(head, members, values))
+        else:
+            groups.append(ColumnGroup(summary.columns[members[0]], members))
+    return tuple(groups)
+
+
+def separation(summary: Summary, groups: Sequence[ColumnGroup]) -> FloatArray:
+    """Share of each column's variance that lies between the clusters, from 0 to 1."""
+    means = summary.means
+    if means is None:
+        return np.zeros(0)
+    between = _between(means, summary.expected_sizes)
+    variance = means.spread**2
+    shares = [
+        float((between[m] * variance[m]).sum() / variance[m].sum()) if variance[m].any() else 0.0
+        for m in (np.array(group.members) for group in groups)
+    ]
+    return np.array(shares)
+
+
+def _between(means: ColumnMeans, sizes: FloatArray) -> FloatArray:
+    return np.asarray((sizes / sizes.sum()) @ means.difference**2)
+
+
+def separating_groups(summary: Summary, most: int) -> list[ColumnGroup]:
+    """The columns that separate the clusters best; every cluster has a say.
+
+    Each cluster names the columns that differ most in it, turn by turn; for sparse tables, such as
+    counts of words, those that are frequent in it.
+    """
+    groups = column_groups(summary)
+    means = summary.means
+    if means is None or summary.n_clusters == 1:
+        return []
+    shares = separation(summary, groups)
+    varied = [place for place in np.argsort(-shares, kind="stable") if shares[place] > 0]
+    if len(varied) <= most:
+        return [groups[place] for place in varied]
+    signed = means.difference if is_sparse(summary.table) else np.abs(means.difference)
+    strength = np.array([signed[:, list(group.members)].max(axis=1) for group in groups])
+    turns = np.argsort(-strength, axis=0, kind="stable")
+    chosen: dict[int, None] = {}
+    clusters = np.argsort(-summary.expected_sizes, kind="stable")
+    half = most if is_sparse(summary.table) else (most + 1) // 2
+    for turn in turns[:most]:
+        for cluster in clusters:
+            if len(chosen) < half and strength[turn[cluster], cluster] > 0:
+                chosen[int(turn[cluster])] = None
+    for place in varied:
+        if len(chosen) < most:
+            chosen[int(place)] = None
+    return [groups[place] for place in sorted(chosen, key=lambda place: (-shares[place], place))]
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """One column, or one value of a text column, in all clusters.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    value : str
+        The value of a text column; empty for numbers.
+    overall : str
+        Mean over all objects as text, or share.
+    means : tuple of str
+        Mean inside each cluster of the profile.
+    levels : tuple of float
+        The same as differences from the overall mean in standard deviations.
+    """
+
+    column: str
+    value: str
+    overall: str
+    means: tuple[str, ...]
+    levels: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """``colour = red``, or the name of a column of numbers."""
+        return f"{self.column} = {self.value}" if self.value else self.column
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A table of clusters and columns; clusters and columns that belong together stand together.
+
+    Attributes
+    ----------
+    clusters : tuple of int
+        The clusters, in their order.
+    rows : tuple of ProfileRow
+        The columns, in their order.
+    n_columns : int
+        How many columns the data have.
+    n_shown : int
+        How many of them are shown.
+    are_shares : bool
+        Whether cells are shares of objects with the word, rather than means.
+    """
+
+    clusters: tuple[int, ...]
+    rows: tuple[ProfileRow, ...]
+    n_columns: int
+    n_shown: int
+    are_shares: bool
+
+    @classmethod
+    def of(cls, summary: Summary, most: int = MOST_ROWS) -> Profile | None:
+        """The profile of a summary; None without a table or with a single cluster."""
+        means = summary.means
+        groups = separating_groups(summary, most)
+        if means is None or not groups:
+            return None
+        kept = np.sort(np.argsort(-summary.sizes, kind="stable")[:MOST_CLUSTERS])
+        levels = [_strongest(means, group)[kept] for group in groups]
+        clusters = kept[seriated(np.array(levels).T)]
+        ordered = [groups[place] for place in _from_the_top(np.array(levels), clusters, kept)]
+        rows = [row for group in ordered for row in _rows(summary, group, clusters)]
+        return cls(
+            tuple(int(cluster) for cluster in clusters),
+            tuple(rows),
+            len(column_groups(summary)),
+            len(groups),
+            means.presence is not None,
+        )
+
+
+def _strongest(means: ColumnMeans, group: ColumnGroup) -> FloatArray:
+    """Differences of a column; of a text column, those of the value that separates best."""
+    members = list(group.members)
+    best = members[int(np.abs(means.difference[:, members]).max(axis=0).argmax())]
+    return means.difference[:, best]
+
+
+def _from_the_top(levels: FloatArray, clusters: IntArray, kept: IntArray) -> IntArray:
+    """Seriated columns, those that are high in the first clusters at the top."""
+    order = seriated(levels)
+    place = {int(cluster): rank for rank, cluster in enumerate(clusters)}
+    ranks = np.array([place[int(cluster)] for cluster in kept], dtype=np.float64)
+    lean = levels[order] @ (ranks - ranks.mean())
+    half = len(lean) // 2
+    return order if lean[:half].sum() <= lean[len(lean) - half :].sum() else order[::-1]
+
+
+def _rows(
+    summary: Summary,
+    group: ColumnGroup,
+    clusters: IntArray,
+) -> list[ProfileRow]:
+    means, members = summary.means, group.members
+    if means is None:
+        return []
+    if group.values:
+        frequent = sorted(members, key=lambda j: -means.overall[j])[:_MOST_VALUES]
+        # Of two values one says it all.
+        members = tuple(frequent[:1] if len(members) == 2 else frequent)
+    rows = []
+    for j in members:
+        value = group.values[group.members.index(j)] if group.values else ""
+        if means.presence is not None:
+            texts = [short_percent(float(means.presence[cluster, j])) for cluster in clusters]
+            everywhere = short_percent(float(means.presence[-1, j]))
+        else:
+            texts = [_text(means, j, float(means.inside[cluster, j])) for cluster in clusters]
+            everywhere = _text(means, j, float(means.overall[j]))
+        levels = tuple(float(means.difference[cluster, j]) for cluster in clusters)
+        rows.append(ProfileRow(group.name, value, everywhere, tuple(texts), levels))
+    return rows
+
+
+def _text(means: ColumnMeans, j: int, value: float) -> str:
+    if means.is_binary[j]:
+        return short_percent(value)
+    return number(value, spread=float(means.spread[j]))
+
+
+def seriated(points: FloatArray) -> IntArray:
+    """An order of the rows in which similar ones are neighbours (optimal leaf order of a tree)."""
+    n = len(points)
+    if n < 3 or not np.ptp(points, axis=0).any():
+        return np.arange(n)
+    from scipy.cluster.hierarchy import leaves_list, linkage
+
+    tree = linkage(points, method="average", optimal_ordering=n <= 200)
+    order = np.asarray(leaves_list(tree), dtype=np.intp)
+    return order if order[0] < order[-1] else order[::-1]
