@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?= -n 2
-BENCH ?= compile quality everyday mixed texts solvers posterior extension trust files trace
+BENCH ?= compile quick quality everyday mixed texts solvers posterior extension trust files trace
 ARGS ?= all --jobs 2
 VENV := .venv
 BIN := $(VENV)/bin

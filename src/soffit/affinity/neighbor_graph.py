@@ -412,7 +412,13 @@ class NeighborGraph(Affinity):
     def spacings(self) -> tuple[FloatArray, FloatArray, int, int]:
         """Distances to a near and to the last neighbour of each object, and their ranks."""
         rank = max(min(self.n_neighbors, len(self._radius) - 1), 1)
-        return self._local_scale, self._radius, min(_SCALE_NEIGHBOR, rank), rank
+        near = min(self._rank or _SCALE_NEIGHBOR, rank)
+        return self._local_scale, self._radius, near, rank
+
+    @property
+    def is_few(self) -> bool:
+        """Whether there are fewer objects per cluster than neighbours; see Notes."""
+        return self._rank is not None
 
     def separate_components(self) -> IntArray:
         """The component of each object in the graph without the links that join components."""
