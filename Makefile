@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?= -n 2
-BENCH ?= compile quality everyday mixed texts solvers posterior extension trust files trace
+BENCH ?= compile quick quality everyday mixed texts solvers posterior extension trust files trace
 ARGS ?= all --jobs 2
 VENV := .venv
 BIN := $(VENV)/bin
@@ -23,8 +23,17 @@ NOJIT_TESTS := tests/test_graph.py tests/affinity/test_connect.py tests/affinity
 BOUNDS_TESTS := tests/models/test_hostile_input.py tests/models/test_impossible_input.py \
   tests/neighbors/test_approximate.py
 
+# Tests that meet every dependency: files, frames, graphs, kernels, models, the command.
+OLDEST_TESTS := tests/test_inputs.py tests/test_graph.py tests/test_compile.py tests/io \
+  tests/affinity tests/normalize tests/memberships/test_pairs.py tests/persistence/test_model_file.py \
+  tests/models/test_input_kinds.py tests/models/test_mixed_tables.py tests/cli/test_fit.py
+# The oldest interpreter and the oldest of everything that pyproject.toml declares; pyarrow comes with
+# fastexcel, and its newest releases need another NumPy.
+OLDEST := .venv-oldest
+OLDEST_PYTHON ?= $(shell python3.10 -c 'print("python3.10")' 2>/dev/null || echo $(PYTHON))
+
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-nojit fuzz lint format docs bench reproduce clean
+.PHONY: help install demo test test-nojit test-oldest fuzz lint format docs dist bench reproduce clean
 
 help:
 	@echo "make demo       cluster handwritten digits; table here, report in build/"
@@ -33,9 +42,11 @@ help:
 	@echo "make fuzz       attack it for half an hour: random data, damaged and forged files, signals"
 	@echo "                (FUZZ='--seconds 60 --seed 3' chooses; FUZZ=--help lists the options)"
 	@echo "make test-bounds run tests of kernels, compiled with a check of every index"
+	@echo "make test-oldest run some tests with the oldest dependencies that are declared"
 	@echo "make lint       check style, types and import order"
 	@echo "make format     let ruff repair what it can"
 	@echo "make docs       build the site into build/docs, examples included"
+	@echo "make dist       build the wheel and the source archive into dist, and check them"
 	@echo "make bench      run the benchmarks except scale, which takes long (BENCH=scale runs it)"
 	@echo "make reproduce  tables and figures of the papers, about an hour; results in build/"
 	@echo "                (ARGS='zass-donut --runs 20' chooses; ARGS=--help lists the options)"
@@ -72,6 +83,21 @@ test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(TEST_THREADS) $(BIN)/python -m pytest \
 	  $(PYTEST_ARGS) $(NOJIT_TESTS) $(BOUNDS_TESTS)
 
+$(OLDEST)/.installed: pyproject.toml tests/oldest.py
+	@echo "Installing the oldest declared dependencies into $(OLDEST) (once, a minute or two)"
+	@$(OLDEST_PYTHON) -m venv $(OLDEST)
+	@$(OLDEST)/bin/python -m pip install -qq --disable-pip-version-check tomli
+	@$(OLDEST)/bin/python tests/oldest.py > $(OLDEST)/oldest.txt
+	@$(OLDEST)/bin/python -m pip install -qq --disable-pip-version-check \
+	  --constraint $(OLDEST)/oldest.txt --editable '.[graphs,anndata,image,excel]' \
+	  pandas hypothesis pytest pytest-xdist 'pyarrow<20'
+	@touch $@
+
+# `AS` runs the tests as somebody else; their kernels need a place of their own.
+test-oldest: $(OLDEST)/.installed
+	$(TEST_THREADS) $(AS) $(OLDEST)/bin/python -m pytest $(PYTEST_ARGS) -p no:cacheprovider \
+	  $(OLDEST_TESTS)
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -91,6 +117,11 @@ docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d build/doctrees docs build/docs
 	@echo "Open build/docs/index.html"
 
+dist: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+	$(BIN)/python -m twine check --strict dist/*
+
 bench: $(STAMP)
 	@set -e; for name in $(BENCH); do echo "$$name"; $(BIN)/python -m benchmarks.$$name; done
 
@@ -102,5 +133,5 @@ reproduce: $(VENV)/.reproduction
 	$(BIN)/python -m reproduction $(ARGS)
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./.git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,6 +14,11 @@ from benchmarks._table import print_table
 
 # Text below this line of the page is written by hand and stays.
 NOTES = "<!-- below: written by hand, kept when the tables are regenerated -->"
+TITLE = (
+    "# Log of speed and scale",
+    "All tables of one run of `python -m benchmarks.scale`; [Speed and scale](scale.md) is the "
+    "short version.",
+)
 COLORS = {
     "SoftClustering": "#c1121f",
     "RelationFactorization": "#e07a1f",
@@ -113,7 +118,7 @@ def write_page(path: Path, head: Sequence[str], sections: Sequence[Section]) -> 
     notes = ""
     if path.exists():
         notes = path.read_text(encoding="utf-8").partition(NOTES)[2]
-    parts = ["# Speed and scale", *head, *(section.markdown() for section in sections)]
+    parts = [*TITLE, *head, *(section.markdown() for section in sections)]
     text = "\n\n".join(parts) + f"\n\n{NOTES}\n"
     path.write_text(text + (notes.removeprefix("\n") if notes else ""), encoding="utf-8")
 

@@ -35,7 +35,7 @@ def questions() -> None:
 
 
 def _scores(name: str, seed: int) -> list[float]:
-    X, labels, k = _read(name, seed)
+    X, labels, k = read_pair_set(name, seed)
     plain = SoftClustering(k, random_state=seed).fit(X)
     drawn = _random_pairs(len(labels), seed)
     by_random = _fit(X, k, seed, drawn, labels)
@@ -55,7 +55,7 @@ def _scores(name: str, seed: int) -> list[float]:
     ]
 
 
-def _read(name: str, seed: int) -> tuple[Any, Any, int]:
+def read_pair_set(name: str, seed: int) -> tuple[Any, Any, int]:
     sample = load(name, n_samples=1000, random_state=seed) if name == "usps" else load(name)
     X = sample.X
     if name == "glass":

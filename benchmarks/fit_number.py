@@ -15,6 +15,8 @@ import pickle
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +31,7 @@ from benchmarks._number_sets import (
     graph_sets,
     image_sets,
     labelled_sets,
+    similarity_sets,
     single_sets,
     text_sets,
 )
@@ -38,31 +41,42 @@ from soffit.affinity.given_objects import read_objects
 from soffit.selection import choice_model
 from soffit.selection.choose_k import evidence_of_range
 from soffit.selection.density import Density
+from soffit.selection.evidence import Evidence
 
 SEED = 3
 FRESH_SEED = 11
-# Families count by this power of their size; those of a single cluster by this factor, too.
-POWER = 0.75
-WEIGHT_OF_ONE = 1.0
 PENALTY = 0.02
 FEATURES: dict[str, tuple[str, ...]] = {
     "table": (
         *("one", "log_k", "ahead", "gap", "smallest", "one_log_n", "one_thin", "thin_ahead"),
         *("depth", "next_depth", "link_depth", "next_link_depth"),
+        *("mixture", "few_mixture"),
     ),
     "network": ("one", "log_k", "short", "one_above_chance"),
+    "full": ("one", "log_k", "ahead", "gap", "smallest", "mixture"),
     "graph": ("one", "log_k", "ahead", "gap", "smallest", "one_log_n"),
 }
 
 
-class Case(NamedTuple):
-    """A set with its features for 1, 2, ... clusters, and which of them are admissible."""
+@dataclass(frozen=True)
+class Case:
+    """A set with the evidence for 1, 2, ... clusters, and which of them are admissible."""
 
-    kind: str
     family: str
     name: str
     admissible: tuple[int, ...]
-    features: dict[str, Any]
+    is_judged: bool
+    evidence: Evidence
+
+    @cached_property
+    def kind(self) -> str:
+        """Which weights apply."""
+        return choice_model.kind_of(self.evidence)
+
+    @cached_property
+    def features(self) -> dict[str, Any]:
+        """The features of 1, 2, ... clusters."""
+        return choice_model.features(self.evidence)
 
     @property
     def right(self) -> Any:
@@ -80,6 +94,7 @@ def all_sets(seed: int, *, fresh: bool) -> Iterator[NumberSet]:
     yield from generated_sets(seed)
     yield from single_sets(seed, draws=2)
     yield from graph_sets(seed)
+    yield from similarity_sets(seed)
 
 
 def cases_of(sets: Iterator[NumberSet]) -> list[Case]:
@@ -88,16 +103,17 @@ def cases_of(sets: Iterator[NumberSet]) -> list[Case]:
     for one in sets:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            objects = read_objects(one.make(), affinity="nearest_neighbors", settings=Settings())
-            affinity = objects.affinities().affinity
-        density = Density.of(affinity)
+            objects = read_objects(one.make(), affinity=one.affinity, settings=Settings())
+            copies = objects.copies()
+            objects = objects if copies is None else objects.distinct(copies)
+            found = objects.affinities()
+        density = Density.of(found.affinity, found.table)
         for given in [density] if density is None else [density, None]:
-            evidence = evidence_of_range(affinity.matrix_, density=given)
-            kind = choice_model.kind_of(evidence)
-            if given is None and density is not None and kind == "network":
+            evidence = evidence_of_range(found.affinity.matrix_, density=given)
+            case = Case(one.family, one.name, one.admissible, one.is_judged, evidence)
+            if given is None and density is not None and case.kind != "graph":
                 continue
-            found = choice_model.features(evidence)
-            cases.append(Case(kind, one.family, one.name, one.admissible, found))
+            cases.append(case)
         print(one.family, one.name, file=sys.stderr, flush=True)
     return cases
 
@@ -105,36 +121,49 @@ def cases_of(sets: Iterator[NumberSet]) -> list[Case]:
 # --- fitting --------------------------------------------------------------------------------------
 
 
+class Stacked(NamedTuple):
+    """The features of all cases in one array; which entries are numbers, and which are right."""
+
+    values: Any
+    known: Any
+    right: Any
+
+    @classmethod
+    def of(cls, cases: Sequence[Case], names: Sequence[str]) -> Stacked:
+        """The features with these names."""
+        most = max(len(case.features["one"]) for case in cases)
+        values = np.zeros((len(cases), most, len(names)))
+        known = np.zeros((len(cases), most), dtype=bool)
+        right = np.zeros_like(known)
+        for i, case in enumerate(cases):
+            n = len(case.features["one"])
+            values[i, :n] = np.column_stack([case.features[name] for name in names])
+            known[i, :n], right[i, :n] = True, case.right
+        return cls(values, known, right)
+
+    def shares(self, weights: Any) -> Any:
+        """The probability of every number."""
+        scores = np.where(self.known, self.values @ weights, -np.inf)
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return odds / odds.sum(axis=1, keepdims=True)
+
+
 def fit(cases: Sequence[Case], names: Sequence[str]) -> Any:
     """Weights of the features by maximum likelihood with a ridge penalty."""
-    families = [case.family for case in cases]
-    sizes = {family: families.count(family) for family in families}
-    weight = np.array(
-        [sizes[f] ** (POWER - 1) * (WEIGHT_OF_ONE if f.startswith("one") else 1) for f in families]
-    )
-    tables = [np.column_stack([case.features[name] for name in names]) for case in cases]
-    scale = np.maximum(np.vstack(tables).std(axis=0), 1e-6)
-    penalty = PENALTY * float(weight.mean())
+    cases = [case for case in cases if case.right.any()]
+    table = Stacked.of(cases, names)
+    scale = np.maximum(table.values[table.known].std(axis=0), 1e-6)
+    table = table._replace(values=table.values / scale)
 
     def loss(w: Any) -> tuple[float, Any]:
-        value, slope = penalty * float(w @ w) / 2, penalty * w
-        for case, table, importance in zip(cases, tables, weight, strict=True):
-            shares = choice_model.credibility(table / scale @ w)
-            hit = float(shares[case.right].sum())
-            if not case.right.any():
-                continue
-            value -= importance * np.log(hit + 1e-12)
-            wanted = np.where(case.right, shares / (hit + 1e-12), 0.0)
-            slope = slope - importance * ((table / scale).T @ (wanted - shares))
-        return value, slope
+        shares = table.shares(w)
+        hit = np.sum(shares * table.right, axis=1) + 1e-12
+        wanted = shares * table.right / hit[:, None]
+        slope = np.tensordot(wanted - shares, table.values, 2)
+        return PENALTY * float(w @ w) / 2 - float(np.log(hit).sum()), PENALTY * w - slope
 
     found = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B")
     return found.x / scale
-
-
-def shares_of(case: Case, names: Sequence[str], weights: Any) -> Any:
-    table = np.column_stack([case.features[name] for name in names])
-    return choice_model.credibility(table @ weights)
 
 
 # --- judging --------------------------------------------------------------------------------------
@@ -153,37 +182,41 @@ class Outcome(NamedTuple):
         return min(abs(self.number - k) for k in self.case.admissible)
 
 
-def outcome(case: Case, shares: Any) -> Outcome:
-    return Outcome(case, int(shares.argmax()) + 1, float(shares.max()))
+def outcomes(cases: Sequence[Case], names: Sequence[str], weights: Any) -> list[Outcome]:
+    """What is chosen with these weights; sets that are not judged are left out."""
+    judged = [case for case in cases if case.is_judged]
+    if not judged:
+        return []
+    shares = Stacked.of(judged, names).shares(weights)
+    numbers, confidence = shares.argmax(axis=1) + 1, shares.max(axis=1)
+    return [
+        Outcome(case, int(k), float(share))
+        for case, k, share in zip(judged, numbers, confidence, strict=True)
+    ]
 
 
 def cross(cases: Sequence[Case], names: Sequence[str]) -> list[Outcome]:
     """Each family judged by weights fitted to the others."""
-    outcomes = []
+    found: list[Outcome] = []
     for family in dict.fromkeys(case.family for case in cases):
-        others = [case for case in cases if case.family != family]
-        weights = fit(others, names)
-        outcomes += [
-            outcome(case, shares_of(case, names, weights))
-            for case in cases
-            if case.family == family
-        ]
-    return outcomes
+        weights = fit([case for case in cases if case.family != family], names)
+        found += outcomes([case for case in cases if case.family == family], names, weights)
+    return found
 
 
-def show(outcomes: Sequence[Outcome], title: str) -> None:
+def show(found: Sequence[Outcome], title: str) -> None:
     """Exact, within one, confidence and hit rate, by family."""
     rows = []
-    for family in dict.fromkeys(o.case.family for o in outcomes):
-        rows.append(_row(family, [o for o in outcomes if o.case.family == family]))
-    several = [o for o in outcomes if o.case.admissible != (1,)]
-    single = [o for o in outcomes if o.case.admissible == (1,)]
+    for family in dict.fromkeys(o.case.family for o in found):
+        rows.append(_row(family, [o for o in found if o.case.family == family]))
+    several = [o for o in found if o.case.admissible != (1,)]
+    single = [o for o in found if o.case.admissible == (1,)]
     rows += [_row(n, g) for n, g in (("several clusters", several), ("one cluster", single)) if g]
-    rows.append(_row("all", outcomes))
+    rows.append(_row("all", found))
     header = ["family", "sets", "exact", "within one", "mean confidence"]
     print_table(header, rows, title=title)
-    hits = np.array([o.error == 0 for o in outcomes])
-    confidence = np.array([o.confidence for o in outcomes])
+    hits = np.array([o.error == 0 for o in found])
+    confidence = np.array([o.confidence for o in found])
     if hits.any() and not hits.all():
         print(f"AUC of the confidence for right and wrong: {roc_auc_score(hits, confidence):.3f}")
     for low, high in ((0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.01)):
@@ -202,15 +235,15 @@ def _row(name: str, group: Sequence[Outcome]) -> list[str]:
     return [name, str(len(group)), *shares, f"{confidence:.2f}"]
 
 
-def _targets(outcomes: Sequence[Outcome]) -> None:
-    several = np.array([o.error for o in outcomes if o.case.admissible != (1,)])
-    single = np.array([o.error for o in outcomes if o.case.admissible == (1,)])
+def _targets(found: Sequence[Outcome]) -> None:
+    several = np.array([o.error for o in found if o.case.admissible != (1,)])
+    single = np.array([o.error for o in found if o.case.admissible == (1,)])
     print("\ntargets (tables, cross)")
     print_target("exact", float((several == 0).mean()), 0.70, at_least=True)
     print_target("within one", float((several <= 1).mean()), 0.85, at_least=True)
     print_target("one cluster recognised", float((single == 0).mean()), 0.95, at_least=True)
-    hits = np.mean([o.error == 0 for o in outcomes])
-    confidence = np.mean([o.confidence for o in outcomes])
+    hits = np.mean([o.error == 0 for o in found])
+    confidence = np.mean([o.confidence for o in found])
     gap = abs(float(hits - confidence))
     print_target("mean confidence against hit rate", gap, 0.05, at_least=False)
 
@@ -237,12 +270,10 @@ def judge(cases: Sequence[Case], *, fresh: bool = False, wrong: bool = False) ->
         group = [case for case in cases if case.kind == kind]
         if fresh:
             weights = np.array([choice_model.WEIGHTS[kind][name] for name in names])
-            judged = [outcome(case, shares_of(case, names, weights)) for case in group]
-            show(judged, f"{kind}: new draws, weights of the library")
+            show(outcomes(group, names, weights), f"{kind}: new draws, weights of the library")
             continue
         weights = fit(group, names)
-        inside = [outcome(case, shares_of(case, names, weights)) for case in group]
-        show(inside, f"{kind}: in sample")
+        show(outcomes(group, names, weights), f"{kind}: in sample")
         outside = cross(group, names)
         show(outside, f"{kind}: each family by weights fitted to the others")
         if wrong:

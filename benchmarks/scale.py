@@ -17,7 +17,7 @@ average. A method that fails at one size is skipped at larger ones.
 `--only growth sheets` runs some of the cases, `--sizes 1e3 1e4` some of the sizes of "growth";
 `--trial` runs everything with few objects. `--results FILE` stores the measurements, so that an
 interrupted run can be continued (delete the file when the code changes). `--docs` writes
-docs/scale.md and docs/scale.png.
+docs/scale_log.md and docs/scale.png.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def measure(plan: Plan, options: argparse.Namespace) -> None:
             write_plot(plot, plan.growth)
         picture = ["![Time and memory against the number of objects](scale.png)"]
         page = [*head, loads, *(picture if plot.exists() else [])]
-        write_page(options.docs / "scale.md", page, [targets, *plan.sections])
+        write_page(options.docs / "scale_log.md", page, [targets, *plan.sections])
 
 
 def _setting(options: argparse.Namespace) -> list[str]:

@@ -39,8 +39,7 @@ templates_path = ["_templates"]
 # `name` in a docstring is a link if it is the name of something here, and code if not.
 default_role = "py:obj"
 toc_object_entries_show_parents = "hide"
-# The cache keeps no functions (autosummary_context); the files of the gallery are in no toctree
-# where a reader would look for them.
+# The cache keeps no functions (autosummary_context).
 suppress_warnings = ["config.cache"]
 nitpicky = False
 
@@ -81,7 +80,7 @@ sphinx_gallery_conf: dict[str, Any] = {
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_signature": False,
-    "min_reported_time": 5,
+    "write_computation_times": False,
     # As many at a time as Sphinx has processes (-j).
     "parallel": True,
     "plot_gallery": os.environ.get("SOFFIT_DOCS_GALLERY", "1") != "0",

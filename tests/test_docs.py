@@ -50,7 +50,11 @@ def test_code_of_a_page_runs_from_top_to_bottom(
 
 def anchors(path: Path) -> set[str]:
     """The anchors of all headings of a page."""
-    headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    text = path.read_text(encoding="utf-8")
+    included = re.search(r"^```\{include\} (\S+)$", text, re.MULTILINE)
+    if included:
+        return anchors(path.parent / included[1])
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", h).strip().lower().replace(" ", "-") for h in headings}
 
 

@@ -399,7 +399,10 @@ class Graph:
             return self
         if not is_sparse(A):
             return Graph(np.maximum(A, 0))
-        return Graph(_canonical(A.maximum(0)))
+        # Not A.maximum(0), which shares its indices with A in older releases of SciPy.
+        cut = sp.csr_array(A, copy=True)
+        cut.data = np.maximum(cut.data, 0)
+        return Graph(_canonical(cut))
 
     def with_positive_diagonal(self) -> Graph:
         """Objects without self-similarity get their largest similarity to others.

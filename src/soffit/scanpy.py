@@ -93,6 +93,11 @@ def soft_clusters(  # noqa: PLR0913
     >>> list(adata.obs.columns), adata.obsm["X_soffit"].shape
     (['soffit', 'soffit_certainty', 'soffit_entropy'], (150, 3))
     """
+    if not hasattr(adata, "obsm"):
+        raise TypeError(
+            f"adata must be an AnnData object, not {type(adata).__name__}. Fit other data with "
+            "soffit.SoftClustering, or put them into anndata.AnnData first."
+        )
     cells = adata.copy() if copy else adata
     source, used = _representation(cells, use_rep=use_rep, n_pcs=n_pcs, neighbors_key=neighbors_key)
     model = SoftClustering(n_clusters, random_state=random_state, **parameters)

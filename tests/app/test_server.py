@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from soffit.app.server import HOST, listening, make_server
-from soffit.app.view import Unknown
+from soffit.app.view import Unknown, _pixels
+from soffit.session.object_table import number_column
 
 PORT, TOKEN = 8421, "secret-token"
 ADDRESS = f"http://{HOST}:{PORT}"
@@ -145,6 +146,14 @@ def test_the_evidence_is_computed_when_it_is_asked_for(view):
     evidence = view.get("evidence", {})
     assert evidence["suggested"] in evidence["ks"]
     assert view.get("state", {})["evidence"] == evidence
+
+
+def test_a_table_of_pixels_is_recognised():
+    names = [f"pixel_{i}_{j}" for i in range(4) for j in range(4)]
+    columns = [number_column(name, np.arange(3.0)) for name in names]
+    assert _pixels(columns) == {"columns": list(range(16)), "side": 4, "largest": 2.0}
+    assert _pixels(columns[:-1]) is None
+    assert _pixels([number_column(f"size{i}", np.arange(3.0)) for i in range(16)]) is None
 
 
 def test_pictures_named_in_the_data_are_served_and_nothing_else(view, tmp_path):

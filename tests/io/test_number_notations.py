@@ -88,6 +88,16 @@ def test_dates_versions_and_houses_are_not_numbers(tmp_path, entries):
     assert "d" not in read(path, text="drop").columns
 
 
+def test_names_of_a_few_groups_may_begin_with_a_number(tmp_path):
+    lines = ["class,sex"] + [
+        f"{['1st', '2nd', '3rd'][i % 3]} class,{'fm'[i % 2]}" for i in range(60)
+    ]
+    path = tmp_path / "passengers.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    source = read(path)
+    assert source.is_mixed or len(source.columns) > 1
+
+
 def test_most_columns_look_like_numbers_that_cannot_be_read(tmp_path):
     rows = "".join(f"{i} ab~{'xyz'[i % 3]},{i} {'uvw'[i % 3]}q,{i}\n" for i in range(30))
     path = write(tmp_path, f"a,b,c\n{rows}")

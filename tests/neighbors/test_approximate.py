@@ -109,8 +109,11 @@ def test_a_fitted_point_finds_itself(rng):
     np.testing.assert_allclose(distances[:, 0], 0.0, atol=1e-6)
 
 
-def test_same_bytes_for_one_and_two_threads(rng):
-    X = rng.normal(size=(20_000, 5)).astype(np.float32)
+@pytest.mark.parametrize("shape", [(20_000, 5), (6_000, 50)])
+def test_same_bytes_for_one_and_two_threads(rng, shape, monkeypatch):
+    # In several pieces of few points each, for the wide table, too.
+    monkeypatch.setattr("soffit.neighbors.trees._RANGE", 2**10)
+    X = rng.normal(size=shape).astype(np.float32)
     one, two = NeighborIndex.of(X, 15, n_jobs=1), NeighborIndex.of(X, 15, n_jobs=2)
     for name in ("order", "members", "squares"):
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes(), name

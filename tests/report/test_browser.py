@@ -334,6 +334,9 @@ CONTRAST = """() => {
 def test_a_printed_page_has_the_figures_and_no_controls(opened):
     opened.page.emulate_media(media="print", color_scheme="dark")
     assert not opened.page.locator("#objects .controls").is_visible()
+    assert not opened.page.locator("#map .zoom").is_visible()
+    left = [card.bounding_box()["x"] for card in opened.page.locator("#clusters .card").all()[:2]]
+    assert left[1] > left[0] + 100
     assert opened.page.locator("#columns table.heat").is_visible()
     assert opened.page.evaluate("getComputedStyle(document.body).backgroundColor").endswith(
         "255, 255)"

@@ -15,7 +15,7 @@ from soffit.selection import KChoice, choose_k, choose_k_of_graph
 
 QUICK = {"ks": range(1, 6), "n_resamples": 1}
 COLUMNS = ["k", "gap", "edge", "depth", "link_depth", "modularity", "bound", "cut", "smallest"]
-COLUMNS += ["valley"]
+COLUMNS += ["valley", "mixture"]
 
 
 @pytest.fixture(scope="module")
@@ -357,6 +357,42 @@ def test_few_objects_get_an_answer(n):
     assert 1 <= choice.n_clusters <= n
     assert 0 < choice.confidence <= 1
     assert SoftClustering(None, random_state=3).fit(X).n_clusters_ == choice.n_clusters
+
+
+@pytest.mark.parametrize(("n", "n_clusters"), [(8, 2), (9, 3), (12, 3), (16, 4), (20, 5)])
+def test_a_few_objects_per_cluster_are_enough(n, n_clusters):
+    center = 12 * np.array([[0, 0], [1, 0], [0, 1], [1, 1], [2, 0.5]])
+    for seed in (3, 5, 7):
+        noise = np.random.default_rng(seed).normal(size=(n, 2))
+        choice = choose_k(center[np.arange(n) % n_clusters] + noise)
+        assert choice.n_clusters == n_clusters
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 3, 5])
+def test_factors_behind_a_matrix_of_correlations_are_counted(n_clusters):
+    rng = np.random.default_rng(11)
+    factors = np.repeat(rng.normal(size=(n_clusters, 400)), 15 // n_clusters, axis=0)
+    A = np.abs(np.corrcoef(factors + 0.8 * rng.normal(size=factors.shape)))
+    assert choose_k(A, affinity="precomputed").n_clusters == n_clusters
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+def test_copies_do_not_change_the_number(gaussians):
+    rounded = np.round(gaussians[:200], 1)
+    once = choose_k(rounded, standardize=False)
+    thrice = choose_k(np.repeat(rounded, 3, axis=0), standardize=False)
+    for name, column in once.table.items():
+        np.testing.assert_allclose(column, thrice.table[name], atol=1e-9)
+    answers = np.random.default_rng(3).integers(1, 4, size=(500, 3))
+    fitted = SoftClustering(None, random_state=3).fit(answers)
+    assert choose_k(answers).n_clusters == fitted.n_clusters_
+
+
+def test_more_clusters_than_distinct_objects_can_be_asked_for():
+    X = np.repeat(np.random.default_rng(3).normal(size=(10, 2)), 3, axis=0)
+    assert choose_k(X, ks=range(1, 21)).ks[-1] == 20
 
 
 _THREADS = """

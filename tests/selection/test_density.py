@@ -116,6 +116,18 @@ def test_copies_and_other_affinities():
     assert Density.of(NeighborGraph(5).fit(some)) is None
 
 
+def test_the_density_of_few_objects_is_that_of_their_nearest():
+    """The last neighbour of few objects is at the other end, whichever of them it is."""
+    rng = np.random.default_rng(23)
+    X = np.vstack([rng.normal(size=(9, 2)), 100 + 5 * rng.normal(size=(9, 2))])
+    graph = NeighborGraph(15).fit_for(X, None)
+    near, _, rank, _ = graph.spacings()
+    D = np.sort(np.linalg.norm(X[:, None] - X, axis=2), axis=1)
+    np.testing.assert_allclose(near, D[:, rank])
+    density = Density.of(graph)
+    assert density.logarithm[:9].min() > density.logarithm[9:].max()
+
+
 def test_a_coarse_node_has_the_mean_of_its_objects():
     density = Density(np.array([1.0, 2.0, 3.0, 4.0]), 1.0)
     np.testing.assert_array_equal(

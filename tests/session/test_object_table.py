@@ -75,5 +75,6 @@ def test_graphs_have_links(tmp_path):
     path = tmp_path / "net.edges"
     path.write_text("a b\nb c\n", encoding="utf-8")
     table = ObjectTable.of(read(path))
-    assert [column.name for column in table.columns] == ["links"]
-    assert table.columns[0].values.tolist() == [1, 2, 1]
+    assert [column.name for column in table.columns] == ["linked to", "links"]
+    assert [table.columns[0].shown(row) for row in range(3)] == ["b", "a, c", "b"]
+    assert [table.columns[1].shown(row) for row in range(3)] == ["1", "2", "1"]

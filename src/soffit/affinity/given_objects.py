@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -19,6 +19,7 @@ from soffit._matrix_checks import check_magnitude, checked_csr
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.abstract import Affinity
+from soffit.affinity.distinct import copies_of_rows, first_rows
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.affinity.neighbor_graph import NeighborGraph
 from soffit.affinity.precomputed import CallableAffinity, Precomputed
@@ -239,6 +240,22 @@ class Objects:
         if self.is_matrix or (how == "auto" and not _subtracts_columns(self.builder)):
             return Standardizer()
         return Standardizer.of(table, how)
+
+    def copies(self) -> IntArray | None:
+        """The number of the distinct object that each one equals; None if all differ.
+
+        Equal rows are equal objects only if affinities are computed from them.
+        """
+        if self.builder is None or not self.builder._of_rows:
+            return None
+        # Sparse distances are known for some pairs only. A matrix that is none is refused later.
+        if self.is_matrix and (is_sparse(self.table) or self.table.shape[0] != self.table.shape[1]):
+            return None
+        return copies_of_rows(self.table)
+
+    def distinct(self, copies: IntArray) -> Objects:
+        """The first object of each kind of copies; the units stay those of all objects."""
+        return replace(self.inside(first_rows(copies)), whole=self.table)
 
     def inside(self, kept: IntArray) -> Objects:
         """Some of the objects, as if there were no others; their columns have the same units."""

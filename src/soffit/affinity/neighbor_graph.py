@@ -412,7 +412,13 @@ class NeighborGraph(Affinity):
     def spacings(self) -> tuple[FloatArray, FloatArray, int, int]:
         """Distances to a near and to the last neighbour of each object, and their ranks."""
         rank = max(min(self.n_neighbors, len(self._radius) - 1), 1)
-        return self._local_scale, self._radius, min(_SCALE_NEIGHBOR, rank), rank
+        near = min(self._rank or _SCALE_NEIGHBOR, rank)
+        return self._local_scale, self._radius, near, rank
+
+    @property
+    def is_few(self) -> bool:
+        """Whether there are fewer objects per cluster than neighbours; see Notes."""
+        return self._rank is not None
 
     def separate_components(self) -> IntArray:
         """The component of each object in the graph without the links that join components."""
@@ -513,7 +519,10 @@ def _symmetric(n: int, first: IntArray, second: IntArray, weight: FloatArray) ->
     dtype = np.int32 if 2 * len(first) < np.iinfo(np.int32).max else np.int64
     ends = first.astype(dtype, copy=False), second.astype(dtype, copy=False)
     half = sp.csr_array((weight, ends), shape=(n, n))
-    return sp.csr_array(half + half.T)
+    whole = sp.csr_array(half + half.T)
+    # Older releases of SciPy leave the columns of a sum unsorted.
+    whole.sort_indices()
+    return whole
 
 
 def _sorted_members(lists: IntArray, first: int = 0) -> IntArray:

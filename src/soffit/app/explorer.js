@@ -317,7 +317,7 @@ class Explorer {
       h("table", { className: "pair" },
         h("thead", {}, h("tr", {}, h("td", {}), asked.objects.map((object, i) =>
           h("th", { scope: "col" }, h("span", { className: "letter" }, "AB"[i]), ` ${object.id}`)))),
-        h("tbody", {}, body,
+        h("tbody", {}, this.state.pixels ? h("tr", {}, h("th", { scope: "row" }, "picture"), asked.objects.map((object) => h("td", {}, this.pixels(object)))) : null, body,
           h("tr", { className: "now" }, h("th", { scope: "row" }, "Cluster now"),
             asked.objects.map((object) => h("td", {}, this.dot(object.cluster), `${this.called(object.cluster)}, ${share(object.certainty)}`))))),
       asked.more ? h("p", { className: "fine" }, `${few(asked.more, "more column")} that differ${asked.more === 1 ? "s" : ""} less.`) : null,
@@ -343,6 +343,19 @@ class Explorer {
     return h("tr", { className: column.used ? "" : "unused" },
       h("th", { scope: "row", title: column.used ? "" : "Not used for the clusters" }, column.name, apart),
       column.values.map((value) => h("td", { className: `${marked} ${long}` }, value === "" ? "–" : value)));
+  }
+
+  // An object of pixels as a picture.
+  pixels(object) {
+    const { columns, side, largest } = this.state.pixels;
+    const canvas = h("canvas", { width: side, height: side, className: "pixels", role: "img", "aria-label": `Picture of ${object.id}` });
+    const pen = canvas.getContext("2d"), data = pen.createImageData(side, side);
+    columns.forEach((place, i) => {
+      const tone = 255 - 255 * Math.max(Number(object.values[place].replace(",", ".")) || 0, 0) / (largest || 1);
+      data.data.set([tone, tone, tone, 255], 4 * i);
+    });
+    pen.putImageData(data, 0, 0);
+    return canvas;
   }
 
   async answer(value) {

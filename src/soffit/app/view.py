@@ -6,6 +6,8 @@ notebook widget hand the calls on.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,8 @@ _MARKED = 0.5
 _MOST_DISPUTED = 20
 _LARGEST_PICTURE = 2**24
 _MOST_NOTES = 6
+# Names of columns that hold pixels, such as pixel_3_5, px17 or p12.
+_PIXEL = re.compile(r"(pixel|px|pix|p)[ _.]?\d+([ _.x]\d+)?", re.IGNORECASE)
 
 
 class Unknown(ValueError):  # noqa: N818 - it becomes a 404, not a failure
@@ -108,6 +112,7 @@ class View:
             "palette": [colour(slot) for slot in range(_PALETTE)],
             "ramp": [list(stop) for stop in DOUBT],
             "columns": [_column(column) for column in session.table.columns],
+            "pixels": _pixels(session.table.columns),
             "measures": [name for name in self._measures() if name != "cluster"],
             "evidence": self._evidence_of_choice(),
             "answers": {
@@ -346,11 +351,12 @@ class View:
     def _asked(self, question: Question) -> dict[str, Any]:
         table, a, b = self.session.table, question.a, question.b
         compared = table.compared(a, b)
+        most = 4 if _pixels(table.columns) else _MOST_COMPARED
         place = {column.name: number for number, column in enumerate(table.columns)}
         return {
             "objects": [self._row(a), self._row(b)],
             "concerns": max(round(question.gain), 1),
-            "more": max(len(compared) - _MOST_COMPARED, 0),
+            "more": max(len(compared) - most, 0),
             "columns": [
                 {
                     "name": column.name,
@@ -361,7 +367,7 @@ class View:
                     "difference": None if np.isnan(difference) else difference,
                     "marked": bool(difference >= _MARKED),
                 }
-                for column, difference in compared[:_MOST_COMPARED]
+                for column, difference in compared[:most]
             ],
         }
 
@@ -441,6 +447,20 @@ class View:
             return {"python": python_lines(self.outcome.summary), "shell": ""}
         shell = self.folder.shell(self.session) if self.folder.command else ""
         return {"python": self.folder.python(self.session), "shell": shell}
+
+
+def _pixels(columns: list[Column]) -> dict[str, Any] | None:
+    """The columns that hold the pixels of square pictures, row by row; None if there are none."""
+    places = [
+        number
+        for number, column in enumerate(columns)
+        if column.is_used and column.kind == "number" and _PIXEL.fullmatch(column.name)
+    ]
+    side = math.isqrt(len(places))
+    if side < 4 or side * side != len(places):
+        return None
+    largest = max(float(np.nanmax(columns[place].values)) for place in places)
+    return {"columns": places, "side": side, "largest": largest}
 
 
 def _column(column: Column) -> dict[str, Any]:

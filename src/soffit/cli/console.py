@@ -203,8 +203,11 @@ def show_summary(talk: Talk, summary: Summary, label: str | None = None) -> None
 
 
 def _show_clusters(talk: Talk, summary: Summary) -> None:
+    from soffit.results.pixel_grid import PixelGrid
     from soffit.results.words import count_of, shorten
 
+    # Single pixels say nothing; the report has the mean pictures.
+    are_pixels = PixelGrid.of(summary) is not None
     rows = [
         (
             shorten(summary.names[c.cluster], 30),
@@ -214,10 +217,12 @@ def _show_clusters(talk: Talk, summary: Summary) -> None:
         )
         for c in summary.clusters[:_MOST_ROWS]
     ]
-    if any(c.apart for c in summary.clusters):
+    if any(c.apart for c in summary.clusters) and not are_pixels:
         talk.table((summary.noun, "size", "certainty", "set apart by"), rows)
     else:
         talk.table((summary.noun, "size", "certainty"), [row[:3] for row in rows], words=0)
+    if are_pixels:
+        talk.say("The columns are pixels: a report shows the mean picture of each cluster.")
     if summary.n_clusters > _MOST_ROWS:
         talk.say(f"... and {count_of(summary.n_clusters - _MOST_ROWS, f'more {summary.noun}')}.")
 

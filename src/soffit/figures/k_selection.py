@@ -15,6 +15,7 @@ _PANELS = (
     (("score",), "score: log-odds"),
     (("link_depth", "depth"), "depth of the valley around mode k"),
     (("valley",), "density between clusters: 0 is a gap"),
+    (("mixture",), "likelihood of Gaussian clusters"),
     (("gap",), "gap: persistence of k groups"),
     (("modularity",), "modularity"),
     (("smallest",), "size of the smallest cluster"),

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from soffit._typing import FloatArray, IntArray, is_sparse
+from soffit._typing import FloatArray, IntArray
 from soffit.affinity import SideInformation
-from soffit.affinity.distinct import copies_of_rows, first_rows
+from soffit.affinity.distinct import first_rows
 from soffit.fitting.fitted import Fitted
 from soffit.fitting.recipe import Data
 
@@ -52,17 +52,16 @@ def distinct_data(data: Data, n_clusters: int | None) -> Data:
     """
     objects, side = data.objects, data.side
     weights = data.constraints.checked_sample_weight(objects.n_objects)
-    copies = copies_of_rows(objects.table) if _may_be_copies(data) else None
+    copies = objects.copies()
     if copies is not None:
         copies = _kept_apart(copies, side, n_clusters or 1)
     if copies is None:
         return replace(data, side=side, weights=_relative(weights))
-    first = first_rows(copies)
     if side is not None:
         side = side.among_distinct(copies)
     return replace(
         data,
-        objects=replace(objects.inside(first), whole=objects.table),
+        objects=objects.distinct(copies),
         side=side,
         weights=_relative(np.bincount(copies, weights).astype(np.float64)),
         copies=copies,
@@ -103,17 +102,6 @@ def of_distinct_objects(attributes: Mapping[str, Any], values: Any) -> Any:
     """One row per distinct object of an array with a row per object."""
     copies = attributes.get("copies_")
     return values if copies is None else values[first_rows(copies)]
-
-
-def _may_be_copies(data: Data) -> bool:
-    """Whether equal rows are equal objects."""
-    builder, table = data.objects.builder, data.objects.table
-    if builder is None or not builder._of_rows:
-        return False
-    if not data.objects.is_matrix:
-        return True
-    # Sparse distances are known for some pairs only. A matrix that is none is refused later.
-    return not is_sparse(table) and table.shape[0] == table.shape[1]
 
 
 def _relative(weights: FloatArray) -> FloatArray | None:

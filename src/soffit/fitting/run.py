@@ -151,7 +151,7 @@ def given_or_chosen(stage: Stage[Affinities], *, max_clusters: int | None = None
     from soffit.selection import choose_k_of_graph
     from soffit.selection.density import Density
 
-    density = stage.data.density or Density.of(affinity)
+    density = stage.data.density or Density.of(affinity, stage.relations.table)
     choice = choose_k_of_graph(affinity.matrix_, density=density, max_clusters=max_clusters)
     return Count(choice.n_clusters, {"k_choice_": choice})
 

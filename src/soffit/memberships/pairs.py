@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from soffit._typing import FloatArray
 from soffit.affinity import SideInformation
+from soffit.affinity.side_information import without_negative
 
 # Upper limit on the certainty of any statement.
 _LEAST = 0.01
@@ -54,7 +56,7 @@ def with_pairs(
         return memberships
     q = _LEAST / k + (1.0 - _LEAST) * beliefs.astype(np.float64)
     relation = side.relation()
-    together, apart = relation.maximum(0), (-relation).maximum(0)
+    together, apart = without_negative(relation), without_negative(sp.csr_array(-relation))
     evidence = weight * (together @ np.log(q) + apart @ np.log1p(-q))
     touched = np.diff(relation.indptr) > 0
     log_posterior = np.log(np.maximum(memberships[touched], 1e-12)) + evidence[touched]

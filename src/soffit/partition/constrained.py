@@ -38,6 +38,7 @@ class Correction:
         shape = (self._n_groups, self._n_groups)
         apart = sp.csr_array((np.ones(len(cannot)), (place[:, 0], place[:, 1])), shape=shape)
         self._apart = sp.csr_array(apart + apart.T)
+        self._apart.sort_indices()
 
     def __call__(self, labels: IntArray, n_clusters: int) -> IntArray:
         """The corrected labels."""

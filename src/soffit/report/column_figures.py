@@ -244,21 +244,7 @@ def _shares(summary: Summary, item: Distribution) -> str:
     """A bar of shares per cluster, and the names of the values above."""
     k, b = item.heights.shape
     row = _ROW * 0.72 if k <= _MOST_SHAPES else _THIN_ROW
-    lines = 1 + (sum(len(label[:16]) + 4 for label in item.labels) > 44)
-    top = 18.0 * lines
-    content = []
-    x, y = _NAME, 11.0
-    for number_of, label in enumerate(item.labels):
-        short = shorten(label, 16)
-        if number_of and x + 7 * len(short) + 18 > _WIDTH:
-            x, y = _NAME, y + 16
-            if y > top:
-                break
-        content.append(
-            f'<rect x="{x:.1f}" y="{y - 8:.1f}" width="9" height="9" class="s{number_of % 8}"/>'
-        )
-        content.append(words(x + 13, y, short, "tick"))
-        x += 7 * len(short) + 26
+    content, top = _value_names(item)
     for cluster in range(k):
         base = top + cluster * row
         content.append(_label(summary, cluster, base + row * 0.62))
@@ -285,3 +271,20 @@ def _shares(summary: Summary, item: Distribution) -> str:
             left += width
     label = f"Shares of the values of {item.name} in each {summary.noun}"
     return svg(_WIDTH, top + k * row + 4, content, shorten(label, 120))
+
+
+def _value_names(item: Distribution) -> tuple[list[str], float]:
+    """The names of the values with their colours, in lines, and the height of these."""
+    content = []
+    x, y = _NAME, 11.0
+    for place, label in enumerate(item.labels):
+        short = shorten(label, 18)
+        width = 6.2 * len(short) + 24
+        if place and x + width > _WIDTH + 8:
+            x, y = _NAME, y + 16
+        content.append(
+            f'<rect x="{x:.1f}" y="{y - 8:.1f}" width="9" height="9" class="s{place % 8}"/>'
+        )
+        content.append(words(x + 13, y, short, "tick"))
+        x += width
+    return content, y + 7

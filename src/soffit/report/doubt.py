@@ -43,7 +43,8 @@ def _card(summary: Summary, found: Between, grid: PixelGrid | None) -> str:
         for cluster, share in zip(found.clusters, found.shares, strict=True)
     )
     heading = name(shorten(summary.id_of(found.position)))
-    kind = "Object " if summary.ids is None else ""
+    is_number = summary.ids is None or summary.ids[found.position].isdecimal()
+    kind = "Object " if is_number else ""
     content = _pictures(summary, found, grid) if grid is not None else _values(summary, found)
     return (
         f'<article class="card between"><h3>{kind}{heading}</h3>'

@@ -116,7 +116,7 @@ def _category_shares(summary: Summary, group: ColumnGroup) -> tuple[FloatArray, 
     members = sorted(group.members, key=lambda j: -means.overall[j])[:_MOST_CATEGORIES]
     heights = means.inside[:, members]
     if not group.values:
-        return heights, ("1",)
+        return heights, ("yes",)
     labels = tuple(group.values[group.members.index(j)] for j in members)
     return heights, labels
 

@@ -1,11 +1,11 @@
 r"""From evidence to probabilities: a conditional logit model of the right number of clusters.
 
 The probability of k is proportional to :math:`\exp(\sum_f w_f x_{fk})`, with features x of the
-evidence for k. There are three kinds of evidence, each with its own weights: objects with
-distances, whose density is known; networks, compared with a random graph of the same degrees; and
-other graphs. The weights were fitted by maximum likelihood to sets with a known number of clusters
-(``python -m benchmarks.fit_number`` fits them again and prints how well they do on kinds of data
-they were not fitted to).
+evidence for k. There are four kinds of evidence, each with its own weights: objects with
+distances, whose density is known; networks, compared with a random graph of the same degrees; full
+matrices of similarities; and other graphs. The weights were fitted by maximum likelihood to sets
+with a known number of clusters (``python -m benchmarks.fit_number`` fits them again and prints how
+well they do on kinds of data they were not fitted to).
 """
 
 from __future__ import annotations
@@ -24,35 +24,52 @@ _SPLINTER = 0.02
 # Below two dimensions a graph is easily cut anywhere.
 _PLANE = 2.0
 _TYPICAL_SIZE = 300.0
+# Clusters are only about Gaussian: more objects than this tell about their shape, not their number.
+_GAUSSIAN_UP_TO = 500.0
+# Differences in log-likelihood that are counted, between all numbers, and for one cluster if there
+# are few objects.
+_IMPROBABLE = 100.0
+_CLEAR_GAIN = 20.0
+_FEW = 80.0
 
 WEIGHTS: dict[str, dict[str, float]] = {
     "table": {
-        "one": 1.743,
-        "log_k": -0.967,
-        "ahead": 1.825,
-        "gap": 1.39,
-        "smallest": 0.771,
-        "one_log_n": -0.241,
-        "one_thin": 4.129,
-        "thin_ahead": 2.76,
-        "depth": 1.496,
-        "next_depth": -1.269,
-        "link_depth": -0.221,
-        "next_link_depth": -0.968,
+        "one": -0.209,
+        "log_k": -0.817,
+        "ahead": 1.573,
+        "gap": 1.919,
+        "smallest": 1.366,
+        "one_log_n": 0.306,
+        "one_thin": 3.421,
+        "thin_ahead": 0.769,
+        "depth": 1.679,
+        "next_depth": -0.923,
+        "link_depth": -0.864,
+        "next_link_depth": -0.715,
+        "mixture": 0.187,
+        "few_mixture": -0.316,
     },
     "network": {
-        "one": 4.496,
-        "log_k": -0.804,
-        "short": 180.122,
-        "one_above_chance": -153.61,
+        "one": 4.51,
+        "log_k": -0.773,
+        "short": 187.687,
+        "one_above_chance": -153.377,
+    },
+    "full": {
+        "one": 4.0,
+        "log_k": 1.728,
+        "ahead": 3.097,
+        "gap": 3.702,
+        "smallest": 4.818,
+        "mixture": 0.046,
     },
     "graph": {
-        "one": 3.992,
-        "log_k": -0.269,
-        "ahead": 2.975,
-        "gap": 2.209,
-        "smallest": 0.68,
-        "one_log_n": -0.363,
+        "one": 3.911,
+        "log_k": -0.127,
+        "ahead": 2.954,
+        "gap": 2.256,
+        "smallest": 0.987,
+        "one_log_n": -0.233,
     },
 }
 
@@ -61,6 +78,8 @@ def kind_of(evidence: Evidence) -> str:
     """Which weights apply."""
     if evidence.dimension is not None:
         return "table"
+    if evidence.is_full:
+        return "full"
     return "graph" if evidence.chance is None else "network"
 
 
@@ -74,6 +93,9 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
     - ``smallest``: logarithm of the smallest cluster's share of an even one;
     - ``depth``, ``link_depth``: logarithm of the depth of the valley around the k-th mode, and
       (``next_...``) of the first mode that k clusters leave out;
+    - ``mixture``: how much less probable the objects are than as the best number of Gaussian
+      clusters; ``few_mixture``: for one cluster of few objects, how much more probable they are as
+      several;
     - ``short``: difference of the modularity to the largest one.
     """
     columns = evidence.columns
@@ -98,11 +120,26 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
             depth = np.log(columns[name] + _SHALLOW)
             found[name] = several * depth[:n]
             found[f"next_{name}"] = depth[1 : n + 1]
+    if evidence.dimension is not None or evidence.is_full:
+        found |= _of_mixture(evidence, n)
     if evidence.chance is not None:
         modularity = columns["modularity"][:n]
         found["short"] = several * (modularity - modularity.max())
         found["one_above_chance"] = (1.0 - several) * (modularity.max() - evidence.chance)
     return found
+
+
+def _of_mixture(evidence: Evidence, n: int) -> dict[str, FloatArray]:
+    """How much less probable the objects are than as the best number of Gaussian clusters."""
+    size = evidence.n_points
+    if not size:
+        return {"mixture": np.zeros(n), "few_mixture": np.zeros(n)}
+    gain = evidence.columns["mixture"][:n] * size / (1 + size / _GAUSSIAN_UP_TO)
+    short = np.minimum(gain.max() - gain, _IMPROBABLE)
+    best = float(gain[1:].max()) if n > 1 else 0.0
+    one = np.zeros(n)
+    one[0] = np.clip(best, -_CLEAR_GAIN, _CLEAR_GAIN) / (1 + evidence.n_objects / _FEW)
+    return {"mixture": -np.sqrt(short), "few_mixture": one}
 
 
 def score_numbers(evidence: Evidence, numbers: IntArray) -> FloatArray:

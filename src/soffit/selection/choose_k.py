@@ -57,6 +57,9 @@ class KChoice:
         - ``"depth"``, ``"link_depth"``: the depth of the valley around the k-th most prominent
           mode of the density, as the logarithm of a ratio of densities; in the second, links that
           share hardly any neighbours count as sparse. Only if distances are known;
+        - ``"mixture"``: log-likelihood of the objects as k Gaussian clusters with unknown means and
+          covariances, in nats per object and relative to one cluster. Skewed variables are
+          transformed first. Only for tables, distances and full matrices of similarities;
         - ``"stability"``: mean adjusted Rand index with the partitions of resampled graphs, and
         - ``"likelihood"``: log-likelihood of held-out links in a degree-corrected block model, per
           unit of weight, relative to a model without clusters. Only with `n_resamples`;
@@ -121,9 +124,11 @@ def _cell(name: str, value: Any) -> str:
 # The first range of numbers, and the factors by which it grows at least and at most.
 _FIRST = 20
 _GROWTH = (1.5, 4.0)
-# More clusters are not looked for unless `max_clusters` says so; nor smaller ones on average.
+# More clusters are not looked for unless `max_clusters` says so; nor smaller ones on average, apart
+# from a few of at least two objects.
 _MOST = 160
 _LEAST_SIZE = 4
+_A_FEW = 5
 # The range grows while its largest numbers have valleys at most this shallow between all clusters,
 _STILL_DEEP = 0.3
 # and there are clear modes for this share of it; then it reaches beyond their number.
@@ -156,8 +161,9 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     objects is represented by a coarser one. A number k of clusters is good if the density has k
     modes with deep valleys around them, and a (k + 1)-th only with a shallow one; if there is a
     valley between any two clusters of the partition, while finer partitions cut through regions as
-    dense as the clusters themselves; and if a random walk separates k groups much longer than
-    k + 1. One cluster of any shape has no deep valleys. For networks, where distances are not
+    dense as the clusters themselves; if a random walk separates k groups much longer than k + 1;
+    and if the objects are most probable as k Gaussian clusters, which tells most if there are few
+    of them. One cluster of any shape has no deep valleys. For networks, where distances are not
     known, the modularity of the partitions is compared with that of a random graph with the same
     degrees.
 
@@ -176,7 +182,8 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
         igraph graph, or an AnnData object.
     ks : iterable of int, optional
         The candidate numbers; include 1 if there may be no clusters at all. By default 1 to 20, at
-        most one per four objects, and more while the evidence grows.
+        most one per four objects (up to five clusters: one per two), and more while the evidence
+        grows.
     affinity : str, callable or Affinity, default "nearest_neighbors"
         One of "nearest_neighbors", "relative", "rbf", "laplacian", "cosine", "precomputed".
     metric : str or callable, default "euclidean"
@@ -227,14 +234,18 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
         n_jobs=n_jobs,
     )
     objects = read_objects(X, affinity=affinity, settings=settings)
-    _checked_numbers(ks, max_clusters, objects.n_objects)
+    numbers = _checked_numbers(ks, max_clusters, objects.n_objects)
     _say(verbose, "affinities")
     with one_blas_thread(), thread_limit(n_jobs):
-        found = objects.affinities().affinity
+        copies = objects.copies()
+        # Each distinct object counts once, as in a fit, unless there are fewer than clusters.
+        if copies is not None and copies.max() + 1 >= numbers[-1]:
+            objects = objects.distinct(copies)
+        found = objects.affinities()
         return choose_k_of_graph(
-            found.matrix_,
+            found.affinity.matrix_,
             ks,
-            density=Density.of(found),
+            density=Density.of(found.affinity, found.table),
             max_clusters=max_clusters,
             n_resamples=n_resamples,
             random_state=random_state,
@@ -320,7 +331,8 @@ def evidence_of_range(
     verbose: int | bool = 0,
 ) -> Evidence:
     """Evidence for 1, 2, ... clusters, up to a number that grows while the evidence does."""
-    limit = max(min(max_clusters or _MOST, A.shape[0] // _LEAST_SIZE), 1)
+    n = A.shape[0]
+    limit = max(min(max_clusters or _MOST, max(n // _LEAST_SIZE, min(n // 2, _A_FEW))), 1)
     most = min(_FIRST, limit)
     while True:
         _say(verbose, f"evidence for 1 to {most} clusters")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 from soffit._typing import FloatArray, IntArray
 from soffit.affinity import Affinity, NeighborGraph
 from soffit.graph import Graph
+from soffit.selection.gaussian_clusters import Points
 from soffit.selection.valleys import Links
 
 # Lazy steps of a random walk that smooth the density over the neighbours.
@@ -18,8 +20,8 @@ _SMOOTHING = 2
 # A mode holds at least this share of an even cluster, and this many objects.
 _LEAST_SHARE = 0.2
 _LEAST_OBJECTS = 3
-# Below this many neighbours the two radii are too similar to tell the dimension.
-_FEWEST_NEIGHBORS = 10
+# Below this ratio of their ranks two neighbours are too similar to tell the dimension.
+_LEAST_RATIO = 1.4
 _MOST_DIMENSIONS = 20.0
 
 
@@ -33,40 +35,53 @@ class Density:
         Logarithm of the density, up to a constant.
     dimension : float
         How fast the number of neighbours grows with their distance.
+    points : Points, optional
+        Where the objects are, if they have coordinates.
     """
 
     logarithm: FloatArray
     dimension: float
+    points: Points | None = None
 
     @classmethod
-    def of(cls, affinity: Affinity) -> Density | None:
+    def of(cls, affinity: Affinity, table: Any = None) -> Density | None:
         r"""From the distances :math:`r` to the neighbours of a graph; None for other affinities.
 
         The number of objects within r grows as :math:`r^d`, so that the distances to the 7th and
         to the last neighbour tell the dimension d, and :math:`-d \log r` is the logarithm of the
-        density.
+        density. Of few objects the last neighbour may be at the other end of the data: then r is
+        the distance to the nearer one.
+
+        Parameters
+        ----------
+        affinity : Affinity
+            Fitted.
+        table : array, optional
+            What it was fitted to; needed for the coordinates of objects given by distances.
         """
         if not isinstance(affinity, NeighborGraph):
             return None
         near, far, rank_near, rank_far = affinity.spacings()
-        if rank_far < _FEWEST_NEIGHBORS:
+        if rank_far < _LEAST_RATIO * rank_near:
             return None
-        positive = far[(far > 0) & np.isfinite(far)]
+        radius = near if affinity.is_few else far
+        positive = radius[(radius > 0) & np.isfinite(radius)]
         grows = (far > near) & (near > 0) & np.isfinite(far)
-        if len(positive) < len(far) // 2 or grows.sum() < _LEAST_OBJECTS:
+        if len(positive) < max(len(far) // 2, 1) or grows.sum() < _LEAST_OBJECTS:
             return None
         growth = float(np.mean(np.log(far[grows] / near[grows])))
         dimension = min(log(rank_far / rank_near) / max(growth, 1e-6), _MOST_DIMENSIONS)
         # Objects whose neighbours are all copies of them are as dense as the densest others.
-        radius = np.clip(far, positive.min(), positive.max()).astype(np.float64)
-        return cls(-dimension * np.log(radius), dimension)
+        radius = np.clip(radius, positive.min(), positive.max()).astype(np.float64)
+        return cls(-dimension * np.log(radius), dimension, Points.of(affinity, table))
 
     def of_nodes(self, objects: IntArray, node: IntArray | None) -> Density:
         """Of some objects, or averaged over those that a coarse node represents."""
         logarithm = self.logarithm[objects]
         if node is not None:
             logarithm = np.bincount(node, weights=logarithm) / np.bincount(node)
-        return Density(logarithm, self.dimension)
+        points = None if self.points is None else self.points.of_nodes(objects, node)
+        return Density(logarithm, self.dimension, points)
 
 
 def mode_depths(

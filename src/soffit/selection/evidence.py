@@ -16,6 +16,7 @@ from soffit.partition.candidates import group_weights
 from soffit.partition.cut import bound_from
 from soffit.partition.multilevel import coarse_graph
 from soffit.selection.density import Density, mode_depths
+from soffit.selection.gaussian_clusters import Points, log_evidence
 from soffit.selection.path import PartitionPath
 from soffit.selection.pruning import random_edges, relaxation_times
 from soffit.selection.valleys import valleys
@@ -104,8 +105,12 @@ DEEP = 0.05
 # A sample represents a dense matrix; a matrix with many zeros is stored as sparse.
 _MOST_DENSE = 1200
 _FULL = 0.1
-# Fewer objects per eigenvector than this are not a group.
+# Fewer objects per eigenvector than this are not a group, unless there are few of both.
 _LEAST_PER_VECTOR = 4
+_FEW_VECTORS = 12
+_FEWEST_OBJECTS = 4
+# Where more than this share of the pairs is similar, a matrix is full.
+_MOST_PAIRS = 0.5
 # Modes with valleys of this depth around them are clear, by the density and by the links.
 _CLEAR = (0.6, 0.8)
 # Larger graphs are represented by coarser ones, with at least this many nodes per cluster.
@@ -137,6 +142,10 @@ class Evidence:
         Largest modularity in a random graph with the same degrees, if the graph is a network.
     n_modes : int
         Clear modes of the density; 0 if distances are not known.
+    n_points : int
+        Objects whose coordinates the column "mixture" was computed from; 0 without this column.
+    is_full : bool
+        Whether distances are not known, and most pairs are similar.
     """
 
     columns: Columns
@@ -144,6 +153,8 @@ class Evidence:
     dimension: float | None = None
     chance: float | None = None
     n_modes: int = 0
+    n_points: int = 0
+    is_full: bool = False
 
 
 def gather_evidence(
@@ -157,7 +168,7 @@ def gather_evidence(
         return Evidence(columns, A.shape[0], None if density is None else density.dimension)
     graph, sizes = part.graph, part.sizes
     n = graph.shape[0]
-    n_vectors = min(2 * (most + AHEAD), max(n // _LEAST_PER_VECTOR, 3), n)
+    n_vectors = _number_of_vectors(n, most)
     N = degree(graph).matrix
     values, V = leading_eigenvectors(N, n_vectors)
     values = np.asarray(values, dtype=np.float64)
@@ -166,13 +177,19 @@ def gather_evidence(
     found = _spectral_columns(N, values, reach)
     found["valley"] = valleys(graph, values, V, path)
     found |= _partition_columns(graph, path, sizes)
-    chance, n_modes = None, 0
+    chance, n_modes, n_points = None, 0, 0
     if part.density is not None:
         depths = mode_depths(graph, part.density, sizes, most)
         found |= {n: np.concatenate([[0.0], d]) for n, d in zip(names, depths, strict=True)}
         n_modes = 1 + max(int(np.sum(d > least)) for d, least in zip(depths, _CLEAR, strict=True))
-    elif _is_network(found["modularity"], values):
+    is_full = part.density is None and graph.nnz > _MOST_PAIRS * n * (n - 1)
+    if part.density is None and not is_full and _is_network(found["modularity"], values):
         chance = _chance_modularity(graph, most, random_state)
+    points = part.points(is_full=is_full)
+    if points is not None:
+        n_points = len(points.rows)
+        found["mixture"] = log_evidence(points, path.labels, reach) / n_points
+        columns["mixture"] = np.full(most + AHEAD, float(found["mixture"].min()))
     if n_resamples:
         agreement = resample(
             graph, path, n_vectors, n_resamples=n_resamples, random_state=random_state
@@ -183,7 +200,12 @@ def gather_evidence(
         shown = min(len(column), most + AHEAD)
         columns[name][:shown] = column[:shown]
     dimension = None if part.density is None else part.density.dimension
-    return Evidence(columns, int(sizes.sum()), dimension, chance, n_modes)
+    return Evidence(columns, int(sizes.sum()), dimension, chance, n_modes, n_points, is_full)
+
+
+def _number_of_vectors(n: int, most: int) -> int:
+    """How many eigenvectors describe the groups of n objects."""
+    return min(2 * (most + AHEAD), max(n // _LEAST_PER_VECTOR, min(_FEW_VECTORS, n - 1)), n)
 
 
 def _nothing(most: int, depths: tuple[str, ...], *, resampled: bool) -> Columns:
@@ -207,6 +229,12 @@ class _Part:
     sizes: FloatArray
     density: Density | None
 
+    def points(self, *, is_full: bool) -> Points | None:
+        """Coordinates: those of the objects, or some that follow from a full matrix."""
+        if self.density is not None:
+            return self.density.points
+        return Points.of_similarities(self.graph.toarray()) if is_full else None
+
 
 def _linked_part(A: Matrix, most: int, density: Density | None, random_state: int) -> _Part | None:
     """The objects with links, as a graph that is not too large; None if there are too few."""
@@ -218,7 +246,7 @@ def _linked_part(A: Matrix, most: int, density: Density | None, random_state: in
         graph = graph.subgraph(chosen)
     graph = Graph(sp.csr_array(graph.matrix))
     linked = graph.linked()
-    if len(linked) < 3 * _LEAST_PER_VECTOR:
+    if len(linked) < _FEWEST_OBJECTS:
         return None
     part = graph.subgraph(linked).csr
     sizes: FloatArray = np.ones(len(linked))
@@ -285,11 +313,11 @@ def _chance_modularity(A: sp.csr_array, most: int, random_state: int) -> float:
     upper = sp.csr_array((weight[apart], (first[apart], second[apart])), shape=A.shape)
     graph = Graph(sp.csr_array(upper + upper.T))
     linked = graph.linked()
-    if len(linked) < 3 * _LEAST_PER_VECTOR:
+    if len(linked) < _FEWEST_OBJECTS:
         return 0.0
     random = graph.subgraph(linked).csr
     n = len(linked)
-    n_vectors = min(2 * (most + AHEAD), max(n // _LEAST_PER_VECTOR, 3), n)
+    n_vectors = _number_of_vectors(n, most)
     _, V = leading_eigenvectors(degree(random).matrix, n_vectors)
     path = PartitionPath(random, V, min(most + AHEAD, n_vectors - 1))
     found = [_modularity(group_weights(random, path.labels(k), k)) for k in range(2, path.most + 1)]

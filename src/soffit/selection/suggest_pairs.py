@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from soffit._process import one_blas_thread
-from soffit._typing import FloatArray, IntArray, Matrix
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import SideInformation
 from soffit.affinity.distinct import first_rows
 from soffit.affinity.named_pairs import called
@@ -26,7 +26,10 @@ from soffit.partition.candidates import (
     conductance_gain,
     cut_gain,
 )
+from soffit.partition.multilevel import multilevel_eigenvectors
 
+# Eigenvectors of larger graphs are computed level by level.
+_MANY_OBJECTS = 20_000
 _LEAST_REGIONS = 36
 _MOST_REGIONS = 150
 # An object asked about before represents its region unless another is twice as central.
@@ -91,11 +94,8 @@ class Regions:
     between: FloatArray
 
     @classmethod
-    def of(cls, A: Matrix, n_clusters: int, answers: Answers, *, seed: int) -> Regions:
-        """Small regions of the graph, each with a representative."""
-        n_regions = _number_of_regions(A.shape[0], n_clusters)
-        V = leading_eigenvectors(normalize(A, "degree").matrix, n_regions, random_state=seed)[1]
-        region = np.unique(cluster_qr(V), return_inverse=True)[1]
+    def of(cls, A: Matrix, region: IntArray, answers: Answers) -> Regions:
+        """Regions of the graph by number, each with a representative."""
         graph = Graph.of(A)
         central = graph.inside(region)
         central[answers.touched] *= _PREFER_KNOWN
@@ -105,6 +105,22 @@ class Regions:
         linked = graph.degrees() > 0
         size = np.bincount(region, weights=linked).astype(np.float64)
         return cls(region, size, order[first], graph.between(region, len(size)))
+
+
+def find_regions(A: Matrix, n_clusters: int, *, seed: int) -> IntArray:
+    """The number of each object's region, by eigenvectors of the graph; answers play no part."""
+    n = A.shape[0]
+    n_regions = _number_of_regions(n, n_clusters)
+    if not is_sparse(A) or n <= _MANY_OBJECTS:
+        V = leading_eigenvectors(normalize(A, "degree").matrix, n_regions, random_state=seed)[1]
+        return np.asarray(np.unique(cluster_qr(V), return_inverse=True)[1])
+    # Rough vectors are good enough for regions, and much quicker. Isolated objects represent none.
+    region = np.zeros(n, dtype=np.int64)
+    linked = Graph.of(A).linked()
+    part = sp.csr_array(Graph.of(A).subgraph(linked).matrix)
+    V = multilevel_eigenvectors(part, n_regions, random_state=seed)[1]
+    region[linked] = np.unique(cluster_qr(V), return_inverse=True)[1]
+    return region
 
 
 def _number_of_regions(n: int, n_clusters: int) -> int:
@@ -268,8 +284,18 @@ def suggest_pairs(
     return list(zip(first, second, strict=True))
 
 
-def valued_pairs(model: Any, n_pairs: int, *, random_state: Any = 0) -> tuple[IntArray, FloatArray]:
-    """The pairs of `suggest_pairs`, and the value of each in objects times nats."""
+def valued_pairs(
+    model: Any,
+    n_pairs: int,
+    *,
+    random_state: Any = 0,
+    known_regions: dict[int, IntArray] | None = None,
+) -> tuple[IntArray, FloatArray]:
+    """The pairs of `suggest_pairs`, and the value of each in objects times nats.
+
+    Regions are the same for all models of one graph with the same number of clusters: those in
+    `known_regions` are used again, and new ones are added to it.
+    """
     memberships, A = _of_fitted(model)
     copies = getattr(model, "copies_", None)
     doubt, known = _weight_of_doubt(model), _known_pairs(model)
@@ -285,7 +311,11 @@ def valued_pairs(model: Any, n_pairs: int, *, random_state: Any = 0) -> tuple[In
     graph = Graph.of(A).without_diagonal().without_strays(k).matrix
     # One BLAS thread, as in fits: the same bytes on any machine.
     with one_blas_thread():
-        regions = Regions.of(graph, k, answers, seed=int(generator.randint(_SEEDS)))
+        seed = int(generator.randint(_SEEDS))
+        known_regions = {} if known_regions is None else known_regions
+        if k not in known_regions:
+            known_regions[k] = find_regions(graph, k, seed=seed)
+        regions = Regions.of(graph, known_regions[k], answers)
     groups = Groups.of(regions, memberships, answers)
     choice = _Choice(answers, regions.region)
     choice.take_best(

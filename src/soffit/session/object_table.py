@@ -29,6 +29,10 @@ _MOST_CATEGORIES = 60
 _LONG = 30
 # Values that decide what kind of column it is.
 _LOOKED_AT = 200
+# Linked nodes that are named.
+_NAMED = 15
+# Texts that are written when they are asked for are searched for no more objects than this.
+_MOST_SEARCHED = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +191,8 @@ class ObjectTable:
         wanted = text.lower()
         found = np.zeros(self.n_objects, dtype=bool)
         for values in (self.ids, *(column.texts for column in self.columns)):
+            if isinstance(values, (_Numbers, _Linked)) and len(values) > _MOST_SEARCHED:
+                continue
             texts = values if isinstance(values, pl.Series) else pl.Series(list(values))
             hit = texts.str.to_lowercase().str.contains(wanted, literal=True)
             found |= hit.fill_null(False).to_numpy()
@@ -217,8 +223,14 @@ def _columns(source: Any) -> list[Column]:
     if source.kind == "table":
         return _of_numbers(source)
     if sp.issparse(source.data) and source.kind == "graph":
-        degree = np.diff(sp.csr_array(source.data).indptr)
-        return [number_column("links", degree.astype(np.float64))]
+        links = sp.csr_array(source.data)
+        degree = np.diff(links.indptr).astype(np.float64)
+        ids = [str(name) for name in source.ids] if source.ids is not None else None
+        unknown = np.full(links.shape[0], np.nan)
+        return [
+            Column("linked to", "text", _Linked(links, ids), unknown),
+            number_column("links", degree),
+        ]
     return []
 
 
@@ -266,6 +278,7 @@ class _Numbers(Sequence[str]):
         self._values = values
         known = values[np.isfinite(values)]
         self._spread = (float(known.std()) if len(known) else 0.0) or None
+        self._are_whole = bool((known == np.round(known)).all())
 
     def __len__(self) -> int:
         return len(self._values)
@@ -276,7 +289,29 @@ class _Numbers(Sequence[str]):
         value = float(self._values[row])
         if np.isnan(value):
             return ""
+        if self._are_whole and abs(value) < 1e15:
+            return str(int(value))
         return number(value, spread=self._spread).replace("\N{MINUS SIGN}", "-")
+
+
+class _Linked(Sequence[str]):
+    """The nodes that each node is linked to, strongest links first, when they are asked for."""
+
+    def __init__(self, links: sp.csr_array, ids: list[str] | None) -> None:
+        self._links, self._ids = links, ids
+
+    def __len__(self) -> int:
+        return int(self._links.shape[0])
+
+    def __getitem__(self, row: Any) -> Any:
+        if isinstance(row, slice):
+            return [self[number] for number in range(*row.indices(len(self)))]
+        part = slice(self._links.indptr[row], self._links.indptr[row + 1])
+        others, weights = self._links.indices[part], self._links.data[part]
+        others = others[np.argsort(-weights, kind="stable")]
+        shown = [self._ids[other] if self._ids else str(other + 1) for other in others[:_NAMED]]
+        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+        return ", ".join(shown) + more
 
 
 def number_column(name: str, values: FloatArray) -> Column:

@@ -202,7 +202,8 @@ class Session:
         self.lock = RLock()
         self._saved = saved
         self._fits: OrderedDict[Key, Any] = OrderedDict()
-        self._last_undone: State | None = None
+        # The graph never changes during a session, nor do its regions.
+        self._regions: dict[int, IntArray] = {}
 
     @property
     def n_objects(self) -> int:
@@ -436,7 +437,9 @@ class Session:
             return ()
         skipped = set(state.skipped)
         try:
-            pairs, values = valued_pairs(model, _QUESTIONS + len(skipped))
+            pairs, values = valued_pairs(
+                model, _QUESTIONS + len(skipped), known_regions=self._regions
+            )
         except ValueError:
             # Hardly any pair is left without an answer.
             return ()

@@ -49,7 +49,7 @@ def _load(path: Path) -> Matrix:
     if _NOT_NUMBERS.search(content, start):
         raise DataError(f"{path}: it holds characters that are not numbers.", "Save it again.")
     try:
-        matrix = mmread(BytesIO(content), spmatrix=False)
+        matrix = mmread(BytesIO(content))
     except (ValueError, OverflowError, OSError, RuntimeError, MemoryError) as error:
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise DataError(

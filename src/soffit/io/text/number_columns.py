@@ -24,6 +24,9 @@ from soffit.io.text.numbers import (
 
 # Share of such entries in a column that looks like numbers.
 _MOSTLY = 0.8
+# A column of so few values, each of which occurs so often on average, holds groups.
+_FEW_VALUES = 10
+_REPEATED = 10
 _SIGN_NAMES = {".": "points", ",": "commas", " ": "blanks", "'": "apostrophes"}
 
 
@@ -76,6 +79,10 @@ def _look_alike(
     words = [name for name, seen in surveys.items() if seen.kind == "text"]
     for name in words:
         entries = [entry.strip() for entry in columns[name] if entry.strip()]
+        n_values = len(set(entries))
+        if n_values <= _FEW_VALUES and len(entries) >= _REPEATED * n_values:
+            # Such as "1st class": names of a few groups, not damaged numbers.
+            continue
         if sum(map(looks_numeric, entries)) >= _MOSTLY * len(entries):
             found[name] = entries[0]
     n_numbers = sum(seen.kind == "number" for seen in surveys.values())

@@ -1,0 +1,59 @@
+"""Every command of the documentation works on the files that `soffit demo --files` writes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("docs/command_line.md", "docs/start.md", "README.md")
+# A block of the shell, or a block without a language, whose lines begin with the command.
+SHELL = re.compile(r"^(?:\$ )?(soffit .*)$", re.MULTILINE)
+BLOCK = re.compile(r"^```(?:console)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def commands(page: str) -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [line for block in BLOCK.findall(text) for line in SHELL.findall(block)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_of_a_page_can_be_typed(soffit, page):
+    soffit("demo", "--files")
+    found = commands(page)
+    assert found, f"{page} has no commands; is the pattern of this test still right?"
+    for command in found:
+        # What follows a pipe is not ours.
+        soffit(*shlex.split(command.partition("|")[0])[1:])
+
+
+def test_files_are_written_to_a_new_folder(soffit, tmp_path):
+    text = soffit("demo", "--files", "new/files").stdout
+    names = {path.name for path in (tmp_path / "new" / "files").iterdir()}
+    assert {"flowers.csv", "patients.csv", "mails.csv", "distances.csv"} <= names
+    assert all(name in text for name in names)
+    assert not (tmp_path / "soffit_demo.html").exists()
+
+
+def test_files_are_the_same_each_time(soffit, tmp_path):
+    for folder in ("a", "b"):
+        soffit("demo", "--files", folder)
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_json_lists_the_files(answer):
+    assert "flowers.csv" in answer("demo", "--files")["files"]
+
+
+def test_a_folder_without_files_is_a_mistake(soffit):
+    assert "--files" in soffit("demo", "somewhere", code=2).stderr
+
+
+def test_a_file_is_not_a_folder(soffit, tmp_path):
+    (tmp_path / "taken").write_text("x")
+    text = soffit("demo", "--files", "taken", code=2).stderr
+    assert "taken is a file" in text
