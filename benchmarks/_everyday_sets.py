@@ -331,7 +331,7 @@ SETS: tuple[EverydaySet, ...] = (
         _named("votes.repub", _SOUTH),
     ),
     EverydaySet(
-        "airports", "vega_datasets", "numbers", _LEFT, 6, "mainland and five others", _airports
+        "airports", "vega_datasets", "numbers", _DEV, 6, "mainland and five others", _airports
     ),
     EverydaySet(
         "Fiji quakes",
