@@ -61,7 +61,7 @@ def kind_of(value: Any) -> str:
     return "function" if callable(value) else "data"
 
 
-def write_api_pages(app: Sphinx) -> None:
+def write_api_pages(app: Sphinx, config: Any) -> None:
     """Write one page per public module, with a table of its names."""
     folder = SOURCE / "api"
     folder.mkdir(exist_ok=True)
@@ -162,6 +162,7 @@ def reset_style(gallery_conf: dict[str, Any], fname: str) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.connect("builder-inited", write_api_pages, priority=100)
+    # Before Sphinx looks for pages: autosummary reads those that were found.
+    app.connect("config-inited", write_api_pages)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
