@@ -129,7 +129,7 @@ def best_accuracy(counts: np.ndarray) -> float:
 
 def cluster(n_workers: int) -> Any:
     return LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=n_workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
     )
 
 

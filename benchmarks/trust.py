@@ -14,6 +14,9 @@ those where SoftClustering's labels agree with the Bayes rule on 85 % of the obj
 Number of clusters: `choose_k` against other rules, and its time. Pairs: accuracy on objects without
 pairs after 50 answers, for random pairs and for those of `suggest_pairs`.
 
+`--cross` leaves out one family of sets at a time and chooses the constants on the others
+(`_trust_cross.py`): the figures to quote.
+
 `--only development posterior` runs some of the sections; `--sets iris glass` some of the sets.
 """
 
@@ -32,6 +35,7 @@ from sklearn.mixture import GaussianMixture
 
 from benchmarks._prepared import prepared
 from benchmarks._table import print_table, print_target
+from benchmarks._trust_cross import cross
 from benchmarks._trust_k import number_of_clusters
 from benchmarks._trust_pairs import questions
 from benchmarks.datasets import Dataset, development_sets, load
@@ -291,7 +295,11 @@ def main() -> None:
     sections = ("development", "posterior", "number", "pairs")
     parser.add_argument("--only", nargs="+", choices=sections, default=list(sections))
     parser.add_argument("--sets", nargs="+", default=list(development_sets()))
+    parser.add_argument("--cross", action="store_true", help="families left out, nothing else")
     options = parser.parse_args()
+    if options.cross:
+        cross()
+        return
     if "development" in options.only:
         development(options.sets)
     if "posterior" in options.only:

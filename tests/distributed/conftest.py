@@ -38,7 +38,7 @@ def cluster() -> Iterator[Any]:
         LocalCluster(
             n_workers=2,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             worker_dashboard_address=None,
             silence_logs=50,
         ) as local,

@@ -37,6 +37,19 @@ def test_any_chunks_give_the_same_bytes(table):
     assert len(found) == 1
 
 
+def test_chunks_do_not_matter_where_the_search_is_approximate():
+    # Single precision: some distances are tied, and tied objects are searched for again.
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(24_000, 5)).astype(np.float32)
+    fitted = SoftClustering(2, random_state=3).fit(X[:21_000])
+    found = set()
+    for chunks in ((3000,), (700, 1, 1299, 1000)):
+        new = da.from_array(X[21_000:], chunks=(chunks, 5))
+        rows, novelty = da.compute(fitted.predict_proba(new), fitted.novelty_score(new))
+        found.add(rows.tobytes() + novelty.tobytes())
+    assert len(found) == 1
+
+
 def test_unknown_sizes_and_frames_give_the_same_bytes(table):
     X = da.from_array(table, chunks=(1000, 4))
     expected = bytes_of(model().fit(X), X)

@@ -339,7 +339,7 @@ def _interrupted_once(function: Any, error: type[BaseException]) -> Any:
     [
         ("soffit.models.soft_clustering", "solve_locally"),
         ("soffit.models.soft_clustering", "random_walk"),
-        ("soffit.models.soft_clustering", "fit_seeded_mixture"),
+        ("soffit.models.soft_clustering", "weigh_partitions"),
         ("soffit.models.soft_clustering", "calibrated"),
         ("soffit.fitting.run", "extension"),
     ],
@@ -383,13 +383,13 @@ def test_a_mixture_that_takes_too_long_is_left_out(
 ) -> None:
     from soffit.models import soft_clustering
 
-    original = soft_clustering.fit_seeded_mixture
+    original = soft_clustering.weigh_partitions
 
     def slow(*arguments: Any, **options: Any) -> Any:
         time.sleep(1.5)
         return original(*arguments, **options)
 
-    monkeypatch.setattr(soft_clustering, "fit_seeded_mixture", slow)
+    monkeypatch.setattr(soft_clustering, "weigh_partitions", slow)
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model = SoftClustering(3, random_state=31, max_time=1.4).fit(touching.X)
     assert_stopped(model, "max_time")

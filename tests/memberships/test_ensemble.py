@@ -119,3 +119,24 @@ def test_power_leaves_no_more_sureness_than_agreement(seed):
 def test_modest_memberships_keep_their_power():
     memberships = np.array([[0.6, 0.4], [0.3, 0.7], [0.8, 0.2]])
     assert power_to_agree(memberships, np.array([0, 1, 0])) == 1.0
+
+
+def test_a_resample_of_small_weight_counts_less() -> None:
+    sure = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    moved = sure[[0, 2, 2, 2]]
+    full = combine(sure, [sure, moved])
+    less = combine(sure, [sure, moved], weights=[1.0, 0.5])
+    none = combine(sure, [sure, moved], weights=[0.0, 0.0])
+    assert full.memberships[1, 0] < less.memberships[1, 0] < none.memberships[1, 0]
+    np.testing.assert_array_equal(none.memberships, sure)
+    # The agreement that is reported is that of the resamples themselves.
+    assert full.agreement == less.agreement == none.agreement
+    np.testing.assert_allclose(less.memberships.sum(axis=1), 1.0)
+
+
+def test_the_mean_confidence_does_not_exceed_the_agreement() -> None:
+    rng = np.random.default_rng(5)
+    single = rng.dirichlet([0.2, 0.2, 0.2], size=200)
+    parts = [rng.permutation(single) for _ in range(4)]
+    found = combine(single, parts)
+    assert found.memberships.max(axis=1).mean() <= found.agreement + 2e-3

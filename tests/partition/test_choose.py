@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from soffit import SoftClustering
 from soffit.affinity import NeighborGraph
-from soffit.datasets import make_gaussians
+from soffit.datasets import make_gaussians, make_student_t
 from soffit.factorize import graph_partition
 from soffit.memberships import align
 from soffit.memberships import walk as _walk
@@ -133,3 +133,18 @@ def test_flagship_with_the_steps_of_large_graphs(monkeypatch):
     assert np.abs(aligned - reference).mean() < 0.02
     new = large.predict_proba(X)
     assert np.mean(new.argmax(axis=1) == large.labels_) > 0.97
+
+
+def test_heavy_tails_do_not_make_clusters_of_outliers() -> None:
+    """The usual eigenvectors describe some outliers; those with raised degrees the clusters."""
+    X, _, posterior = make_student_t(1500, n_features=10, random_state=31)
+    model = SoftClustering(3, random_state=3).fit(X)
+    assert adjusted_rand(posterior.argmax(axis=1), model.labels_) > 0.8
+
+
+def test_a_small_group_far_away_is_a_cluster_and_a_few_outliers_are_not() -> None:
+    rng = np.random.default_rng(5)
+    crowd, island = rng.normal(size=(3000, 2)), rng.normal(size=(25, 2)) * 0.2 + 40.0
+    X = np.vstack([crowd[:1500], crowd[1500:] + 12.0, island])
+    labels = np.repeat([0, 1, 2], [1500, 1500, 25])
+    assert adjusted_rand(labels, SoftClustering(3, random_state=3).fit(X).labels_) > 0.99

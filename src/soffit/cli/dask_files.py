@@ -55,7 +55,7 @@ def cluster(where: str, talk: Talk) -> Iterator[None]:
     with talk.working(f"Starting Dask ({where})"):
         try:
             local = (
-                distributed.LocalCluster(threads_per_worker=1, dashboard_address=None)
+                distributed.LocalCluster(threads_per_worker=1, dashboard_address="127.0.0.1:0")
                 if where == "local"
                 else nullcontext()
             )

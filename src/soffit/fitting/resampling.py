@@ -17,6 +17,7 @@ from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Count, Data, Recipe, Smoothed, Stage
 from soffit.fitting.run import run
 from soffit.memberships import carried_over, combine
+from soffit.partition.candidates import size_aware_cut
 
 # A bootstrap sample leaves out 37 % as well, but has duplicates.
 SHARE_KEPT = 0.63
@@ -26,7 +27,7 @@ _SEEDS = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, eq=False)
 class Corrected:
-    """A smoothing, and the correction of the fitted objects' memberships by the subsamples."""
+    """A smoothing, and what was added to the memberships of the fitted objects afterwards."""
 
     smoothing: Smoothing
     correction: FloatArray
@@ -41,14 +42,28 @@ class Corrected:
 
 
 def over_subsamples(
-    recipe: Recipe[Affinities], stage: Stage[Affinities], single: Smoothed, n_resamples: int
+    recipe: Recipe[Affinities],
+    stage: Stage[Affinities],
+    single: Smoothed,
+    n_resamples: int,
+    graph: Matrix,
 ) -> Smoothed:
-    """Memberships averaged over fits to subsamples, softened by their disagreement."""
+    """Memberships averaged over fits to subsamples, softened by their disagreement.
+
+    A subsample may be too thin to show fine structure. What it found is therefore judged on the
+    graph of all objects: if its partition cuts twice as much as that of the whole fit, it counts
+    half.
+    """
     parts = fit_subsamples(recipe, stage, n_resamples)
     stopped = stage.progress.stopped or "interrupted" if len(parts) < n_resamples else None
     if len(parts) < LEAST_PARTS:
         return replace(single, stopped=stopped)
-    ensemble = combine(single.memberships, parts)
+    own, *theirs = (
+        _cut(graph, memberships, stage.relations.weights)
+        for memberships in (single.memberships, *parts)
+    )
+    weights = [min(1.0, own / cut) for cut in theirs]
+    ensemble = combine(single.memberships, parts, weights=weights)
     attributes = {
         **single.attributes,
         "overlap_": ensemble.overlap,
@@ -57,8 +72,17 @@ def over_subsamples(
         "cluster_stability_": ensemble.cluster_stability,
         "expected_accuracy_": float(ensemble.memberships.max(axis=1).mean()),
     }
-    smoothing = Corrected(single.smoothing, ensemble.memberships - single.memberships)
-    return Smoothed(ensemble.memberships, smoothing, attributes, stopped)
+    before, correction = single.smoothing, ensemble.memberships - single.memberships
+    if isinstance(before, Corrected):
+        correction = before.correction + correction
+        before = before.smoothing
+    return Smoothed(ensemble.memberships, Corrected(before, correction), attributes, stopped)
+
+
+def _cut(graph: Matrix, memberships: FloatArray, weights: FloatArray | None) -> float:
+    """The size-aware cut of the most probable clusters; see `soffit.partition.candidates`."""
+    labels = memberships.argmax(axis=1)
+    return float(np.exp(size_aware_cut(graph, labels, memberships.shape[1], sizes=weights)))
 
 
 def fit_subsamples(

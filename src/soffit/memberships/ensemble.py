@@ -47,16 +47,22 @@ class Ensemble:
 
 
 def combine(
-    memberships: FloatArray, resamples: Sequence[FloatArray], *, share: float = 0.5
+    memberships: FloatArray,
+    resamples: Sequence[FloatArray],
+    *,
+    share: float = 0.5,
+    weights: Sequence[float] | None = None,
 ) -> Ensemble:
     r"""Average memberships with those found on resamples, and soften them to the agreement.
 
-    .. math:: \bar p_i = \sigma\, p_i^\beta + \frac{1 - \sigma}{r} \sum_t q_{ti}^\beta
+    .. math:: \bar p_i = \Big(1 - \frac{1 - \sigma}{r} \sum_t w_t\Big) p_i^\beta
+              + \frac{1 - \sigma}{r} \sum_t w_t q_{ti}^\beta
 
     (each power normalized to sum to one), with the clusters of every resample matched to those of
     `memberships`. The exponent :math:`\beta \le 1` is the largest for which the mean top
     membership does not exceed the share of objects on which two resamples agree: if resamples
-    disagree on three objects in ten, the mean confidence is at most 0.7.
+    disagree on three objects in ten, the mean confidence is at most 0.7. Resamples of small weight
+    count less in both.
 
     Parameters
     ----------
@@ -66,6 +72,9 @@ def combine(
         Memberships of the same objects from fits to subsamples; at least two.
     share : float, default 0.5
         Weight of `memberships`; the rest is divided evenly among the resamples.
+    weights : sequence of float, optional
+        How much of its part each resample gets, from 0 to 1; all of it by default. What is left
+        goes to `memberships`.
 
     Returns
     -------
@@ -88,20 +97,21 @@ def combine(
         raise ValueError(f"resamples must hold at least two memberships, got {len(resamples)}.")
     aligned = [align(memberships, member) for member in resamples]
     labels = np.array([member.argmax(axis=1) for member in aligned])
-    agreement = pair_agreement(labels)
-    weights = np.array([share] + [(1.0 - share) / len(aligned)] * len(aligned))
+    counted = np.ones(len(aligned)) if weights is None else np.asarray(weights, dtype=np.float64)
+    each_part = (1.0 - share) / len(aligned) * counted
+    shares = np.concatenate([[1.0 - each_part.sum()], each_part])
     parts = [memberships, *aligned]
-    power = _largest_power(parts, weights, agreement)
+    power = _largest_power(parts, shares, _counted_agreement(labels, counted))
     softened = [soften(part, power) for part in parts]
-    average = np.asarray(_weighted(softened, weights), dtype=memberships.dtype)
+    average = np.asarray(_weighted(softened, shares), dtype=memberships.dtype)
     average /= average.sum(axis=1, keepdims=True)
     total = entropy(average)
-    overlap = np.minimum(_weighted([entropy(part) for part in softened], weights), total)
+    overlap = np.minimum(_weighted([entropy(part) for part in softened], shares), total)
     return Ensemble(
         memberships=average,
         overlap=np.asarray(overlap, dtype=total.dtype),
         instability=np.asarray(total - overlap, dtype=total.dtype),
-        agreement=agreement,
+        agreement=pair_agreement(labels),
         cluster_stability=_jaccard(memberships.argmax(axis=1), labels, memberships.shape[1]),
         power=power,
     )
@@ -144,6 +154,17 @@ def pair_agreement(labels: IntArray) -> float:
     r, n = labels.shape
     equal = sum(np.count_nonzero(labels[a] == labels[b]) for a in range(r) for b in range(a))
     return float(equal) / (n * r * (r - 1) / 2)
+
+
+def _counted_agreement(labels: IntArray, counted: FloatArray) -> float:
+    """Agreement of resamples of some weights; what they lack in weight counts as agreement."""
+    r = len(counted)
+    pairs = [(a, b) for a in range(r) for b in range(a)]
+    weights = np.array([counted[a] * counted[b] for a, b in pairs])
+    if weights.sum() <= 0.0:
+        return 1.0
+    agree = np.average([np.mean(labels[a] == labels[b]) for a, b in pairs], weights=weights)
+    return float(1.0 - counted.mean() * (1.0 - agree))
 
 
 def soften(memberships: FloatArray, power: float) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, TypeVar
 
@@ -250,15 +250,73 @@ def fit_seeded_mixture(
     steps (`n_steps=0`) the components describe the clusters as they are. Objects may have weights,
     1 on average; directions are the same for all weights.
     """
+    described = describe_partitions(
+        *(X, [labels], n_clusters),
+        random_state=random_state,
+        weights=weights,
+        n_steps=n_steps,
+        max_objects=max_objects,
+    )
+    return described[0].mixture
+
+
+@dataclass(frozen=True, eq=False)
+class DescribedPartition:
+    """A mixture that starts at a partition, and its penalized mean log density per object."""
+
+    mixture: SeededMixture
+    log_density: float
+
+
+def describe_partitions(
+    X: FloatArray,
+    partitions: Sequence[IntArray],
+    n_clusters: int,
+    *,
+    random_state: int,
+    weights: FloatArray | None = None,
+    n_steps: int = _STEPS,
+    max_objects: int = _MOST_OBJECTS,
+) -> list[DescribedPartition]:
+    """Fit a mixture to every partition, all of the kind that suits the first one best."""
     every = -(-len(X) // _MOST_PROJECTED)
     whole = Projection.principal(X[::every])
-    few = whole.toward(X[::every], labels[::every], n_clusters)
+    few = [whole.toward(X[::every], labels[::every], n_clusters) for labels in partitions]
     rng = np.random.default_rng(random_state)
     if len(X) > max_objects:
-        chosen = _sample(labels, max_objects, rng)
-        X, labels = X[chosen], labels[chosen]
+        chosen = _sample(partitions, max_objects, rng)
+        X, partitions = X[chosen], [labels[chosen] for labels in partitions]
         weights = None if weights is None else weights[chosen] / weights[chosen].mean()
-    spaces = _spaces(few, whole, X, weights)
+    spaces = _spaces(few[0], whole, X, weights)
+    best = _best_kind(spaces, partitions[0], n_steps)
+    is_whole = best.space is not spaces[0]
+
+    def describe(number: int) -> DescribedPartition:
+        labels = partitions[number]
+        space = best.space if is_whole else _spaces(few[number], whole, X, weights)[0]
+        return _described(_like(best, space, labels).advanced(n_steps), labels, n_clusters)
+
+    others = each(describe, range(1, len(partitions)))
+    return [_described(best, partitions[0], n_clusters), *others]
+
+
+def _like(best: _Candidate, space: _Space, labels: IntArray) -> _Candidate:
+    """A mixture of the same kind as the best one, at other labels."""
+    owner: IntArray
+    piece: IntArray
+    owner, piece = np.unique(labels, return_inverse=True)
+    for _ in range(_HALVINGS):
+        if len(owner) >= len(best.owner):
+            break
+        owner, piece = _halved(space, owner, piece)
+    members = _indicator(piece, len(owner))
+    return _Candidate(
+        space, owner, space.fit(members, best.fit.pieces.tails, common=best.fit.common)
+    )
+
+
+def _best_kind(spaces: list[_Space], labels: IntArray, n_steps: int) -> _Candidate:
+    """The mixture of the kind with the best criterion after all steps."""
     owner: IntArray
     piece: IntArray
     owner, piece = np.unique(labels, return_inverse=True)
@@ -288,7 +346,10 @@ def fit_seeded_mixture(
         # Where halves are far from the best, smaller parts are farther.
         if not smaller:
             break
-    best = min(candidates, key=_criterion)
+    return min(candidates, key=_criterion)
+
+
+def _described(best: _Candidate, labels: IntArray, n_clusters: int) -> DescribedPartition:
     found = best.fit.pieces
     mixture = SeededMixture(
         best.space.projection,
@@ -300,7 +361,8 @@ def fit_seeded_mixture(
         _trust(best.space.Z, best.fit),
         None if np.isinf(found.tails) else found.tails,
     )
-    return mixture.agreeing(best.fit.shares, labels)
+    mixture = mixture.agreeing(best.fit.shares, labels)
+    return DescribedPartition(mixture, -0.5 * best.criterion / len(labels))
 
 
 def _spaces(
@@ -377,12 +439,14 @@ def _criterion(candidate: _Candidate) -> float:
     return candidate.criterion
 
 
-def _sample(labels: IntArray, size: int, rng: np.random.Generator) -> IntArray:
+def _sample(partitions: Sequence[IntArray], size: int, rng: np.random.Generator) -> IntArray:
     """A random sample of object numbers, with a few of every cluster it would miss."""
-    chosen = rng.choice(len(labels), size, replace=False)
-    missed = np.setdiff1d(labels, labels[chosen])
-    few = [rng.permutation(np.flatnonzero(labels == c))[:_FEW_OBJECTS] for c in missed]
-    return np.sort(np.concatenate([chosen, *few]))
+    chosen = rng.choice(len(partitions[0]), size, replace=False)
+    for labels in partitions:
+        missed = np.setdiff1d(labels, labels[chosen])
+        few = [rng.permutation(np.flatnonzero(labels == c))[:_FEW_OBJECTS] for c in missed]
+        chosen = np.concatenate([chosen, *few])
+    return np.unique(chosen)
 
 
 def _indicator(piece: IntArray, n_pieces: int) -> FloatArray:

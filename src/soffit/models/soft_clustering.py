@@ -30,7 +30,7 @@ from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Part
 from soffit.fitting.monitor import Plan
 from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
-from soffit.fitting.resampling import SHARE_KEPT, over_subsamples, resample_phase
+from soffit.fitting.resampling import SHARE_KEPT, Corrected, over_subsamples, resample_phase
 from soffit.fitting.run import Smooth, similarity_recipe
 from soffit.graph import Graph, Locality
 from soffit.memberships import (
@@ -41,9 +41,11 @@ from soffit.memberships import (
     walk_length,
     with_pairs,
 )
-from soffit.memberships.calibration import calibrated, choose_mixture, sharpened
+from soffit.memberships.alternatives import Alternative, average_over, weigh_partitions
+from soffit.memberships.calibration import calibrated, choose_mixture, linked, sharpened
 from soffit.models.base import SimilarityClustering
 from soffit.normalize import normalize
+from soffit.partition.candidates import RankedPartition
 from soffit.results.fit_quality import UNSTABLE_BELOW, unstable_message
 
 if TYPE_CHECKING:
@@ -315,15 +317,16 @@ class SoftClustering(SimilarityClustering):
 
     def _recipe_with(self, find_start: FindStart) -> Recipe[Affinities]:
         """The recipe with a given rule for the partition at which the search starts."""
+        euclidean = isinstance(self.metric, str) and self.metric in ("euclidean", "l2")
         factorize = partial(
             _factorize,
             find_start=find_start,
             scale=self.scale,
             constraint_weight=self.constraint_weight,
+            euclidean=euclidean,
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        euclidean = isinstance(self.metric, str) and self.metric in ("euclidean", "l2")
         smooth = partial(_smooth, constraint_weight=self.constraint_weight, euclidean=euclidean)
         make = partial(
             similarity_recipe,
@@ -355,11 +358,14 @@ class Start:
         Steps of the random walk that smooths memberships.
     locality : Locality, optional
         An order of the objects in which connected ones are close to each other.
+    ranked : tuple of RankedPartition
+        Candidates of comparable quality, the labels first; empty if they are not compared.
     """
 
     labels: IntArray
     n_steps: int
     locality: Locality | None = None
+    ranked: tuple[RankedPartition, ...] = ()
 
 
 FindStart = Callable[..., Start]
@@ -367,10 +373,15 @@ FindStart = Callable[..., Start]
 
 @dataclass(frozen=True, eq=False)
 class _GraphSolution(Solution):
-    """A solution with the graph on which the random walk runs."""
+    """A solution with the graph on which the random walk runs.
+
+    `alternatives` are the partition at which the search started and others that are nearly as good;
+    empty if there was no choice.
+    """
 
     graph: Any = None
     locality: Locality | None = None
+    alternatives: tuple[Alternative, ...] = ()
 
 
 def _factorize(
@@ -379,6 +390,7 @@ def _factorize(
     find_start: FindStart,
     scale: Literal["cluster", "single"],
     constraint_weight: float,
+    euclidean: bool,
     max_iter: int,
     tol: float,
 ) -> _GraphSolution:
@@ -401,13 +413,16 @@ def _factorize(
         return find_start(joined, N_joined, sums, k, given.side, weights=given.weights)
 
     stage.progress.phase("start")
+    start = begin()
+    stage.progress.keep_result()
+    alternatives: list[Alternative] | None = None
+    if start.ranked and given.side is None:
+        alternatives = stage.progress.attempt(lambda: _weigh(stage, start, euclidean))
     if warm is None or stage.warm is None:
-        start = begin()
-        rows, held, locality = labels_start(start.labels, k, dtype=A.dtype), None, start.locality
-        n_steps = start.n_steps
+        labels = alternatives[0].labels if alternatives else start.labels
+        rows, held, locality = labels_start(labels, k, dtype=A.dtype), None, start.locality
     else:
         rows, held, locality = warm, stage.warm.attributes["scale_"], None
-        n_steps = _warm_steps(stage, begin)
     problem = Problem(
         N,
         k,
@@ -415,7 +430,6 @@ def _factorize(
         degrees=degrees,
         side=None if given.side is None else _side_weights(given.side, N, constraint_weight),
     )
-    stage.progress.keep_result()
     stage.progress.phase("row blocks")
     found = stage.progress.insist(
         lambda: solve_locally(
@@ -431,7 +445,31 @@ def _factorize(
         )
     )
     return _GraphSolution(
-        problem, normalized, found, {"n_steps_": n_steps}, part, graph=A, locality=locality
+        *(problem, normalized, found, {"n_steps_": start.n_steps}, part),
+        graph=A,
+        locality=locality,
+        alternatives=tuple(alternatives or ()),
+    )
+
+
+def _features(stage: Stage[Affinities], *, euclidean: bool) -> FloatArray | None:
+    """Features in which densities can be estimated; None for other inputs and many clusters."""
+    given = stage.relations
+    is_mixed = isinstance(given.preparation, MixedPreparation)
+    if stage.data.objects.is_matrix or is_mixed or not euclidean or is_sparse(given.table):
+        return None
+    # In one order in memory, so that sums are rounded alike whatever the input was.
+    return np.ascontiguousarray(given.table) if 1 < stage.n_clusters <= _MOST_MIXED else None
+
+
+def _weigh(stage: Stage[Affinities], start: Start, euclidean: bool) -> list[Alternative]:
+    """The partitions that the start found, weighed by their cuts and, for features, densities."""
+    return weigh_partitions(
+        start.ranked,
+        _features(stage, euclidean=euclidean),
+        stage.n_clusters,
+        random_state=int(stage.random_state.randint(_SEEDS)),
+        weights=stage.relations.weights,
     )
 
 
@@ -445,15 +483,6 @@ def _background(given: Affinities) -> FloatArray | None:
     if not Graph.of(given.A).is_full():
         return None
     return Graph.of(given.A).without_diagonal().degrees()
-
-
-def _warm_steps(stage: Stage[Affinities], find: Callable[[], Start]) -> int:
-    """Length of the walk: that of the earlier fit if it had the same affinities."""
-    assert stage.warm is not None
-    earlier = stage.warm.attributes
-    if Graph.of(stage.relations.A).same_as(Graph.of(earlier["affinity_matrix_"])):
-        return int(earlier["n_steps_"])
-    return find().n_steps
 
 
 def find_start(
@@ -480,12 +509,18 @@ def find_start(
     correct = None if side is None else Correction(A, side)
     found = graph_partition(A, N, k, correct=correct, weights=weights)
     labels[linked] = found.labels
+    ranked = []
+    for one in found.ranked:
+        everywhere = labels.copy()
+        everywhere[linked] = one.labels
+        ranked.append(replace(one, labels=everywhere))
     locality = None
     if found.locality is not None:
         isolated = np.flatnonzero(degrees <= 0)
         locality = Locality(np.concatenate([linked[found.locality.order], isolated]))
     steps = 1 if found.eigenvalue is None else walk_length(found.eigenvalue)
-    return Start(labels, steps if is_sparse(A) else min(steps, _MOST_DENSE_STEPS), locality)
+    steps = steps if is_sparse(A) else min(steps, _MOST_DENSE_STEPS)
+    return Start(labels, steps, locality, tuple(ranked))
 
 
 def _side_weights(side: SideInformation, N: Matrix, constraint_weight: float) -> sp.csr_array:
@@ -535,22 +570,47 @@ def _smooth(
     given, graph, n_steps = stage.relations, solution.graph, solution.attributes["n_steps_"]
     walk = random_walk(graph, rows, n_steps, locality=solution.locality)
     # Densities need Euclidean features; for other inputs the walk alone is used.
-    is_mixed = isinstance(given.preparation, MixedPreparation)
-    features = not stage.data.objects.is_matrix and not is_mixed
-    dense = features and euclidean and not is_sparse(given.table)
-    mixture, stopped = None, None
-    if dense and 1 < rows.shape[1] <= _MOST_MIXED:
+    table = _features(stage, euclidean=euclidean)
+    # The mixture that was compared with those of other partitions is the one to use.
+    mixture = solution.alternatives[0].mixture if solution.alternatives else None
+    stopped = None
+    if table is not None and mixture is None:
         seed = int(stage.random_state.randint(_SEEDS))
         mixture = stage.progress.attempt(
             lambda: _fit_mixture(given, rows, seed, solution, constraint_weight)
         )
         stopped = stage.progress.stopped if mixture is None else None
-    result = calibrated(walk.memberships, graph, mixture, given.table if dense else None)
+    result = calibrated(walk.memberships, graph, mixture, table)
     if given.side is not None:
         result = with_pairs(result, rows, given.side, weight=constraint_weight)
     # New objects need what the walk has reached, not the memberships of the fitted objects.
     seen = replace(walk, memberships=walk.memberships[:0].copy())
-    return Smoothed(result, WalkAndMixture(seen, mixture), stopped=stopped)
+    smoothed = Smoothed(result, WalkAndMixture(seen, mixture), stopped=stopped)
+    if len(solution.alternatives) < 2 or stopped is not None:
+        return smoothed
+    average = stage.progress.attempt(lambda: _over_alternatives(result, solution, table))
+    if average is None:
+        return replace(smoothed, stopped=stage.progress.stopped)
+    return replace(
+        smoothed, memberships=average, smoothing=Corrected(smoothed.smoothing, average - result)
+    )
+
+
+def _over_alternatives(
+    best: FloatArray, solution: _GraphSolution, table: FloatArray | None
+) -> FloatArray:
+    """Memberships averaged over all partitions that are nearly as good as the best."""
+    graph, n_steps = solution.graph, solution.attributes["n_steps_"]
+    others = solution.alternatives[1:]
+
+    def memberships(other: Alternative) -> FloatArray:
+        rows = labels_start(other.labels, best.shape[1], dtype=best.dtype)
+        walked = random_walk(graph, rows, n_steps, locality=solution.locality).memberships
+        return calibrated(walked, graph, other.mixture, table)
+
+    average = average_over(best, [memberships(o) for o in others], [o.weight for o in others])
+    # Candidates spread objects without links evenly, for want of a reason.
+    return np.where(linked(graph), average, best)
 
 
 def _fit_mixture(
@@ -587,4 +647,5 @@ def _smooth_over_subsamples(
     smooth: Smooth,
     n: int,
 ) -> Smoothed:
-    return over_subsamples(recipe, stage, smooth(stage, solution, rows), n)
+    assert isinstance(solution, _GraphSolution)
+    return over_subsamples(recipe, stage, smooth(stage, solution, rows), n, solution.graph)

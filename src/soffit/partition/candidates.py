@@ -8,6 +8,7 @@ finely and merging, and a size-aware cut selects among them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import ceil, log
 
 import numpy as np
@@ -29,8 +30,12 @@ RANK_OF_CLEAN_CUTS = log(2 * _LEAST_CUT)
 _KMEANS_STARTS = 6
 # Finer cuts by k-means: groups as a multiple of the clusters, and the seed's offset.
 _KMEANS_FINER = ((1.5, 0), (1.5, 1), (2.0, 0))
-# A cluster below this share of an even one is a splinter.
+# A cluster below this share of an even one is a splinter, unless it has as many objects as a
+# neighbourhood, as much weight per object as the rest, not a chain, and hardly any of it leaves:
+# such a group is far away, but does not consist of outliers.
 _SPLINTER_SHARE = 0.05
+_FEWEST_OBJECTS = 15
+_MOST_LEAVING = 0.01
 # Merging also finds slightly smaller cuts through touching clusters: it must be clearly better.
 _MARGIN_OF_MERGING = 0.2
 
@@ -162,6 +167,20 @@ def _finer_cuts(V: FloatArray, n_clusters: int, random_state: int) -> list[IntAr
     return [cluster_qr(V), *each(cut, possible)]
 
 
+@dataclass(frozen=True, eq=False)
+class RankedPartition:
+    """A partition, whether it has a splinter, and its size-aware cut; smaller is better."""
+
+    labels: IntArray
+    has_splinter: bool
+    score: float
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Partitions with a splinter come last."""
+        return self.has_splinter, self.score
+
+
 def best_partition(
     A: Matrix,
     V: FloatArray,
@@ -177,18 +196,45 @@ def best_partition(
     first adapts every candidate to them: a candidate that needs many changes has a large cut
     afterwards. `sizes` is the number of objects per node; one by default.
     """
+    ranked = ranked_partitions(
+        A, V, n_clusters, random_state=random_state, correct=correct, sizes=sizes
+    )
+    return ranked[0].labels
+
+
+def ranked_partitions(
+    A: Matrix,
+    V: FloatArray,
+    n_clusters: int,
+    *,
+    random_state: int,
+    correct: Callable[[IntArray, int], IntArray] | None = None,
+    sizes: FloatArray | None = None,
+) -> list[RankedPartition]:
+    """All different candidates, the best first; see `best_partition`."""
     rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
     merged = merged_partitions(A, V, n_clusters, random_state=random_state)
     if correct is not None:
         rounded = [correct(labels, n_clusters) for labels in rounded]
         merged = [correct(labels, n_clusters) for labels in merged]
-    candidates = [*rounded, *merged]
-    ranks = each(lambda labels: partition_rank(A, labels, n_clusters, sizes=sizes), candidates)
-    ranking = []
-    for number, (has_splinter, score) in enumerate(ranks):
-        margin = _MARGIN_OF_MERGING if number >= len(rounded) else 0.0
-        ranking.append((has_splinter, score + margin, number))
-    return candidates[min(ranking)[2]]
+    margins = [0.0] * len(rounded) + [_MARGIN_OF_MERGING] * len(merged)
+    # The same partition may come from several rules; the first has the smallest margin.
+    different: dict[bytes, tuple[IntArray, float]] = {}
+    for labels, margin in zip([*rounded, *merged], margins, strict=True):
+        different.setdefault(_in_order(labels).tobytes(), (labels, margin))
+
+    def ranked(candidate: tuple[IntArray, float]) -> RankedPartition:
+        labels, margin = candidate
+        has_splinter, score = partition_rank(A, labels, n_clusters, sizes=sizes)
+        return RankedPartition(labels, has_splinter, score + margin)
+
+    return sorted(each(ranked, list(different.values())), key=lambda one: one.rank)
+
+
+def _in_order(labels: IntArray) -> IntArray:
+    """Clusters numbered by their first objects: equal for equal partitions."""
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[codes], dtype=np.int32)
 
 
 def partition_rank(
@@ -196,5 +242,8 @@ def partition_rank(
 ) -> tuple[bool, float]:
     """Whether a partition has a splinter, and its size-aware cut; smaller is better."""
     counts = np.bincount(labels, sizes, minlength=n_clusters)
-    has_splinter = bool(counts.min() < _SPLINTER_SHARE * counts.sum() / n_clusters)
-    return has_splinter, size_aware_cut(A, labels, n_clusters, sizes=sizes)
+    between = group_weights(A, labels, n_clusters)
+    small = counts < _SPLINTER_SHARE * counts.sum() / n_clusters
+    apart = (counts >= _FEWEST_OBJECTS) & (1.0 - share_inside(between) <= _MOST_LEAVING)
+    apart &= np.diag(between) >= 0.5 * counts * between.sum() / counts.sum()
+    return bool(np.any(small & ~apart)), size_aware_cut_between(between, counts)

@@ -15,11 +15,13 @@ from soffit.graph import Graph, Locality, inverse_order
 from soffit.normalize import degree
 from soffit.partition.candidates import (
     RANK_OF_CLEAN_CUTS,
+    RankedPartition,
     best_partition,
     cluster_kmeans,
     cluster_qr,
     n_fine_vectors,
     partition_rank,
+    ranked_partitions,
 )
 from soffit.partition.compressive import many_clusters
 from soffit.partition.eigenvectors import leading_eigenvectors, regularized_eigenvectors
@@ -41,6 +43,8 @@ _MOST_VECTORS = 150
 # Minimum number of coarse nodes per cluster; more if labels are swept afterwards.
 _NODES_PER_CLUSTER = 8
 _NODES_PER_SWEPT_CLUSTER = 40
+# Below this share of an even cluster, the smallest one may consist of outliers.
+_SMALL_SHARE = 0.1
 # Runs of k-means, for at most this many clusters.
 _KMEANS_STARTS = ((32, 3), (150, 1))
 
@@ -49,11 +53,16 @@ Correct = Callable[[IntArray, int], IntArray]
 
 @dataclass(frozen=True, eq=False)
 class GraphPartition:
-    """Labels, the first eigenvalue after the clusters (None if there is none), and an order."""
+    """Labels, the first eigenvalue after the clusters (None if there is none), and an order.
+
+    `ranked` holds all candidates with as few splinters as the labels, the best first; it is empty
+    if the graph was coarsened or has very many clusters.
+    """
 
     labels: IntArray
     eigenvalue: float | None
     locality: Locality | None
+    ranked: tuple[RankedPartition, ...] = ()
 
 
 def graph_partition(
@@ -79,21 +88,18 @@ def graph_partition(
     """
     graph = Graph.of(A)
     if not graph.is_sparse or graph.n <= _MOST_NODES:
-        labels, eigenvalue = _partition(graph, N, n_clusters, correct, weights)
-        return GraphPartition(labels, eigenvalue, None)
+        return _partition(graph, N, n_clusters, correct, weights)
     coarse = _coarser(graph, n_clusters, _NODES_PER_CLUSTER)
     check_time()
     sizes: FloatArray = coarse.sizes
     if weights is not None:
         sizes = np.bincount(coarse.node, weights).astype(np.float64)
-    labels, eigenvalue = _partition(
-        Graph(coarse.matrix), degree(coarse.matrix).matrix, n_clusters, None, sizes
-    )
-    labels = _better(coarse.matrix, sizes, n_clusters, labels)
+    found = _partition(Graph(coarse.matrix), degree(coarse.matrix).matrix, n_clusters, None, sizes)
+    labels = _better(coarse.matrix, sizes, n_clusters, found.labels)
     locality = Locality(_order(coarse, labels))
     labels = labels[coarse.node]
     labels = labels if correct is None else correct(labels, n_clusters)
-    return GraphPartition(labels, eigenvalue, locality)
+    return GraphPartition(labels, found.eigenvalue, locality)
 
 
 def informative_partition(A: Matrix, n_clusters: int) -> IntArray:
@@ -122,17 +128,35 @@ def _coarser(graph: Graph, n_clusters: int, per_cluster: int) -> CoarseGraph:
 
 def _partition(
     graph: Graph, N: Matrix, k: int, correct: Correct | None, sizes: FloatArray | None
-) -> tuple[IntArray, float | None]:
+) -> GraphPartition:
     A, n = graph.matrix, graph.n
     is_large = graph.is_sparse and n > _MOST_DIRECT
     if is_large and k > _MOST_VECTORS:
         labels, eigenvalue = many_clusters(N, k, random_state=0)
-        return (labels if correct is None else correct(labels, k)), eigenvalue
+        return GraphPartition(labels if correct is None else correct(labels, k), eigenvalue, None)
     n_vectors = max(n_fine_vectors(n, k), min(k + 1, n))
     values, V = _eigenvectors(graph, N, n_vectors, k)
     check_time()
-    labels = best_partition(A, V, k, random_state=0, correct=correct, sizes=sizes)
-    return labels, float(values[k]) if len(values) > k else None
+    ranked = ranked_partitions(A, V, k, random_state=0, correct=correct, sizes=sizes)
+    if graph.is_sparse and _may_be_outliers(ranked[0], k, sizes):
+        raised = _regularized(graph.csr, np.ones(n) if sizes is None else sizes, k)
+        if raised is not None:
+            more = ranked_partitions(A, raised, k, random_state=0, correct=correct, sizes=sizes)
+            ranked = sorted([*ranked, *more], key=lambda one: one.rank)
+    comparable = tuple(one for one in ranked if one.has_splinter == ranked[0].has_splinter)
+    after = float(values[k]) if len(values) > k else None
+    return GraphPartition(ranked[0].labels, after, None, comparable)
+
+
+def _may_be_outliers(best: RankedPartition, k: int, sizes: FloatArray | None) -> bool:
+    """Whether the smallest cluster is so small that the eigenvectors may describe outliers.
+
+    Raised degrees make outliers less conspicuous. Clusters with almost no cut weight are accepted.
+    """
+    counts = np.bincount(best.labels, sizes, minlength=k)
+    return bool(
+        counts.min() * k < _SMALL_SHARE * counts.sum() and best.rank >= (False, RANK_OF_CLEAN_CUTS)
+    )
 
 
 def _eigenvectors(graph: Graph, N: Matrix, n_vectors: int, k: int) -> tuple[FloatArray, FloatArray]:
@@ -153,14 +177,19 @@ def _better(A: sp.csr_array, sizes: FloatArray, k: int, labels: IntArray) -> Int
     rank = partition_rank(A, labels, k, sizes=sizes)
     if rank < (False, RANK_OF_CLEAN_CUTS):
         return labels
-    n_vectors = max(n_fine_vectors(A.shape[0], k), k)
-    if k < 2 or k > _MOST_VECTORS or n_vectors >= A.shape[0] - 1:
-        return labels
-    V = regularized_eigenvectors(A, sizes, n_vectors)
+    V = _regularized(A, sizes, k)
     if V is None:
         return labels
     other = best_partition(A, V, k, random_state=0, sizes=sizes)
     return other if partition_rank(A, other, k, sizes=sizes) < rank else labels
+
+
+def _regularized(A: sp.csr_array, sizes: FloatArray, k: int) -> FloatArray | None:
+    """Regularized eigenvectors; None if there are too many clusters, or they do not converge."""
+    n_vectors = max(n_fine_vectors(A.shape[0], k), k)
+    if k < 2 or k > _MOST_VECTORS or n_vectors >= A.shape[0] - 1:
+        return None
+    return regularized_eigenvectors(A, sizes, n_vectors)
 
 
 def _order(coarse: CoarseGraph, labels: IntArray) -> IntArray:

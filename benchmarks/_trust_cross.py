@@ -1,0 +1,286 @@
+"""Probabilities on kinds of data that no constant was chosen on.
+
+Families of sets are left out one at a time. The constants of memberships and of resampling are
+chosen on the other families, by the mean Brier score, among the library's values and some around
+them, one changed at a time; the family left out is scored with the chosen ones. The mean over
+families is the figure to quote. Generated sets are drawn with seeds that no other benchmark uses.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from time import process_time
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+from sklearn.mixture import GaussianMixture
+
+from benchmarks._number_sets import IMAGES, REAL
+from benchmarks._prepared import prepared
+from benchmarks._table import print_table, print_target
+from benchmarks.datasets import development_sets, load
+from soffit import SoftClustering, datasets
+from soffit.fitting import resampling
+from soffit.memberships import align, combine
+from soffit.metrics import accuracy, adjusted_rand, brier, calibration_error, log_loss
+
+SEED = 41
+RESAMPLES = 10
+# Larger sets are sampled; all constants act at any size.
+MOST_OBJECTS = 1000
+GRAPHS = ("graph_karate", "graph_football", "graph_polbooks", "graph_polblogs")
+
+Constants = tuple[tuple[str, float], ...]
+# The first setting is the library's. Each of the others changes one constant.
+SETTINGS: dict[str, Constants] = {
+    "library": (),
+    "decisiveness 3": (("soffit.memberships.alternatives._DECISIVENESS", 3.0),),
+    "decisiveness 8": (("soffit.memberships.alternatives._DECISIVENESS", 8.0),),
+    "best partition only": (("soffit.memberships.alternatives._DECISIVENESS", 1e9),),
+    "mixture 0.65": (("soffit.memberships.calibration._SHARE", 0.65),),
+    "mixture 0.95": (("soffit.memberships.calibration._SHARE", 0.95),),
+    "walk power 1": (("soffit.memberships.calibration._SHARPNESS", 1.0),),
+    "walk power 2": (("soffit.memberships.calibration._SHARPNESS", 2.0),),
+    "no mixture: power 0.75": (("soffit.memberships.calibration._MODESTY", 0.75),),
+    "no mixture: power 1": (("soffit.memberships.calibration._MODESTY", 1.0),),
+}
+SHARES = (0.5, 0.25, 0.75)
+SCORES = ("Brier", "ECE", "NLL", "confidence", "accuracy", "AUC", "ARI")
+
+
+class CrossSet(NamedTuple):
+    """A labelled set; `unscored` objects are clustered only."""
+
+    family: str
+    name: str
+    data: Any
+    labels: Any
+    n_clusters: int
+    unscored: int | None = None
+
+
+def cross_sets() -> Iterator[CrossSet]:
+    """All sets, by family."""
+    rng = np.random.default_rng(SEED)
+    for name in development_sets():
+        dataset = load(name)
+        n = len(dataset.X)
+        rows = np.sort(rng.permutation(n)[:MOST_OBJECTS])
+        family = "real tables" if name in REAL else "images" if name in IMAGES else "shapes"
+        X = prepared(np.asarray(dataset.X, dtype=np.float64))[rows]
+        y = dataset.labels[0][rows]
+        yield CrossSet(family, name, X, y, dataset.n_classes[0], dataset.noise_label)
+    for name in IMAGES:
+        dataset = load(name)
+        y = dataset.labels[0]
+        for k in (3, 5):
+            chosen = rng.choice(np.unique(y), k, replace=False)
+            rows = rng.permutation(np.flatnonzero(np.isin(y, chosen)))[: 150 * k]
+            X = np.asarray(dataset.X[rows], dtype=np.float64)
+            yield CrossSet("images", f"{name}, {k} classes", X, y[rows], k)
+    for name in GRAPHS:
+        dataset = load(name)
+        k = len(np.unique(dataset.labels[0]))
+        yield CrossSet("graphs", name, dataset.graph, dataset.labels[0], k)
+    for family, make in _generators().items():
+        for d, seed in ((2, SEED), (10, SEED + 2), (2, SEED + 4)):
+            sample = make(n_features=d, random_state=seed)
+            k = sample.posterior.shape[1]
+            yield CrossSet(family, f"{family}, d={d}", sample.X, sample.labels, k)
+
+
+def _generators() -> dict[str, Callable[..., datasets.Sample]]:
+    def of(make: Callable[..., datasets.Sample], **fixed: Any) -> Callable[..., datasets.Sample]:
+        return lambda **more: make(800, **fixed, **more)
+
+    return {
+        "Gaussian": of(datasets.make_gaussians),
+        "full covariance": of(datasets.make_gaussians, n_clusters=6, covariance="full"),
+        "80/15/5": of(datasets.make_unequal),
+        "Student t": of(datasets.make_student_t, separation=5.0),
+        "skewed": of(datasets.make_skewed, scale=0.4),
+        "moons": of(datasets.make_moons),
+        "rings": of(datasets.make_rings, noise=0.07),
+    }
+
+
+class Memberships(NamedTuple):
+    """Memberships of one set by setting, of the parts of a resampled fit, and the costs."""
+
+    by_setting: dict[str, Any]
+    by_share: dict[float, Any]
+    mixture: Any
+    seconds: dict[str, float]
+
+
+@contextmanager
+def constants(setting: Constants) -> Iterator[None]:
+    """The library with other constants."""
+    with ExitStack() as stack:
+        for name, value in setting:
+            stack.enter_context(patch(name, value))
+        yield
+
+
+def gather(one: CrossSet) -> Memberships:
+    """All fits of one set."""
+    how = {"affinity": "precomputed"} if one.family == "graphs" else {"standardize": False}
+
+    def fit(n_resamples: int = 0) -> Any:
+        model = SoftClustering(one.n_clusters, n_resamples=n_resamples, random_state=SEED, **how)
+        return model.fit(one.data).memberships_
+
+    by_setting, seconds = {}, {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, setting in SETTINGS.items():
+            with constants(setting):
+                began = process_time()
+                by_setting[name] = fit()
+                seconds[name] = process_time() - began
+        by_share, seconds["resampled"] = _resampled(fit)
+        mixture = None
+        if one.family != "graphs":
+            model = GaussianMixture(one.n_clusters, n_init=3, random_state=SEED)
+            mixture = model.fit(one.data).predict_proba(one.data)
+    return Memberships(by_setting, by_share, mixture, seconds)
+
+
+def _resampled(fit: Callable[[int], Any]) -> tuple[dict[float, Any], float]:
+    """The library's resampled memberships, with several weights of the fit to all objects."""
+    kept: list[tuple[Any, Any, Any]] = []
+
+    def keep(memberships: Any, parts: Any, **more: Any) -> Any:
+        kept.append((memberships, parts, more))
+        return combine(memberships, parts, **more)
+
+    found = {}
+    with patch.object(resampling, "combine", keep):
+        began = process_time()
+        found[SHARES[0]] = fit(RESAMPLES)
+        seconds = process_time() - began
+    memberships, parts, more = kept[0]
+    whole = len(found[SHARES[0]]) == len(memberships)
+    for share in SHARES[1:]:
+        # Equal objects are fitted once; their sets are scored with the library's share only.
+        other = combine(memberships, parts, **more, share=share).memberships if whole else None
+        found[share] = found[SHARES[0]] if other is None else other
+    return found, seconds
+
+
+def scores(one: CrossSet, memberships: Any) -> list[float]:
+    """Scores of one set, as listed in SCORES."""
+    scored = slice(None) if one.unscored is None else one.labels != one.unscored
+    truth, memberships = one.labels[scored], memberships[scored]
+    names, codes = np.unique(truth, return_inverse=True)
+    matched = align(np.eye(len(names))[codes], memberships)
+    right, sure = matched.argmax(axis=1) == codes, memberships.max(axis=1)
+    mixed = right.any() and not right.all()
+    labels = memberships.argmax(axis=1)
+    return [
+        brier(truth, memberships),
+        calibration_error(truth, memberships, n_bins=10),
+        log_loss(truth, memberships),
+        float(sure.mean()),
+        accuracy(truth, labels),
+        float(roc_auc_score(right, sure)) if mixed else float("nan"),
+        adjusted_rand(truth, labels),
+    ]
+
+
+def cross(names: Sequence[str] | None = None) -> None:
+    """Print the cross figures."""
+    sets = [one for one in cross_sets() if names is None or one.name in names]
+    found = []
+    for one in sets:
+        found.append(gather(one))
+        print(one.name, file=sys.stderr, flush=True)
+    families = list(dict.fromkeys(one.family for one in sets))
+    default = _table(sets, [gathered.by_setting for gathered in found])
+    resampled = _table(sets, [gathered.by_share for gathered in found])
+    peers = [one.mixture for one in found]
+    rows, means = [], {"default": [], "resampled": [], "mixture": []}
+    for family in families:
+        members = [number for number, one in enumerate(sets) if one.family == family]
+        others = [f for f in families if f != family]
+        chosen = _best(sets, default, others)
+        share = _best(sets, resampled, others)
+        line = [f"{family} ({len(members)})"]
+        for kind, table in (("default", default[chosen]), ("resampled", resampled[share])):
+            mean = np.nanmean([table[number] for number in members], axis=0)
+            means[kind].append(mean)
+            line += [f"{mean[0]:.3f}", f"{mean[1]:.3f}"]
+        if peers[members[0]] is not None:
+            peer = np.nanmean([scores(sets[m], peers[m]) for m in members], axis=0)
+            means["mixture"].append(peer)
+            line.append(f"{peer[0]:.3f}")
+        else:
+            line.append("-")
+        rows.append([*line, chosen, str(share)])
+    header = ["family left out (sets)", "Brier", "ECE", "Brier, resampled", "ECE, resampled"]
+    print_table([*header, "Brier, GaussianMixture", "chosen", "share"], rows, title="cross figures")
+    lines = [
+        [kind, *(f"{value:.3f}" for value in np.nanmean(table, axis=0))]
+        for kind, table in means.items()
+    ]
+    print_table(["mean over families", *SCORES], lines)
+    _print_settings(sets, default, families)
+    _print_cost(found)
+    single, many = (np.nanmean(means[kind], axis=0) for kind in ("default", "resampled"))
+    print("\ntargets")
+    print_target("ECE, default", float(single[1]), 0.05, at_least=False)
+    print_target("ECE, resampled", float(many[1]), 0.04, at_least=False)
+    print_target("Brier, resampled", float(many[0]), round(float(single[0]), 4), at_least=False)
+    worse = [
+        family
+        for family, one, other in zip(families, means["default"], means["resampled"], strict=True)
+        if other[0] > one[0] + 0.002
+    ]
+    print(f"  families where resampling makes the Brier score worse: {', '.join(worse) or 'none'}")
+
+
+def _table(
+    sets: Sequence[CrossSet], found: Sequence[dict[Any, Any]]
+) -> dict[Any, list[list[float]]]:
+    return {
+        key: [scores(one, by[key]) for one, by in zip(sets, found, strict=True)] for key in found[0]
+    }
+
+
+def _best(
+    sets: Sequence[CrossSet], table: dict[Any, list[list[float]]], families: Sequence[str]
+) -> Any:
+    """The setting with the smallest mean Brier score over families, each counted once."""
+
+    def mean(key: Any) -> float:
+        return float(np.mean([_family_mean(sets, table[key], family) for family in families]))
+
+    return min(table, key=mean)
+
+
+def _family_mean(sets: Sequence[CrossSet], rows: list[list[float]], family: str) -> float:
+    members = [row[0] for one, row in zip(sets, rows, strict=True) if one.family == family]
+    return float(np.mean(members))
+
+
+def _print_settings(
+    sets: Sequence[CrossSet], table: dict[Any, list[list[float]]], families: Sequence[str]
+) -> None:
+    rows = []
+    for name, found in table.items():
+        briers = [_family_mean(sets, found, family) for family in families]
+        rows.append([name, f"{np.mean(briers):.4f}"])
+    print_table(["constants", "mean Brier over families, in sample"], rows)
+
+
+def _print_cost(found: Sequence[Memberships]) -> None:
+    rows = []
+    bare = sum(one.seconds["best partition only"] for one in found)
+    for name in ("library", "resampled"):
+        rows.append([name, f"{sum(one.seconds[name] for one in found) / bare:.1f}"])
+    print_table(["fit", "CPU time, best partition only = 1"], rows)

@@ -1,0 +1,100 @@
+"""Different partitions of nearly equal quality, and memberships that allow for all of them.
+
+A partition may be stable and still be wrong: fits to subsamples then agree on the same error. But
+several rules have partitioned the same graph. Where candidates of nearly equal rank contradict
+each other, the data do not decide between them, and neither should the memberships.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from soffit._typing import FloatArray, IntArray
+from soffit.memberships.measures import align
+from soffit.memberships.mixture import SeededMixture, describe_partitions
+from soffit.partition.candidates import RankedPartition
+
+# A candidate whose rank is worse by x has exp(-5 x) times the weight of the best.
+_DECISIVENESS = 5.0
+# Candidates considered, by their cut, and the smallest weight relative to the best that counts.
+_MOST = 5
+_LEAST_WEIGHT = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """A candidate partition, its weight relative to the best, and a mixture that starts at it."""
+
+    labels: IntArray
+    weight: float
+    mixture: SeededMixture | None
+
+
+def weigh_partitions(
+    ranked: Sequence[RankedPartition],
+    X: FloatArray | None,
+    n_clusters: int,
+    *,
+    random_state: int,
+    weights: FloatArray | None = None,
+) -> list[Alternative]:
+    """Candidates with their weights, the best first; candidates of negligible weight are left out.
+
+    The rank of a partition is the logarithm of its size-aware cut minus, for features, the mean log
+    density of a mixture that starts at it, penalized for its parameters: a good partition cuts few
+    links, and its clusters describe the objects.
+
+    Parameters
+    ----------
+    ranked : sequence of RankedPartition
+        Candidates by their cuts, the best first.
+    X : array of shape (n, d) or None
+        Features, if densities can be estimated from them.
+    n_clusters : int
+        Number of clusters.
+    random_state : int
+        Seed of the sample from which mixtures are estimated.
+    weights : array of shape (n,), optional
+        Weights of the objects, 1 on average.
+    """
+    considered = ranked[:_MOST]
+    ranks = np.array([one.score for one in considered])
+    mixtures: list[SeededMixture | None] = [None] * len(considered)
+    if X is not None:
+        partitions = [one.labels for one in considered]
+        described = describe_partitions(
+            X, partitions, n_clusters, random_state=random_state, weights=weights
+        )
+        ranks -= [one.log_density for one in described]
+        mixtures = [one.mixture for one in described]
+    shares = np.exp(-_DECISIVENESS * (ranks - ranks.min()))
+    order = [
+        number for number in np.argsort(ranks, kind="stable") if shares[number] > _LEAST_WEIGHT
+    ]
+    return [
+        Alternative(considered[number].labels, float(shares[number]), mixtures[number])
+        for number in order
+    ]
+
+
+def average_over(
+    best: FloatArray, others: Sequence[FloatArray], weights: Sequence[float]
+) -> FloatArray:
+    """The weighted average of memberships, with the clusters of the others matched to the best's.
+
+    Parameters
+    ----------
+    best : array of shape (n, k)
+        Memberships that follow the best partition; their weight is 1.
+    others : sequence of arrays of shape (n, k)
+        Memberships that follow other partitions.
+    weights : sequence of float
+        Their weights.
+    """
+    total = best.astype(np.float64)
+    for other, weight in zip(others, weights, strict=True):
+        total += weight * align(best, other)
+    return np.asarray(total / total.sum(axis=1, keepdims=True), dtype=best.dtype)
