@@ -204,6 +204,8 @@ def _column(
     """Numbers or codes, the texts of the codes, and whether they are ordered."""
     missing = [_is_missing(item) for item in items]
     present = [item for item, gap in zip(items, missing, strict=True) if not gap]
+    if any(isinstance(item, complex | np.complexfloating) for item in present):
+        raise ValueError("X has complex numbers. Pass their real and imaginary parts as columns.")
     if scale is None and all(isinstance(item, Number | np.bool_) for item in present):
         numbers = np.full(len(items), np.nan)
         numbers[~np.array(missing, dtype=bool)] = [float(item) for item in present]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
@@ -83,6 +85,10 @@ def test_what_is_no_picture(soffit, flowers, photo, tmp_path):
     cut = tmp_path / "cut.png"
     cut.write_bytes(photo.read_bytes()[:60])
     assert "cut.png is damaged or not an image" in soffit("segment", cut, "-k", 2, code=1).stderr
+    odd = tmp_path / "odd.png"
+    odd.write_bytes(photo.read_bytes())
+    with mock.patch("PIL.ImageFile.ImageFile.load", side_effect=TypeError("not an integer")):
+        assert "odd.png is damaged" in soffit("segment", odd, "-k", 2, code=1).stderr
     many = soffit("segment", photo, "-k", 2000, code=1).stderr
     assert "-k 2000 is larger than the number of pixels" in many
     assert "Missing option" in soffit("segment", photo, code=2).stderr

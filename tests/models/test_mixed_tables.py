@@ -193,3 +193,8 @@ def test_many_objects_take_the_approximate_search():
     assert model.neighbor_recall_ > 0.8
     assert adjusted_rand(kind, model.labels_) > 0.9
     assert adjusted_rand(kind[:200], model.predict(X.iloc[:200])) > 0.9
+
+
+def test_complex_numbers_are_refused():
+    with pytest.raises(ValueError, match=r"complex numbers.*real and imaginary parts"):
+        SoftClustering(2, metric="gower").fit([[1j, "a"], [2.0, "b"], [3.0, "a"]])

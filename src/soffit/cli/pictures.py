@@ -59,7 +59,7 @@ def load_image(path: Path) -> Any:
             ) from None
         except (image_library.DecompressionBombError, image_library.DecompressionBombWarning):
             raise ValueError(f"{path} has too many pixels. Resize it first.") from None
-        except (OSError, ValueError, SyntaxError, EOFError, Warning) as error:
+        except (OSError, ValueError, TypeError, SyntaxError, EOFError, Warning) as error:
             raise ValueError(f"{path} is damaged or not an image: {error}.") from None
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from soffit._deprecation import renamed_parameters
 from soffit._threads import row_blocks
-from soffit._typing import FloatArray
+from soffit._typing import FloatArray, is_sparse
 from soffit._validation import Number, OrNone, TextOrFunction, WholeNumber
 from soffit.affinity.given_objects import Objects, Standardize
 from soffit.affinity.tuples import TupleMeasure, TupleSample, sample_tuples, tuple_measure
@@ -288,6 +288,11 @@ class HigherOrder(SimilarityClustering):
             raise TypeError(
                 "HigherOrder measures tuples of points, but a graph has only pairs. Pass a table, "
                 "or tuples with their values to fit_tuples."
+            )
+        if is_sparse(given.data):
+            raise ValueError(
+                "HigherOrder does not take sparse features: it measures tuples of points. Pass "
+                "X.toarray(), or use another model."
             )
         # scikit-learn's check records the columns on the estimator: let it do so on a copy.
         scratch = copy(self)
