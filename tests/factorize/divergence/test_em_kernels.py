@@ -87,3 +87,22 @@ def test_rows_without_pairs_keep_the_prior():
     H = np.full((4, 2), 0.25)
     mixture_weights(block.indptr, block.indices, block.data, H, prior, 10, 1e-9, weights)
     np.testing.assert_allclose(weights, [prior, prior])
+
+
+def test_new_objects_whose_only_explained_affinity_is_tiny_or_huge_are_placed():
+    H = np.array([[0.0, 0.0], [0.9, 0.1], [0.1, 0.9]])
+    prior = np.array([0.5, 0.5])
+    for value in (1e-320, 1e300):
+        block = sp.csr_array([[1.0, value, 0.0], [1.0, 0.0, value]])
+        weights = np.empty((2, 2))
+        mixture_weights(block.indptr, block.indices, block.data, H, prior, 1000, 1e-9, weights)
+        np.testing.assert_allclose(weights, [[1.0, 0.0], [0.0, 1.0]], atol=1e-4)
+
+
+def test_objects_with_vanishing_shares_explain_nothing():
+    H = np.array([[0.0, 0.0], [9.7e-250, 1.3e-246]])
+    block = sp.csr_array([[1.0, 1.5e-131]])
+    weights = np.empty((1, 2))
+    prior = np.array([0.3, 0.7])
+    mixture_weights(block.indptr, block.indices, block.data, H, prior, 10, 1e-9, weights)
+    np.testing.assert_array_equal(weights[0], prior)

@@ -106,7 +106,9 @@ def mixture_weights(indptr, indices, data, H, prior, max_iter, gap, weights):
 
     EM steps for the weights of a mixture with known components. The problem is concave, and
     max_p g_p - 1 bounds the remaining gain, where x_p g_p is the next x_p. A row without any
-    explained pair keeps the prior.
+    explained pair keeps the prior. Only relative affinities matter: extreme ones are divided by the
+    largest explained one of their row, so that no product vanishes or overflows, in whatever order it is
+    computed. An object whose share in every cluster is below 1e-100 explains nothing.
     """
     m = H.shape[1]
     x = np.empty(m)
@@ -114,6 +116,16 @@ def mixture_weights(indptr, indices, data, H, prior, max_iter, gap, weights):
     for i in range(weights.shape[0]):
         for p in range(m):
             x[p] = prior[p]
+        unit = 0.0
+        for place in range(indptr[i], indptr[i + 1]):
+            if data[place] > unit:
+                q = 0.0
+                for p in range(m):
+                    q += prior[p] * np.float64(H[indices[place], p])
+                if q > 1e-100:
+                    unit = data[place]
+        if 1e-100 < unit < 1e100:
+            unit = 1.0
         for _ in range(max_iter):
             growth[:] = 0.0
             explained = 0.0
@@ -122,12 +134,13 @@ def mixture_weights(indptr, indices, data, H, prior, max_iter, gap, weights):
                 q = 0.0
                 for p in range(m):
                     q += x[p] * np.float64(H[j, p])
-                if q > 0.0 and data[place] > 0.0:
-                    explained += data[place]
-                    share = data[place] / q
+                if q > 1e-100 and data[place] > 0.0:
+                    explained += data[place] / unit
+                    share = data[place] / unit / q
                     for p in range(m):
                         growth[p] += share * np.float64(H[j, p])
-            if explained == 0.0:
+            # Nothing is explained from the start, or all that was by clusters that vanished.
+            if explained < 1e-150:
                 break
             total = 0.0
             largest = 0.0
