@@ -4,13 +4,14 @@ import sys
 
 
 def main() -> None:
-    """Run the command; Ctrl-C while its libraries are loaded ends it without a traceback."""
+    """Run the command; Ctrl-C ends it without a traceback, also while it is being prepared."""
     try:
         from soffit.cli.app import main as run
+
+        run()
     except KeyboardInterrupt:
         sys.stderr.write("Error: interrupted by Ctrl-C.\n")
         sys.exit(130)
-    run()
 
 
 if __name__ == "__main__":

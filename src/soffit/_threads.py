@@ -88,6 +88,8 @@ def effective_threads(n_jobs: int | None) -> int:
     """
     if n_jobs == -1:
         return _all_threads()
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be a number of threads, or -1 for all cores, got 0.")
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(n_jobs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
+from soffit.__main__ import main
 from soffit.cli.app import make_app
 from soffit.cli.console import plain
 
@@ -81,6 +82,17 @@ def test_control_c_has_an_exit_code_of_its_own(soffit, flowers, monkeypatch):
 
     monkeypatch.setattr("soffit.io.read", stop)
     assert "interrupted" in soffit("fit", flowers, code=130).stderr
+
+
+def test_control_c_while_the_command_is_prepared_shows_no_traceback(monkeypatch, capsys):
+    def stop():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("soffit.cli.app.make_app", stop)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "Error: interrupted by Ctrl-C.\n"
 
 
 def test_too_little_memory_is_said(soffit, flowers, monkeypatch):

@@ -186,6 +186,7 @@ def test_new_objects_of_the_wrong_width(make: Make, blobs: Sample) -> None:
         ("max_iter", 0),
         ("tol", -1e-3),
         ("n_jobs", 1.5),
+        ("n_jobs", 0),
         ("metric", 3),
     ],
 )

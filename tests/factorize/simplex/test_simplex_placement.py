@@ -182,3 +182,12 @@ def test_input_is_left_alone_and_pickling_changes_nothing(rng):
     assert np.array_equal(block, before)
     again = pickle.loads(pickle.dumps(rows)).place(block, block.sum(axis=1))
     assert placed.tobytes() == again.tobytes()
+
+
+def test_rows_that_overflow_place_objects_on_the_simplex():
+    rows = np.array([[1e200, 0.0], [0.0, 1e200]])
+    known = FittedRows(rows=rows, scale=np.ones(2), mean_degree=None, prior=np.array([0.4, 0.6]))
+    with np.errstate(all="ignore"):
+        placed = known.place(np.array([[1.0, 0.0]]), np.ones(1))
+    assert np.isfinite(placed).all()
+    assert placed.sum() == pytest.approx(1.0)

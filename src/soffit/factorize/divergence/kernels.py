@@ -107,8 +107,8 @@ def mixture_weights(indptr, indices, data, H, prior, max_iter, gap, weights):
     EM steps for the weights of a mixture with known components. The problem is concave, and
     max_p g_p - 1 bounds the remaining gain, where x_p g_p is the next x_p. A row without any
     explained pair keeps the prior. Only relative affinities matter: extreme ones are divided by the
-    largest explained one of their row, so that no product vanishes or overflows, in whatever order it is
-    computed. An object whose share in every cluster is below 1e-100 explains nothing.
+    largest explained one of their row, so that no product vanishes or overflows, in whatever order
+    it is computed. An object whose share in every cluster is below 1e-100 explains nothing.
     """
     m = H.shape[1]
     x = np.empty(m)

@@ -93,7 +93,10 @@ class FittedRows:
 
 def _inverse(Q: FloatArray) -> FloatArray | None:
     """The inverse of a positive definite matrix, or None if it is nearly singular."""
-    values, vectors = np.linalg.eigh(Q)
+    try:
+        values, vectors = np.linalg.eigh(Q)
+    except np.linalg.LinAlgError:  # numbers that overflow, as a forged file may have them
+        return None
     if not values[0] > _SINGULAR * values[-1]:
         return None
     return np.asarray((vectors / values) @ vectors.T)
