@@ -62,6 +62,19 @@ def test_clusters_are_matched_before_the_average() -> None:
     np.testing.assert_allclose(average[1], [0.5, 0.5])
 
 
+def test_alternatives_that_contradict_each_other_leave_no_cluster_empty() -> None:
+    best = np.array([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1]])
+    others = [
+        np.array([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9]]),
+        np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]]),
+    ]
+    average = average_over(best, others, [1.0, 1.0])
+    assert set(average.argmax(axis=1)) == {0, 1}
+    np.testing.assert_allclose(average.sum(axis=1), 1.0)
+    # What the others say still counts.
+    assert average[1, 1] < best[1, 1]
+
+
 def test_equal_candidates_are_ranked_once() -> None:
     X, labels, _ = make_gaussians(120, separation=9.0, random_state=5)
     model = SoftClustering(3, random_state=5).fit(X)

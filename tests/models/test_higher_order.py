@@ -319,7 +319,7 @@ def test_graphs_and_sparse_tables_are_refused(lines):
     networkx = pytest.importorskip("networkx", reason="networkx is not installed")
     with pytest.raises(TypeError, match="a graph has only pairs"):
         HigherOrder(2).fit(networkx.path_graph(5))
-    with pytest.raises(ValueError, match=r"not take sparse features.*X\.toarray"):
+    with pytest.raises(TypeError, match=r"not take sparse features.*X\.toarray"):
         HigherOrder(2).fit(sp.csr_array(lines.X))
 
 

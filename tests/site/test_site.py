@@ -30,7 +30,7 @@ TASKS = {
     "choose k": ("How do I choose the number of clusters?", "n_clusters=None"),
     "give pairs": ("Pairs that belong together", "must_link"),
     "text columns": ("Text columns, yes/no, missing values", 'metric="gower"'),
-    "ten million rows": ("Millions of rows", "1e7"),
+    "ten million rows": ("Millions of rows", "10,000,000"),
     "why a point is uncertain": ("Why is this object uncertain?", "instability_"),
 }
 SEARCHES = {

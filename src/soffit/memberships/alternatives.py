@@ -22,6 +22,8 @@ _DECISIVENESS = 5.0
 # Candidates considered, by their cut, and the smallest weight relative to the best that counts.
 _MOST = 5
 _LEAST_WEIGHT = 0.02
+# Shares of the others' weights that are tried, until no cluster of the best is lost.
+_SHARES_OF_OTHERS = (1.0, 0.5, 0.25, 0.125)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,9 @@ def average_over(
 ) -> FloatArray:
     """The weighted average of memberships, with the clusters of the others matched to the best's.
 
+    Partitions that contradict each other in every cluster can leave one of them without any object.
+    The others then count half as much, and so on, until every cluster of the best is kept.
+
     Parameters
     ----------
     best : array of shape (n, k)
@@ -94,7 +99,12 @@ def average_over(
     weights : sequence of float
         Their weights.
     """
-    total = best.astype(np.float64)
+    added = np.zeros(best.shape)
     for other, weight in zip(others, weights, strict=True):
-        total += weight * align(best, other)
-    return np.asarray(total / total.sum(axis=1, keepdims=True), dtype=best.dtype)
+        added += weight * align(best, other)
+    kept = np.unique(best.argmax(axis=1))
+    for share in _SHARES_OF_OTHERS:
+        total = best + share * added
+        if np.isin(kept, total.argmax(axis=1)).all():
+            return np.asarray(total / total.sum(axis=1, keepdims=True), dtype=best.dtype)
+    return best

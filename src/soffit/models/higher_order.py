@@ -290,7 +290,7 @@ class HigherOrder(SimilarityClustering):
                 "or tuples with their values to fit_tuples."
             )
         if is_sparse(given.data):
-            raise ValueError(
+            raise TypeError(
                 "HigherOrder does not take sparse features: it measures tuples of points. Pass "
                 "X.toarray(), or use another model."
             )
