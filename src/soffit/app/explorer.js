@@ -24,6 +24,7 @@ class Explorer {
     this.colourBy = "cluster";
     this.view = { offset: 0, limit: 50, sort: "", descending: 0, search: "", cluster: "", selected: 0, moved: 0 };
     this.merging = new Set();
+    this.shown = {};
     this.selection = [];
     this.build();
     this.scatter = new Scatter(this.ui.map);
@@ -132,6 +133,15 @@ class Explorer {
     } finally {
       this.refreshing = false;
     }
+  }
+
+  // Whether a part of the page shows these values already. News arrives at any time: a button that
+  // is drawn anew between pressing and releasing it would lose the click, and a slider its focus.
+  shows(part, ...values) {
+    const key = JSON.stringify(values);
+    if (this.shown[part] === key) return true;
+    this.shown[part] = key;
+    return false;
   }
 
   // Draw what has changed; the old picture stays until the new one is there.
@@ -382,6 +392,7 @@ class Explorer {
   showClusters() {
     const { state } = this, { clusters } = this.ui;
     if (clusters.querySelector("input[type=text]")) return;
+    if (this.shows("clusters", state.version, state.k, state.clusters)) return;
     const merge = h("button", { type: "button", "data-do": "merge", disabled: true, onclick: () => this.step("merge", { clusters: [...this.merging] }) }, "Merge");
     const tick = () => {
       merge.disabled = this.merging.size < 2;
@@ -450,6 +461,7 @@ class Explorer {
   showNumber() {
     const { state } = this, { number } = this.ui, evidence = state.evidence;
     if (number.contains(document.activeElement) && document.activeElement.type === "range" && this.sliding) return;
+    if (this.shows("number", state.version, state.busy, state.k, state.chosen, state.n, evidence)) return;
     const most = Math.min(Math.max(20, state.k + 5, evidence ? Math.max(...evidence.ks) : 0), state.n);
     const value = h("output", {}, String(state.chosen ?? state.k));
     const slider = h("input", { type: "range", min: 1, max: most, value: state.chosen ?? state.k, "aria-label": "Number of clusters",
@@ -467,9 +479,13 @@ class Explorer {
       const ask = h("button", { type: "button", "data-do": "evidence", onclick: () => this.run(async () => {
         ask.disabled = true;
         ask.textContent = "Working";
-        await this.channel.get("evidence");
-        this.state = await this.channel.get("state");
-        this.showNumber();
+        try {
+          await this.channel.get("evidence");
+          this.state = await this.channel.get("state");
+        } finally {
+          this.shown.number = null;
+          this.showNumber();
+        }
       }) }, "Show the evidence");
       parts.push(ask);
     }
