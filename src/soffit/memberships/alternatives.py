@@ -7,12 +7,13 @@ each other, the data do not decide between them, and neither should the membersh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray
+from soffit.memberships.free_mixture import free_mixture
 from soffit.memberships.measures import align
 from soffit.memberships.mixture import SeededMixture, describe_partitions
 from soffit.partition.candidates import RankedPartition
@@ -22,6 +23,8 @@ _DECISIVENESS = 5.0
 # Candidates considered, by their cut, and the smallest weight relative to the best that counts.
 _MOST = 5
 _LEAST_WEIGHT = 0.02
+# A cleaner cut by this (in logarithms) contradicts a mixture, however well it describes objects.
+_LARGER_CUT = 3.0
 # Shares of the others' weights that are tried, until no cluster of the best is lost.
 _SHARES_OF_OTHERS = (1.0, 0.5, 0.25, 0.125)
 
@@ -42,12 +45,14 @@ def weigh_partitions(
     *,
     random_state: int,
     weights: FloatArray | None = None,
+    cut: Callable[[IntArray], float] | None = None,
 ) -> list[Alternative]:
     """Candidates with their weights, the best first; candidates of negligible weight are left out.
 
     The rank of a partition is the logarithm of its size-aware cut minus, for features, the mean log
     density of a mixture that starts at it, penalized for its parameters: a good partition cuts few
-    links, and its clusters describe the objects.
+    links, and its clusters describe the objects. If a mixture with one component per cluster
+    describes them better than all of these, and does not cut very much more, it is the only one.
 
     Parameters
     ----------
@@ -61,17 +66,24 @@ def weigh_partitions(
         Seed of the sample from which mixtures are estimated.
     weights : array of shape (n,), optional
         Weights of the objects, 1 on average.
+    cut : callable, optional
+        The size-aware cut of a partition; without it, cuts are not compared with the mixture's.
     """
     considered = ranked[:_MOST]
     ranks = np.array([one.score for one in considered])
     mixtures: list[SeededMixture | None] = [None] * len(considered)
     if X is not None:
         partitions = [one.labels for one in considered]
-        described = describe_partitions(
+        found = describe_partitions(
             X, partitions, n_clusters, random_state=random_state, weights=weights
         )
-        ranks -= [one.log_density for one in described]
-        mixtures = [one.mixture for one in described]
+        free = free_mixture(found, n_clusters, random_state=random_state)
+        if free is not None:
+            labels = free.memberships(X).argmax(axis=1)
+            if cut is None or cut(labels) <= ranks.min() + _LARGER_CUT:
+                return [Alternative(labels, 1.0, free)]
+        ranks -= [one.log_density for one in found.partitions]
+        mixtures = [one.mixture for one in found.partitions]
     shares = np.exp(-_DECISIVENESS * (ranks - ranks.min()))
     order = [
         number for number in np.argsort(ranks, kind="stable") if shares[number] > _LEAST_WEIGHT

@@ -32,11 +32,19 @@ _SHRINKAGE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """An affine map from features to a few directions."""
+    """An affine map from features, or from the logarithms of some, to a few directions.
+
+    A column with a positive floor is replaced by its logarithm; smaller values count as the floor.
+    """
 
     center: FloatArray
     directions: FloatArray
-    _arrays: ClassVar[dict[str, str]] = {"center": "finite p", "directions": "finite p d"}
+    floors: FloatArray | None = None
+    _arrays: ClassVar[dict[str, str]] = {
+        "center": "finite p",
+        "directions": "finite p d",
+        "floors": "nonnegative? p",
+    }
 
     @classmethod
     def of(cls, X: FloatArray, labels: IntArray, n_clusters: int) -> Projection:
@@ -52,6 +60,21 @@ class Projection:
             return cls(center, np.eye(X.shape[1])[:, varying] / size)
         return cls(center, _principal_directions(X - center))
 
+    @classmethod
+    def logarithmic(cls, X: FloatArray) -> Projection | None:
+        """The principal components where skewed columns are replaced by their logarithms.
+
+        None if no column has positive values whose logarithms are closer to normal.
+        """
+        least = X.min(axis=0)
+        logs = np.log(np.where(least > 0, X, 1.0))
+        with np.errstate(divide="ignore"):
+            plain, logged = np.log(X.std(axis=0)), np.log(logs.std(axis=0)) + logs.mean(axis=0)
+        floors = np.where((least > 0) & (logged < plain), least, 0.0)
+        if not floors.any():
+            return None
+        return replace(cls.principal(_logged(X, floors)), floors=floors)
+
     def toward(self, X: FloatArray, labels: IntArray, n_clusters: int) -> Projection:
         """The discriminant directions of the labels among these; all if there are few."""
         if _varying(X)[0].sum() <= _FEW_COLUMNS:
@@ -61,7 +84,21 @@ class Projection:
 
     def apply(self, X: FloatArray) -> FloatArray:
         """Coordinates of the objects in the chosen directions."""
+        X = X if self.floors is None else _logged(X, self.floors)
         return np.asarray((X - self.center) @ self.directions)
+
+    def log_volume(self, X: FloatArray) -> FloatArray:
+        """Logarithm of the volume that the map gives to a unit of volume at each object."""
+        stretched = float(np.log(np.linalg.svd(self.directions, compute_uv=False)).sum())
+        if self.floors is None:
+            return np.full(len(X), stretched)
+        logged = self.floors > 0
+        return np.asarray(stretched - np.log(np.maximum(X, self.floors)[:, logged]).sum(axis=1))
+
+
+def _logged(X: FloatArray, floors: FloatArray) -> FloatArray:
+    """The table with logarithms where there is a floor."""
+    return np.where(floors > 0, np.log(np.maximum(X, np.where(floors > 0, floors, 1.0))), X)
 
 
 def _varying(X: FloatArray) -> tuple[NDArray[np.bool_], float]:
@@ -187,7 +224,7 @@ class SeededMixture:
         return np.asarray(summed / summed.sum(axis=1, keepdims=True))
 
 
-class _Space(NamedTuple):
+class Space(NamedTuple):
     """Directions, the objects in them, and the criterion of the other directions by tails."""
 
     projection: Projection
@@ -197,15 +234,27 @@ class _Space(NamedTuple):
     # Weights of the objects; None means 1.
     weights: FloatArray | None = None
 
+    @classmethod
+    def of(
+        cls,
+        projection: Projection,
+        X: FloatArray,
+        rest: dict[float, float],
+        weights: FloatArray | None,
+    ) -> Space:
+        """The objects in the directions of a projection."""
+        Z = np.asarray(projection.apply(X), dtype=np.float64)
+        return cls(projection, Z, moments_of(Z), rest, weights)
+
     def fit(self, members: FloatArray, tails: float, *, common: bool = False) -> Fit:
         """The components of given members."""
         return begin_fit(self.moments, members, tails, self.weights, common=common)
 
 
-class _Candidate(NamedTuple):
+class Candidate(NamedTuple):
     """A kind of mixture: the cluster of each component, and the fit so far."""
 
-    space: _Space
+    space: Space
     owner: IntArray
     fit: Fit
     # Decrease of the criterion in the steps so far.
@@ -219,7 +268,21 @@ class _Candidate(NamedTuple):
         rest = self.space.rest[self.fit.pieces.tails]
         return float(_PENALTY * count * np.log(n) - 2.0 * self.fit.log_likelihood + rest)
 
-    def advanced(self, n_steps: int) -> _Candidate:
+    def mixture(self, n_clusters: int) -> SeededMixture:
+        """The mixture that evaluates the components anywhere."""
+        found = self.fit.pieces
+        return SeededMixture(
+            self.space.projection,
+            self.owner,
+            found.log_weights,
+            found.means,
+            found.whitening,
+            n_clusters,
+            trust_in(self.space.Z, self.fit),
+            None if np.isinf(found.tails) else found.tails,
+        )
+
+    def advanced(self, n_steps: int) -> Candidate:
         """The candidate after more EM steps, or as many as it takes to converge."""
         candidate = self
         for _ in range(n_steps):
@@ -250,14 +313,14 @@ def fit_seeded_mixture(
     steps (`n_steps=0`) the components describe the clusters as they are. Objects may have weights,
     1 on average; directions are the same for all weights.
     """
-    described = describe_partitions(
+    found = describe_partitions(
         *(X, [labels], n_clusters),
         random_state=random_state,
         weights=weights,
         n_steps=n_steps,
         max_objects=max_objects,
     )
-    return described[0].mixture
+    return found.partitions[0].mixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +329,16 @@ class DescribedPartition:
 
     mixture: SeededMixture
     log_density: float
+    candidate: Candidate
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """Mixtures that start at partitions, the objects they describe, and all leading directions."""
+
+    partitions: list[DescribedPartition]
+    X: FloatArray
+    whole: Space
 
 
 def describe_partitions(
@@ -277,7 +350,7 @@ def describe_partitions(
     weights: FloatArray | None = None,
     n_steps: int = _STEPS,
     max_objects: int = _MOST_OBJECTS,
-) -> list[DescribedPartition]:
+) -> Description:
     """Fit a mixture to every partition, all of the kind that suits the first one best."""
     every = -(-len(X) // _MOST_PROJECTED)
     whole = Projection.principal(X[::every])
@@ -297,10 +370,11 @@ def describe_partitions(
         return _described(_like(best, space, labels).advanced(n_steps), labels, n_clusters)
 
     others = each(describe, range(1, len(partitions)))
-    return [_described(best, partitions[0], n_clusters), *others]
+    first = _described(best, partitions[0], n_clusters)
+    return Description([first, *others], X, spaces[-1])
 
 
-def _like(best: _Candidate, space: _Space, labels: IntArray) -> _Candidate:
+def _like(best: Candidate, space: Space, labels: IntArray) -> Candidate:
     """A mixture of the same kind as the best one, at other labels."""
     owner: IntArray
     piece: IntArray
@@ -309,33 +383,33 @@ def _like(best: _Candidate, space: _Space, labels: IntArray) -> _Candidate:
         if len(owner) >= len(best.owner):
             break
         owner, piece = _halved(space, owner, piece)
-    members = _indicator(piece, len(owner))
-    return _Candidate(
+    members = indicator(piece, len(owner))
+    return Candidate(
         space, owner, space.fit(members, best.fit.pieces.tails, common=best.fit.common)
     )
 
 
-def _best_kind(spaces: list[_Space], labels: IntArray, n_steps: int) -> _Candidate:
+def _best_kind(spaces: list[Space], labels: IntArray, n_steps: int) -> Candidate:
     """The mixture of the kind with the best criterion after all steps."""
     owner: IntArray
     piece: IntArray
     owner, piece = np.unique(labels, return_inverse=True)
-    members = _indicator(piece, len(owner))
+    members = indicator(piece, len(owner))
     kinds = [
         (space, tails, common) for space in spaces for tails in _TAILS for common in (False, True)
     ]
 
-    def begin_kind(kind: tuple[_Space, float, bool]) -> _Candidate:
+    def begin_kind(kind: tuple[Space, float, bool]) -> Candidate:
         space, tails, common = kind
-        return _Candidate(space, owner, space.fit(members, tails, common=common))
+        return Candidate(space, owner, space.fit(members, tails, common=common))
 
     candidates = _compete(begin_kind, kinds, None, n_steps, patience=1.0)
     best = min(candidates, key=_criterion)
     tails = best.fit.pieces.tails
 
-    def begin_cut(cut: tuple[IntArray, IntArray]) -> _Candidate:
+    def begin_cut(cut: tuple[IntArray, IntArray]) -> Candidate:
         owner, piece = cut
-        return _Candidate(spaces[0], owner, spaces[0].fit(_indicator(piece, len(owner)), tails))
+        return Candidate(spaces[0], owner, spaces[0].fit(indicator(piece, len(owner)), tails))
 
     candidates = [best]
     cut: tuple[IntArray, IntArray] = (owner, piece)
@@ -349,25 +423,14 @@ def _best_kind(spaces: list[_Space], labels: IntArray, n_steps: int) -> _Candida
     return min(candidates, key=_criterion)
 
 
-def _described(best: _Candidate, labels: IntArray, n_clusters: int) -> DescribedPartition:
-    found = best.fit.pieces
-    mixture = SeededMixture(
-        best.space.projection,
-        best.owner,
-        found.log_weights,
-        found.means,
-        found.whitening,
-        n_clusters,
-        _trust(best.space.Z, best.fit),
-        None if np.isinf(found.tails) else found.tails,
-    )
-    mixture = mixture.agreeing(best.fit.shares, labels)
-    return DescribedPartition(mixture, -0.5 * best.criterion / len(labels))
+def _described(best: Candidate, labels: IntArray, n_clusters: int) -> DescribedPartition:
+    mixture = best.mixture(n_clusters).agreeing(best.fit.shares, labels)
+    return DescribedPartition(mixture, -0.5 * best.criterion / len(labels), best)
 
 
 def _spaces(
     few: Projection, whole: Projection, X: FloatArray, weights: FloatArray | None
-) -> list[_Space]:
+) -> list[Space]:
     """The few directions and, if there are more, all of them.
 
     The directions left out are modelled alike for all clusters, by a single Gaussian conditional on
@@ -375,10 +438,10 @@ def _spaces(
     both comparable.
     """
     none = dict.fromkeys(_TAILS, 0.0)
-    part = _space(few, X, none, weights)
+    part = Space.of(few, X, none, weights)
     if few.directions.shape == whole.directions.shape:
         return [part]
-    everything = _space(whole, X, none, weights)
+    everything = Space.of(whole, X, none, weights)
 
     def left_out(tails: float) -> float:
         return _criterion_of_one(everything, tails) - _criterion_of_one(part, tails)
@@ -387,17 +450,10 @@ def _spaces(
     return [part._replace(rest=rest), everything]
 
 
-def _space(
-    projection: Projection, X: FloatArray, rest: dict[float, float], weights: FloatArray | None
-) -> _Space:
-    Z = np.asarray(projection.apply(X), dtype=np.float64)
-    return _Space(projection, Z, moments_of(Z), rest, weights)
-
-
-def _criterion_of_one(space: _Space, tails: float) -> float:
+def _criterion_of_one(space: Space, tails: float) -> float:
     """Criterion of a single component for all objects; a Gaussian has a closed form."""
     fit = space.fit(np.ones((len(space.Z), 1)), tails, common=True)
-    one = _Candidate(space, np.zeros(1, dtype=np.int64), fit)
+    one = Candidate(space, np.zeros(1, dtype=np.int64), fit)
     return one.advanced(0 if np.isinf(tails) else _STEPS).criterion
 
 
@@ -405,13 +461,13 @@ Kind = TypeVar("Kind")
 
 
 def _compete(
-    begin: Callable[[Kind], _Candidate],
+    begin: Callable[[Kind], Candidate],
     kinds: list[Kind],
-    best: _Candidate | None,
+    best: Candidate | None,
     n_steps: int,
     *,
     patience: float,
-) -> list[_Candidate]:
+) -> list[Candidate]:
     """Candidates after all EM steps, without those that cannot become better than the best.
 
     Later steps gain less: a candidate is dropped after a few steps if it would have to gain more
@@ -421,21 +477,21 @@ def _compete(
     few = min(_FIRST_STEPS, n_steps)
     one = min(1, n_steps)
     begun = each(lambda kind: begin(kind).advanced(one), kinds)
-    begun = _promising(begun, best, few - one + few * patience)
+    begun = promising(begun, best, few - one + few * patience)
     begun = each(lambda candidate: candidate.advanced(few - one), begun)
-    begun = _promising(begun, best, patience)
+    begun = promising(begun, best, patience)
     return each(lambda candidate: candidate.advanced(n_steps - few), begun)
 
 
-def _promising(
-    begun: list[_Candidate], best: _Candidate | None, patience: float
-) -> list[_Candidate]:
+def promising(
+    begun: list[Candidate], best: Candidate | None, patience: float
+) -> list[Candidate]:
     """Candidates that are better than the best after gaining `patience` times as much again."""
     least = min(begun, key=_criterion).criterion if best is None else best.criterion
     return [one for one in begun if one.criterion - patience * abs(one.gain) <= least]
 
 
-def _criterion(candidate: _Candidate) -> float:
+def _criterion(candidate: Candidate) -> float:
     return candidate.criterion
 
 
@@ -449,18 +505,18 @@ def _sample(partitions: Sequence[IntArray], size: int, rng: np.random.Generator)
     return np.unique(chosen)
 
 
-def _indicator(piece: IntArray, n_pieces: int) -> FloatArray:
+def indicator(piece: IntArray, n_pieces: int) -> FloatArray:
     members = np.zeros((len(piece), n_pieces))
     members[np.arange(len(piece)), piece] = 1.0
     return members
 
 
-def _halved(space: _Space, owner: IntArray, piece: IntArray) -> tuple[IntArray, IntArray]:
+def _halved(space: Space, owner: IntArray, piece: IntArray) -> tuple[IntArray, IntArray]:
     """Every component split at its mean, across its longest direction.
 
     Components are given by their clusters and the component of each object, and so are the halves.
     """
-    mass, means, scatter = scatters(space.moments, _indicator(piece, len(owner)))
+    mass, means, scatter = scatters(space.moments, indicator(piece, len(owner)))
     longest = np.linalg.eigh(scatter)[1][:, :, -1]
     beyond = np.einsum("ij,ij->i", space.Z - means[piece], longest[piece]) > 0.0
     n_beyond = np.bincount(piece[beyond], minlength=len(owner))
@@ -469,7 +525,7 @@ def _halved(space: _Space, owner: IntArray, piece: IntArray) -> tuple[IntArray, 
     return np.append(owner, owner[cut]), np.where(beyond & cut[piece], number[piece], piece)
 
 
-def _trust(Z: FloatArray, fit: Fit) -> float:
+def trust_in(Z: FloatArray, fit: Fit) -> float:
     """1 where the whitened residuals look as expected, smaller the more they deviate.
 
     The whitened residuals of a Gaussian component have fourth moments of 3 (2.89 with squares cut

@@ -45,7 +45,7 @@ from soffit.memberships.alternatives import Alternative, average_over, weigh_par
 from soffit.memberships.calibration import calibrated, choose_mixture, linked, sharpened
 from soffit.models.base import SimilarityClustering
 from soffit.normalize import normalize
-from soffit.partition.candidates import RankedPartition
+from soffit.partition.candidates import RankedPartition, size_aware_cut
 from soffit.results.fit_quality import UNSTABLE_BELOW, unstable_message
 
 if TYPE_CHECKING:
@@ -417,7 +417,7 @@ def _factorize(
     stage.progress.keep_result()
     alternatives: list[Alternative] | None = None
     if start.ranked and given.side is None:
-        alternatives = stage.progress.attempt(lambda: _weigh(stage, start, euclidean))
+        alternatives = stage.progress.attempt(lambda: _weigh(stage, start, A, euclidean))
     if warm is None or stage.warm is None:
         labels = alternatives[0].labels if alternatives else start.labels
         rows, held, locality = labels_start(labels, k, dtype=A.dtype), None, start.locality
@@ -462,14 +462,18 @@ def _features(stage: Stage[Affinities], *, euclidean: bool) -> FloatArray | None
     return np.ascontiguousarray(given.table) if 1 < stage.n_clusters <= _MOST_MIXED else None
 
 
-def _weigh(stage: Stage[Affinities], start: Start, euclidean: bool) -> list[Alternative]:
+def _weigh(
+    stage: Stage[Affinities], start: Start, A: Matrix, euclidean: bool
+) -> list[Alternative]:
     """The partitions that the start found, weighed by their cuts and, for features, densities."""
+    k, weights = stage.n_clusters, stage.relations.weights
     return weigh_partitions(
         start.ranked,
         _features(stage, euclidean=euclidean),
-        stage.n_clusters,
+        k,
         random_state=int(stage.random_state.randint(_SEEDS)),
-        weights=stage.relations.weights,
+        weights=weights,
+        cut=lambda labels: size_aware_cut(A, labels, k, sizes=weights),
     )
 
 

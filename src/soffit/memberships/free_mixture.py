@@ -1,0 +1,133 @@
+"""A mixture that may leave the partition: one component per cluster, until EM converges.
+
+Overlapping clusters of very unequal sizes have no valley between them, and cuts through a graph
+prefer even sizes. If one Gaussian or Student t component per cluster describes the objects better
+than any mixture that starts at a partition and stays near it, the components are the clusters.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from soffit._threads import each
+from soffit._typing import FloatArray, IntArray
+from soffit.memberships.em_steps import n_parameters
+from soffit.memberships.mixture import (
+    Candidate,
+    Description,
+    Projection,
+    SeededMixture,
+    Space,
+    indicator,
+    promising,
+    trust_in,
+)
+from soffit.partition.kmeans import kmeans
+
+# Steps after which starts are compared, and until EM has converged.
+_FIRST_STEPS, _MOST_STEPS = 10, 150
+# A start may gain this many times as much again.
+_PATIENCE = 4.0
+# Starts: the partitions that are described best, and runs of k-means.
+_PARTITIONS, _KMEANS_RUNS = 2, 3
+# Objects per parameter that make a likelihood reliable, and the least trust in the residuals.
+_OBJECTS_PER_PARAMETER = 2.0
+_LEAST_TRUST = 0.98
+
+
+def free_mixture(
+    description: Description, n_clusters: int, *, random_state: int
+) -> SeededMixture | None:
+    """The mixture with one component per cluster, if nothing describes the objects better.
+
+    It starts at partitions and at the result of k-means, in all leading directions; if logarithms
+    of some columns are closer to normal, also in those. Components have one covariance each, or a
+    common one. None if several components per cluster are better, if residuals contradict the
+    components, or if there are too few objects.
+
+    Parameters
+    ----------
+    description : Description
+        Mixtures that start at partitions.
+    n_clusters : int
+        Number of clusters.
+    random_state : int
+        Seed of k-means.
+    """
+    described = sorted((one.candidate for one in description.partitions), key=_criterion)
+    best, whole = described[0], description.whole
+    found = [best.advanced(_MOST_STEPS)] if len(best.owner) == n_clusters else []
+    members = [_members(one, n_clusters) for one in described[:_PARTITIONS]]
+    tails = best.fit.pieces.tails
+    for space, kind, starts in (
+        (whole, tails, members),
+        (_logarithms(whole, description.X), np.inf, members[:1]),
+    ):
+        if space is not None and _has_enough(space, n_clusters, common=True):
+            seeds = [(random_state + run) % 2**31 for run in range(_KMEANS_RUNS)]
+            more = each(lambda seed, at=space: _by_kmeans(at, n_clusters, seed), seeds)
+            found += _converged(space, kind, [*starts, *more], best)
+    held = [one for one in found if _holds(one, best)]
+    return min(held, key=_criterion).mixture(n_clusters) if held else None
+
+
+def _converged(
+    space: Space, tails: float, starts: list[FloatArray], best: Candidate
+) -> list[Candidate]:
+    """The best mixtures with a common covariance and with separate ones."""
+    owner: IntArray = np.arange(starts[0].shape[1])
+
+    def begin(start: FloatArray, common: bool) -> Candidate:
+        begun = Candidate(space, owner, space.fit(start, tails, common=common))
+        return begun.advanced(_FIRST_STEPS)
+
+    found = []
+    begun = promising(each(lambda start: begin(start, common=True), starts), best, _PATIENCE)
+    if begun:
+        found.append(min(begun, key=_criterion).advanced(_MOST_STEPS))
+    if _has_enough(space, len(owner), common=False):
+        again = [starts[0], *(one.fit.shares for one in found)]
+        begun = promising(each(lambda start: begin(start, common=False), again), best, _PATIENCE)
+        if begun:
+            found.append(min(begun, key=_criterion).advanced(_MOST_STEPS))
+    return found
+
+
+def _criterion(candidate: Candidate) -> float:
+    return candidate.criterion
+
+
+def _members(candidate: Candidate, n_clusters: int) -> FloatArray:
+    """Shares of the clusters."""
+    return np.asarray(candidate.fit.shares @ indicator(candidate.owner, n_clusters))
+
+
+def _by_kmeans(space: Space, n_clusters: int, seed: int) -> FloatArray:
+    return indicator(kmeans(space.Z, n_clusters, random_state=seed, n_init=1), n_clusters)
+
+
+def _logarithms(whole: Space, X: FloatArray) -> Space | None:
+    """Logarithms of skewed columns, with a criterion comparable to that of the columns."""
+    projection = Projection.logarithmic(X)
+    if projection is None or projection.directions.shape != whole.projection.directions.shape:
+        return None
+    lost = whole.projection.log_volume(X) - projection.log_volume(X)
+    total = 2.0 * float(lost.sum() if whole.weights is None else whole.weights @ lost)
+    return Space.of(projection, X, dict.fromkeys(whole.rest, total), whole.weights)
+
+
+def _has_enough(space: Space, n_clusters: int, *, common: bool) -> bool:
+    """Whether there are enough objects for the parameters of a component per cluster."""
+    n, d = space.Z.shape
+    return n >= _OBJECTS_PER_PARAMETER * n_parameters(n_clusters, d, common=common)
+
+
+def _holds(free: Candidate, best: Candidate) -> bool:
+    """Whether the components are the clusters: none is empty, and nothing contradicts them."""
+    sizes = np.bincount(free.fit.shares.argmax(axis=1), minlength=len(free.owner))
+    return bool(
+        free.criterion <= best.criterion
+        and _has_enough(free.space, len(free.owner), common=free.fit.common)
+        and sizes.min() > free.space.Z.shape[1]
+        and trust_in(free.space.Z, free.fit) >= _LEAST_TRUST
+    )
