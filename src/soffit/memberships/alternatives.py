@@ -8,12 +8,12 @@ each other, the data do not decide between them, and neither should the membersh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray
-from soffit.memberships.free_mixture import free_mixture
+from soffit.memberships.free_mixture import LEAST_TRUST, free_mixture
 from soffit.memberships.measures import align
 from soffit.memberships.mixture import SeededMixture, describe_partitions
 from soffit.partition.candidates import RankedPartition
@@ -43,9 +43,9 @@ def weigh_partitions(
     X: FloatArray | None,
     n_clusters: int,
     *,
+    cut: Callable[[IntArray], float],
     random_state: int,
     weights: FloatArray | None = None,
-    cut: Callable[[IntArray], float] | None = None,
 ) -> list[Alternative]:
     """Candidates with their weights, the best first; candidates of negligible weight are left out.
 
@@ -53,6 +53,8 @@ def weigh_partitions(
     density of a mixture that starts at it, penalized for its parameters: a good partition cuts few
     links, and its clusters describe the objects. If a mixture with one component per cluster
     describes them better than all of these, and does not cut very much more, it is the only one.
+    If the residuals of the best mixture look as expected, its likelihood counts in full: other
+    candidates are left out unless they describe the objects nearly as well.
 
     Parameters
     ----------
@@ -62,28 +64,50 @@ def weigh_partitions(
         Features, if densities can be estimated from them.
     n_clusters : int
         Number of clusters.
+    cut : callable
+        The size-aware cut of a partition.
     random_state : int
         Seed of the sample from which mixtures are estimated.
     weights : array of shape (n,), optional
         Weights of the objects, 1 on average.
-    cut : callable, optional
-        The size-aware cut of a partition; without it, cuts are not compared with the mixture's.
     """
     considered = ranked[:_MOST]
-    ranks = np.array([one.score for one in considered])
-    mixtures: list[SeededMixture | None] = [None] * len(considered)
-    if X is not None:
-        partitions = [one.labels for one in considered]
-        found = describe_partitions(
-            X, partitions, n_clusters, random_state=random_state, weights=weights
-        )
-        free = free_mixture(found, n_clusters, random_state=random_state)
-        if free is not None:
-            labels = free.memberships(X).argmax(axis=1)
-            if cut is None or cut(labels) <= ranks.min() + _LARGER_CUT:
-                return [Alternative(labels, 1.0, free)]
-        ranks -= [one.log_density for one in found.partitions]
-        mixtures = [one.mixture for one in found.partitions]
+    cuts = np.array([one.score for one in considered])
+    if X is None:
+        return _weighed(considered, cuts, [None] * len(considered))
+    partitions = [one.labels for one in considered]
+    found = describe_partitions(
+        X, partitions, n_clusters, random_state=random_state, weights=weights
+    )
+    free = free_mixture(found, n_clusters, random_state=random_state)
+    if free is not None:
+        labels = free.memberships(X).argmax(axis=1)
+        if cut(labels) <= cuts.min() + _LARGER_CUT:
+            return [Alternative(labels, 1.0, free)]
+    densities = np.array([one.log_density for one in found.partitions])
+    mixtures = [one.mixture for one in found.partitions]
+    ranks = cuts - densities
+    best = int(ranks.argmin())
+    if mixtures[best].trust >= LEAST_TRUST:
+        ranks += len(X) / _DECISIVENESS * np.maximum(densities[best] - densities, 0.0)
+
+    def judged(one: Alternative) -> Alternative:
+        """Without the mixture, if it contradicts the cut."""
+        assert one.mixture is not None
+        moved = one.mixture.memberships(X).argmax(axis=1)
+        if cut(moved) <= cut(one.labels) + _LARGER_CUT:
+            return one
+        return replace(one, mixture=replace(one.mixture, trust=0.0))
+
+    return [judged(one) for one in _weighed(considered, ranks, mixtures)]
+
+
+def _weighed(
+    considered: Sequence[RankedPartition],
+    ranks: FloatArray,
+    mixtures: Sequence[SeededMixture | None],
+) -> list[Alternative]:
+    """Candidates of weights that are not negligible, the best first."""
     shares = np.exp(-_DECISIVENESS * (ranks - ranks.min()))
     order = [
         number for number in np.argsort(ranks, kind="stable") if shares[number] > _LEAST_WEIGHT

@@ -44,7 +44,7 @@ def sharpened(walked: FloatArray, block: Matrix) -> FloatArray:
 
 def blend(walked: FloatArray, mixture: SeededMixture, X: FloatArray) -> FloatArray:
     """The average of a walk and a mixture, the latter weighted by its trust."""
-    share = _SHARE * mixture.trust
+    share = 1.0 if mixture.alone else _SHARE * mixture.trust
     return np.asarray((1 - share) * walked + share * mixture.memberships(X), dtype=walked.dtype)
 
 

@@ -7,6 +7,8 @@ than any mixture that starts at a partition and stays near it, the components ar
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from soffit._threads import each
@@ -30,9 +32,10 @@ _FIRST_STEPS, _MOST_STEPS = 10, 150
 _PATIENCE = 4.0
 # Starts: the partitions that are described best, and runs of k-means.
 _PARTITIONS, _KMEANS_RUNS = 2, 3
-# Objects per parameter that make a likelihood reliable, and the least trust in the residuals.
+# Objects per parameter that make a likelihood reliable.
 _OBJECTS_PER_PARAMETER = 2.0
-_LEAST_TRUST = 0.98
+# Residuals that look as expected; see `trust_in`.
+LEAST_TRUST = 0.99
 
 
 def free_mixture(
@@ -68,7 +71,9 @@ def free_mixture(
             more = each(lambda seed, at=space: _by_kmeans(at, n_clusters, seed), seeds)
             found += _converged(space, kind, [*starts, *more], best)
     held = [one for one in found if _holds(one, best)]
-    return min(held, key=_criterion).mixture(n_clusters) if held else None
+    if not held:
+        return None
+    return replace(min(held, key=_criterion).mixture(n_clusters), alone=True)
 
 
 def _converged(
@@ -129,5 +134,5 @@ def _holds(free: Candidate, best: Candidate) -> bool:
         free.criterion <= best.criterion
         and _has_enough(free.space, len(free.owner), common=free.fit.common)
         and sizes.min() > free.space.Z.shape[1]
-        and trust_in(free.space.Z, free.fit) >= _LEAST_TRUST
+        and trust_in(free.space.Z, free.fit) >= LEAST_TRUST
     )

@@ -187,6 +187,8 @@ class SeededMixture:
     tails: float | None = None
     # Softens the posterior to its agreement with the starting clusters.
     power: float = 1.0
+    # Whether its components are the clusters, so that no other evidence counts.
+    alone: bool = False
     _arrays: ClassVar[dict[str, str]] = {
         "projection": "part apply() p d",
         "owner": "int g <k",
@@ -197,6 +199,7 @@ class SeededMixture:
         "trust": "finite",
         "tails": "positive?",
         "power": "positive",
+        "alone": "bool?",
     }
 
     def memberships(self, X: FloatArray) -> FloatArray:
