@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from soffit import SoftClustering
-from soffit.datasets import make_gaussians, make_unequal
-from soffit.memberships.alternatives import average_over, weigh_partitions
+from soffit.datasets import make_gaussians, make_moons, make_unequal
+from soffit.memberships.alternatives import Alternative, average_over, weigh_partitions
 from soffit.memberships.mixture import describe_partitions
-from soffit.metrics import adjusted_rand
+from soffit.metrics import adjusted_rand, posterior_distance
 from soffit.partition.candidates import RankedPartition, ranked_partitions
 from soffit.partition.eigenvectors import leading_eigenvectors
 
@@ -18,9 +18,15 @@ def ranked(*candidates: tuple[np.ndarray, float]) -> list[RankedPartition]:
     return [RankedPartition(labels, False, score) for labels, score in candidates]
 
 
+def weigh(
+    candidates: list[RankedPartition], X: np.ndarray | None, n_clusters: int
+) -> list[Alternative]:
+    return weigh_partitions(candidates, X, n_clusters, cut=lambda _: -3.0, random_state=7)
+
+
 def test_without_features_the_cut_decides() -> None:
     even, odd = np.arange(20) % 2, np.arange(20) // 10
-    found = weigh_partitions(ranked((even, -3.0), (odd, -2.9)), None, 2, random_state=7)
+    found = weigh(ranked((even, -3.0), (odd, -2.9)), None, 2)
     assert found[0].labels is even
     assert found[0].weight == 1.0
     assert found[1].weight == pytest.approx(np.exp(-0.5))
@@ -29,24 +35,50 @@ def test_without_features_the_cut_decides() -> None:
 
 def test_a_much_worse_candidate_is_left_out() -> None:
     even, odd = np.arange(20) % 2, np.arange(20) // 10
-    found = weigh_partitions(ranked((even, -4.0), (odd, -2.0)), None, 2, random_state=7)
+    found = weigh(ranked((even, -4.0), (odd, -2.0)), None, 2)
     assert len(found) == 1
 
 
 def test_densities_decide_between_similar_cuts() -> None:
     X, labels, _ = make_gaussians(200, n_clusters=2, separation=9.0, random_state=11)
     halves = np.arange(len(X)) % 2
-    found = weigh_partitions(ranked((labels, -2.9), (halves, -3.0)), X, 2, random_state=7)
-    assert found[0].labels is labels
+    found = weigh(ranked((labels, -2.9), (halves, -3.0)), X, 2)
+    assert adjusted_rand(labels, found[0].labels) == 1.0
     assert found[0].mixture is not None
+
+
+def test_a_clean_cut_outweighs_mixtures_that_contradict_it() -> None:
+    """Whatever the graph separates, Gaussians may describe in another way."""
+    X, labels, _ = make_gaussians(200, n_clusters=2, separation=4.0, random_state=11)
+    across = (X[:, 1] > np.median(X[:, 1])).astype(int)
+
+    def cut(found: np.ndarray) -> float:
+        return -6.0 if adjusted_rand(across, found) > 0.99 else -2.9
+
+    found = weigh_partitions(ranked((across, -6.0)), X, 2, cut=cut, random_state=7)
+    assert found[0].labels is across
+    assert found[0].mixture is not None
+    assert found[0].mixture.trust == 0.0
+    # A smaller difference leaves the decision to the densities.
+    found = weigh_partitions(ranked((across, -4.0)), X, 2, cut=cut, random_state=7)
+    assert found[0].mixture is not None
+    assert found[0].mixture.alone
+    assert adjusted_rand(labels, found[0].labels) > 0.8
+
+
+def test_where_residuals_fit_the_likelihood_decides() -> None:
+    """Half moons in many Gaussians: other cuts of the graph are far less likely."""
+    X, _, posterior = make_moons(1500, random_state=31)
+    model = SoftClustering(2, random_state=3).fit(X)
+    assert posterior_distance(posterior, model.memberships_) < 0.03
 
 
 def test_partitions_are_described_by_one_kind_of_mixture() -> None:
     X, labels, _ = make_gaussians(300, n_features=8, separation=6.0, random_state=5)
     moved = labels.copy()
     moved[:60] = (moved[:60] + 1) % 3
-    alone = describe_partitions(X, [labels], 3, random_state=3)[0]
-    first, second = describe_partitions(X, [labels, moved], 3, random_state=3)
+    alone = describe_partitions(X, [labels], 3, random_state=3).partitions[0]
+    first, second = describe_partitions(X, [labels, moved], 3, random_state=3).partitions
     assert first.log_density == alone.log_density
     assert first.mixture.tails == second.mixture.tails
     assert first.log_density >= second.log_density

@@ -57,6 +57,8 @@ def free_mixture(
     random_state : int
         Seed of k-means.
     """
+    if not _has_enough(description.whole, n_clusters, common=True):
+        return None
     described = sorted((one.candidate for one in description.partitions), key=_criterion)
     best, whole = described[0], description.whole
     found = [best.advanced(_MOST_STEPS)] if len(best.owner) == n_clusters else []
@@ -66,9 +68,8 @@ def free_mixture(
         (whole, tails, members),
         (_logarithms(whole, description.X), np.inf, members[:1]),
     ):
-        if space is not None and _has_enough(space, n_clusters, common=True):
-            seeds = [(random_state + run) % 2**31 for run in range(_KMEANS_RUNS)]
-            more = each(lambda seed, at=space: _by_kmeans(at, n_clusters, seed), seeds)
+        if space is not None:
+            more = _by_kmeans(space, n_clusters, random_state)
             found += _converged(space, kind, [*starts, *more], best)
     held = [one for one in found if _holds(one, best)]
     if not held:
@@ -107,8 +108,12 @@ def _members(candidate: Candidate, n_clusters: int) -> FloatArray:
     return np.asarray(candidate.fit.shares @ indicator(candidate.owner, n_clusters))
 
 
-def _by_kmeans(space: Space, n_clusters: int, seed: int) -> FloatArray:
-    return indicator(kmeans(space.Z, n_clusters, random_state=seed, n_init=1), n_clusters)
+def _by_kmeans(space: Space, n_clusters: int, random_state: int) -> list[FloatArray]:
+    def run(number: int) -> FloatArray:
+        seed = (random_state + number) % 2**31
+        return indicator(kmeans(space.Z, n_clusters, random_state=seed, n_init=1), n_clusters)
+
+    return each(run, range(_KMEANS_RUNS))
 
 
 def _logarithms(whole: Space, X: FloatArray) -> Space | None:

@@ -486,9 +486,7 @@ def _compete(
     return each(lambda candidate: candidate.advanced(n_steps - few), begun)
 
 
-def promising(
-    begun: list[Candidate], best: Candidate | None, patience: float
-) -> list[Candidate]:
+def promising(begun: list[Candidate], best: Candidate | None, patience: float) -> list[Candidate]:
     """Candidates that are better than the best after gaining `patience` times as much again."""
     least = min(begun, key=_criterion).criterion if best is None else best.criterion
     return [one for one in begun if one.criterion - patience * abs(one.gain) <= least]
@@ -509,6 +507,7 @@ def _sample(partitions: Sequence[IntArray], size: int, rng: np.random.Generator)
 
 
 def indicator(piece: IntArray, n_pieces: int) -> FloatArray:
+    """One column per piece, with ones for its members."""
     members = np.zeros((len(piece), n_pieces))
     members[np.arange(len(piece)), piece] = 1.0
     return members

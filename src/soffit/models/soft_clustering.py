@@ -462,9 +462,7 @@ def _features(stage: Stage[Affinities], *, euclidean: bool) -> FloatArray | None
     return np.ascontiguousarray(given.table) if 1 < stage.n_clusters <= _MOST_MIXED else None
 
 
-def _weigh(
-    stage: Stage[Affinities], start: Start, A: Matrix, euclidean: bool
-) -> list[Alternative]:
+def _weigh(stage: Stage[Affinities], start: Start, A: Matrix, euclidean: bool) -> list[Alternative]:
     """The partitions that the start found, weighed by their cuts and, for features, densities."""
     k, weights = stage.n_clusters, stage.relations.weights
     return weigh_partitions(
