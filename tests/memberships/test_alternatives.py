@@ -91,7 +91,15 @@ def test_clusters_are_matched_before_the_average() -> None:
     other = np.array([[0.9, 0.1], [0.2, 0.8], [0.1, 0.9]])
     average = average_over(best, [other], [1.0])
     np.testing.assert_allclose(average.sum(axis=1), 1.0)
-    np.testing.assert_allclose(average[1], [0.5, 0.5])
+    np.testing.assert_allclose(average[1], [0.5, 0.5], atol=0.01)
+
+
+def test_others_make_objects_less_certain_but_do_not_move_them() -> None:
+    rng = np.random.default_rng(7)
+    best, *others = rng.dirichlet(np.ones(3), size=(5, 200))
+    average = average_over(best, others, [0.9, 0.9, 0.8, 0.8])
+    np.testing.assert_array_equal(average.argmax(axis=1), best.argmax(axis=1))
+    assert average.max(axis=1).mean() < best.max(axis=1).mean()
 
 
 def test_alternatives_that_contradict_each_other_leave_no_cluster_empty() -> None:

@@ -25,8 +25,8 @@ _MOST = 5
 _LEAST_WEIGHT = 0.02
 # A cleaner cut by this (in logarithms) contradicts a mixture, however well it describes objects.
 _LARGER_CUT = 3.0
-# Shares of the others' weights that are tried, until no cluster of the best is lost.
-_SHARES_OF_OTHERS = (1.0, 0.5, 0.25, 0.125)
+# Share of the weight at which others would move an object.
+_LEAST_LEAD = 0.99
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +123,9 @@ def average_over(
 ) -> FloatArray:
     """The weighted average of memberships, with the clusters of the others matched to the best's.
 
-    Partitions that contradict each other in every cluster can leave one of them without any object.
-    The others then count half as much, and so on, until every cluster of the best is kept.
+    The others resemble each other more often than not and are no independent votes: together they
+    count at most as much as the best. They make an object less certain, but do not move it: where
+    they would outvote the best, they count just less than it takes.
 
     Parameters
     ----------
@@ -138,9 +139,10 @@ def average_over(
     added = np.zeros(best.shape)
     for other, weight in zip(others, weights, strict=True):
         added += weight * align(best, other)
-    kept = np.unique(best.argmax(axis=1))
-    for share in _SHARES_OF_OTHERS:
-        total = best + share * added
-        if np.isin(kept, total.argmax(axis=1)).all():
-            return np.asarray(total / total.sum(axis=1, keepdims=True), dtype=best.dtype)
-    return best
+    added /= max(sum(weights), 1.0)
+    top = best.argmax(axis=1)[:, None]
+    lead = np.take_along_axis(best, top, axis=1) - best
+    loss = added - np.take_along_axis(added, top, axis=1)
+    possible = np.divide(lead, loss, out=np.full(best.shape, np.inf), where=loss > 0)
+    total = best + np.minimum(_LEAST_LEAD * possible.min(axis=1, keepdims=True), 1.0) * added
+    return np.asarray(total / total.sum(axis=1, keepdims=True), dtype=best.dtype)
