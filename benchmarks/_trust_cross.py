@@ -4,6 +4,9 @@ Families of sets are left out one at a time. The constants of memberships and of
 chosen on the other families, by the mean Brier score, among the library's values and some around
 them, one changed at a time; the family left out is scored with the chosen ones. The mean over
 families is the figure to quote. Generated sets are drawn with seeds that no other benchmark uses.
+
+Beside it, scikit-learn's GaussianMixture and, if `cake-ensemble` is installed, CAKE: 50 runs of
+k-means, whose confidences rank the objects of its own consensus, with its fast silhouettes.
 """
 
 from __future__ import annotations
@@ -115,6 +118,7 @@ class Memberships(NamedTuple):
     by_setting: dict[str, Any]
     by_share: dict[float, Any]
     mixture: Any
+    cake: tuple[Any, Any] | None
     seconds: dict[str, float]
 
 
@@ -144,11 +148,25 @@ def gather(one: CrossSet) -> Memberships:
                 by_setting[name] = fit()
                 seconds[name] = process_time() - began
         by_share, seconds["resampled"] = _resampled(fit)
-        mixture = None
+        mixture = cake = None
         if one.family != "graphs":
             model = GaussianMixture(one.n_clusters, n_init=3, random_state=SEED)
             mixture = model.fit(one.data).predict_proba(one.data)
-    return Memberships(by_setting, by_share, mixture, seconds)
+            cake = _cake(one)
+    return Memberships(by_setting, by_share, mixture, cake, seconds)
+
+
+def _cake(one: CrossSet) -> tuple[Any, Any] | None:
+    """Labels of an ensemble of k-means and their confidences; None if CAKE is not installed."""
+    try:
+        import cake_ensemble
+    except ImportError:
+        return None
+    runs, centers, *_ = cake_ensemble.kmeans_ensemble(one.data, one.n_clusters, random_state=SEED)
+    sure, labels, *_ = cake_ensemble.cake_with_consensus(
+        one.data, runs, approximation=True, centers_list=centers
+    )
+    return labels, sure
 
 
 def _resampled(fit: Callable[[int], Any]) -> tuple[dict[float, Any], float]:
@@ -175,22 +193,40 @@ def _resampled(fit: Callable[[int], Any]) -> tuple[dict[float, Any], float]:
 
 def scores(one: CrossSet, memberships: Any) -> list[float]:
     """Scores of one set, as listed in SCORES."""
-    scored = slice(None) if one.unscored is None else one.labels != one.unscored
+    scored = _scored(one)
     truth, memberships = one.labels[scored], memberships[scored]
-    names, codes = np.unique(truth, return_inverse=True)
-    matched = align(np.eye(len(names))[codes], memberships)
-    right, sure = matched.argmax(axis=1) == codes, memberships.max(axis=1)
-    mixed = right.any() and not right.all()
-    labels = memberships.argmax(axis=1)
+    sure, labels = memberships.max(axis=1), memberships.argmax(axis=1)
     return [
         brier(truth, memberships),
         calibration_error(truth, memberships, n_bins=10),
         log_loss(truth, memberships),
         float(sure.mean()),
         accuracy(truth, labels),
-        float(roc_auc_score(right, sure)) if mixed else float("nan"),
+        _auc(truth, memberships, sure),
         adjusted_rand(truth, labels),
     ]
+
+
+def scores_of_ranking(one: CrossSet, labels: Any, sure: Any) -> list[float]:
+    """The same of labels with confidences that are no probabilities, as far as it is defined."""
+    scored = _scored(one)
+    truth, labels, sure = one.labels[scored], labels[scored], sure[scored]
+    rows = np.eye(int(labels.max()) + 1)[labels]
+    none = float("nan")
+    auc = _auc(truth, rows, sure)
+    return [none] * 4 + [accuracy(truth, labels), auc, adjusted_rand(truth, labels)]
+
+
+def _scored(one: CrossSet) -> Any:
+    return slice(None) if one.unscored is None else one.labels != one.unscored
+
+
+def _auc(truth: Any, memberships: Any, sure: Any) -> float:
+    """Area under the ROC curve of the confidence, for objects whose cluster is right or wrong."""
+    names, codes = np.unique(truth, return_inverse=True)
+    right = align(np.eye(len(names))[codes], memberships).argmax(axis=1) == codes
+    mixed = right.any() and not right.all()
+    return float(roc_auc_score(right, sure)) if mixed else float("nan")
 
 
 def cross(names: Sequence[str] | None = None) -> None:
@@ -204,7 +240,8 @@ def cross(names: Sequence[str] | None = None) -> None:
     default = _table(sets, [gathered.by_setting for gathered in found])
     resampled = _table(sets, [gathered.by_share for gathered in found])
     peers = [one.mixture for one in found]
-    rows, means = [], {"default": [], "resampled": [], "mixture": []}
+    rows = []
+    means: dict[str, list[Any]] = {"default": [], "resampled": [], "mixture": [], "CAKE": []}
     for family in families:
         members = [number for number, one in enumerate(sets) if one.family == family]
         others = [f for f in families if f != family]
@@ -219,6 +256,9 @@ def cross(names: Sequence[str] | None = None) -> None:
             peer = np.nanmean([scores(sets[m], peers[m]) for m in members], axis=0)
             means["mixture"].append(peer)
             line.append(f"{peer[0]:.3f}")
+            if found[members[0]].cake is not None:
+                ranked = [scores_of_ranking(sets[m], *found[m].cake) for m in members]
+                means["CAKE"].append(np.nanmean(ranked, axis=0))
         else:
             line.append("-")
         rows.append([*line, chosen, str(share)])
@@ -227,6 +267,7 @@ def cross(names: Sequence[str] | None = None) -> None:
     lines = [
         [kind, *(f"{value:.3f}" for value in np.nanmean(table, axis=0))]
         for kind, table in means.items()
+        if table
     ]
     print_table(["mean over families", *SCORES], lines)
     _print_settings(sets, default, families)
@@ -235,6 +276,8 @@ def cross(names: Sequence[str] | None = None) -> None:
     print("\ntargets")
     print_target("ECE, default", float(single[1]), 0.05, at_least=False)
     print_target("ECE, resampled", float(many[1]), 0.04, at_least=False)
+    print_target("AUC of confidence, default", float(single[5]), 0.87, at_least=True)
+    print_target("AUC of confidence, resampled", float(many[5]), 0.87, at_least=True)
     print_target("Brier, resampled", float(many[0]), round(float(single[0]), 4), at_least=False)
     worse = [
         family
