@@ -47,21 +47,26 @@ def over_subsamples(
     single: Smoothed,
     n_resamples: int,
     graph: Matrix,
+    *,
+    labels: IntArray | None = None,
 ) -> Smoothed:
     """Memberships averaged over fits to subsamples, softened by their disagreement.
 
     A subsample may be too thin to show fine structure. What it found is therefore judged on the
-    graph of all objects: if its partition cuts twice as much as that of the whole fit, it counts
-    half.
+    graph of all objects: if its partition cuts twice as much as that of the whole fit, or as the
+    labels at which that started, it counts half.
     """
     parts = fit_subsamples(recipe, stage, n_resamples)
     stopped = stage.progress.stopped or "interrupted" if len(parts) < n_resamples else None
     if len(parts) < LEAST_PARTS:
         return replace(single, stopped=stopped)
+    k, sizes = stage.n_clusters, stage.relations.weights
     own, *theirs = (
-        _cut(graph, memberships, stage.relations.weights)
+        _cut(graph, memberships.argmax(axis=1), k, sizes)
         for memberships in (single.memberships, *parts)
     )
+    if labels is not None:
+        own = min(own, _cut(graph, labels, k, sizes))
     weights = [min(1.0, own / cut) for cut in theirs]
     ensemble = combine(single.memberships, parts, weights=weights)
     attributes = {
@@ -79,10 +84,9 @@ def over_subsamples(
     return Smoothed(ensemble.memberships, Corrected(before, correction), attributes, stopped)
 
 
-def _cut(graph: Matrix, memberships: FloatArray, weights: FloatArray | None) -> float:
-    """The size-aware cut of the most probable clusters; see `soffit.partition.candidates`."""
-    labels = memberships.argmax(axis=1)
-    return float(np.exp(size_aware_cut(graph, labels, memberships.shape[1], sizes=weights)))
+def _cut(graph: Matrix, labels: IntArray, n_clusters: int, sizes: FloatArray | None) -> float:
+    """The size-aware cut of a partition; see `soffit.partition.candidates`."""
+    return float(np.exp(size_aware_cut(graph, labels, n_clusters, sizes=sizes)))
 
 
 def fit_subsamples(

@@ -650,4 +650,6 @@ def _smooth_over_subsamples(
     n: int,
 ) -> Smoothed:
     assert isinstance(solution, _GraphSolution)
-    return over_subsamples(recipe, stage, smooth(stage, solution, rows), n, solution.graph)
+    labels = solution.alternatives[0].labels if solution.alternatives else None
+    single = smooth(stage, solution, rows)
+    return over_subsamples(recipe, stage, single, n, solution.graph, labels=labels)
