@@ -22,6 +22,7 @@ from soffit.partition.candidates import size_aware_cut
 # A bootstrap sample leaves out 37 % as well, but has duplicates.
 SHARE_KEPT = 0.63
 LEAST_PARTS = 2
+_CLEAN_CUT = 0.01
 _SEEDS = np.iinfo(np.int32).max
 
 
@@ -54,7 +55,7 @@ def over_subsamples(
 
     A subsample may be too thin to show fine structure. What it found is therefore judged on the
     graph of all objects: if its partition cuts twice as much as that of the whole fit, or as the
-    labels at which that started, it counts half.
+    labels at which that started if they cut almost nothing, it counts half.
     """
     parts = fit_subsamples(recipe, stage, n_resamples)
     stopped = stage.progress.stopped or "interrupted" if len(parts) < n_resamples else None
@@ -66,7 +67,9 @@ def over_subsamples(
         for memberships in (single.memberships, *parts)
     )
     if labels is not None:
-        own = min(own, _cut(graph, labels, k, sizes))
+        # A few objects that the memberships moved add much to a cut of almost nothing.
+        started = _cut(graph, labels, k, sizes)
+        own = min(own, started) if started < _CLEAN_CUT else own
     weights = [min(1.0, own / cut) for cut in theirs]
     ensemble = combine(single.memberships, parts, weights=weights)
     attributes = {
