@@ -170,7 +170,7 @@ _MOST_ROWS = 60
 
 def show_warnings(talk: Talk, summary: Summary) -> list[str]:
     """Warnings about the result, except those that the fit itself has issued; returns them."""
-    from soffit.cli.error_messages import in_words_of_the_command
+    from soffit._wording import in_words_of_the_command
     from soffit.results.cautions import cautions
 
     found = [caution.message for caution in cautions(summary) if not caution.is_warned]
@@ -182,7 +182,7 @@ def show_warnings(talk: Talk, summary: Summary) -> list[str]:
 
 def show_standardization(talk: Talk, summary: Summary) -> None:
     """Whether the columns were standardized."""
-    from soffit.cli.error_messages import in_words_of_the_command
+    from soffit._wording import in_words_of_the_command
     from soffit.results.sentences import standardization
 
     sentence = standardization(summary)
@@ -246,5 +246,6 @@ def show_choice(talk: Talk, summary: Summary) -> None:
         if sentence:
             talk.say(sentence)
     choice = summary.choice
-    if choice is not None and choice.runner_up is not None and choice.confidence < CLEAR_CHOICE:
+    # One cluster is an answer, not a fit to try.
+    if choice is not None and (choice.runner_up or 1) > 1 and choice.confidence < CLEAR_CHOICE:
         talk.say(f"Try -k {choice.runner_up} as well, and compare.")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from soffit._wording import as_options
 from soffit.cli.console import Talk
-from soffit.cli.error_messages import as_options, usage_error
+from soffit.cli.error_messages import usage_error
 from soffit.cli.methods import DEFAULT_METHOD, Settings, make_model
 from soffit.cli.options import (
     ClustersOption,

@@ -74,6 +74,8 @@ DIFFERENCE = (
     (0.75, "#6fa8dc"),
     (1.0, "#0b3c6f"),
 )
+# A contrast of 3 to the dark background of pages, which has a luminance of 0.015.
+_LEAST_ON_DARK = 3 * (0.015 + 0.05) - 0.05
 _FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 
 
@@ -104,6 +106,23 @@ def readable_on(hexadecimal: str) -> str:
     """Black or white, whichever is readable on a colour."""
     red, green, blue = _parts(hexadecimal)
     return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 150 else "#ffffff"
+
+
+def on_dark(hexadecimal: str) -> str:
+    """The colour, lighter if it could not be told from a dark background."""
+    shade, share = hexadecimal, 1.0
+    while _luminance(shade) < _LEAST_ON_DARK:
+        share -= 0.05
+        mixed = (round(255 + share * (part - 255)) for part in _parts(hexadecimal))
+        shade = "#{:02x}{:02x}{:02x}".format(*mixed)
+    return shade
+
+
+def _luminance(hexadecimal: str) -> float:
+    """Relative luminance as WCAG defines it."""
+    parts = (part / 255 for part in _parts(hexadecimal))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def faded(cluster: int, share: float) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import FloatArray, is_sparse
+from soffit._wording import Say
 from soffit.figures.reconstruction import average, blocks, fitted_of
 from soffit.report.drawing import line, nice_ticks, path, png, svg, tick_text, words
 from soffit.report.html import paragraph, table, text
@@ -78,9 +79,9 @@ def details_section(summary: Summary) -> str:
     )
 
 
-def account_section(summary: Summary) -> str:
+def account_section(summary: Summary, say: Say) -> str:
     """The method."""
-    return "".join(paragraph(part) for part in account(summary))
+    return "".join(paragraph(part) for part in account(summary, say))
 
 
 # --- memberships ----------------------------------------------------------------------------------

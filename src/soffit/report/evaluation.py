@@ -7,7 +7,7 @@ import numpy as np
 from soffit.figures.calibration_plot import merged_bins
 from soffit.metrics import calibration_curve
 from soffit.report.drawing import line, path, svg, words
-from soffit.report.html import name, table, text
+from soffit.report.html import caption_of, name, table, text
 from soffit.report.overview import dot
 from soffit.results.sentences import missing_labels
 from soffit.results.summary import SCORES, Summary
@@ -64,9 +64,11 @@ def _confusion(summary: Summary) -> str:
     )
     return (
         '<div class="scroll" id="figure-confusion" tabindex="0"><table class="heat">'
-        "<caption>Objects of each label (rows) in each cluster (columns); the colour is the share "
-        "of the label.</caption>"
-        f'<thead><tr><th scope="col">Label</th>{heads}<th scope="col" class="all">All</th></tr>'
+        + caption_of(
+            "Objects of each label (rows) in each cluster (columns); the colour is the share of "
+            "the label."
+        )
+        + f'<thead><tr><th scope="col">Label</th>{heads}<th scope="col" class="all">All</th></tr>'
         f"</thead><tbody>{lines}</tbody></table></div>"
     )
 
