@@ -142,10 +142,16 @@ def in_words_of_the_command(said: str | BaseException) -> str:
     Only parameters that a `Message` marks are replaced: names of files and columns stay as they
     are, whatever they are called.
     """
-    message: Any = said
-    if isinstance(said, BaseException):
-        message = getattr(said, "message", said.args[0] if said.args else "")
-    return message.reworded(_as_option) if isinstance(message, Message) else str(said)
+    message = message_of(said) if isinstance(said, BaseException) else said
+    return message.reworded(_as_option) if isinstance(message, Message) else str(message)
+
+
+def message_of(error: BaseException | str) -> str:
+    """The message of an exception or a warning, with its parameters marked if they were."""
+    if isinstance(error, str):
+        return error
+    message = getattr(error, "message", error.args[0] if error.args else "")
+    return message if isinstance(message, Message) else str(error)
 
 
 def as_options(given: dict[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
 from soffit._version import __version__
+from soffit._wording import in_words_of_the_command
 from soffit.app.worker import Worker
 from soffit.figures.embedding import Placement, place
 from soffit.figures.style import DOUBT, colour
@@ -95,6 +96,8 @@ class View:
     def _state(self) -> dict[str, Any]:
         session, outcome, worker = self.session, self.outcome, self.worker
         summary, state = outcome.summary, session.state
+        # Without a folder it was opened from Python.
+        say = str if self.folder is None else in_words_of_the_command
         return {
             "sequence": worker.sequence,
             "version": outcome.version,
@@ -128,8 +131,8 @@ class View:
             "advice": session.advice(),
             "needed": state.needed_clusters(session.n_objects),
             "disputed": self._disputed(),
-            "notes": list(outcome.notes)[:_MOST_NOTES],
-            "cautions": [str(caution.message) for caution in outcome.cautions][:_MOST_NOTES],
+            "notes": [say(note) for note in outcome.notes][:_MOST_NOTES],
+            "cautions": [say(caution.message) for caution in outcome.cautions][:_MOST_NOTES],
             "folder": None if self.folder is None else str(self.folder.path),
             "map": self._map(),
         }

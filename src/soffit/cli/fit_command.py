@@ -29,11 +29,11 @@ from soffit.cli.options import (
     NeighborsOption,
     Pairs,
     Reading,
+    ResamplesOption,
     Running,
     Standardization,
     StandardizeOption,
     Verbosity,
-    at_least,
     with_option_groups,
 )
 from soffit.cli.steps import Fit, Outputs, fit_model, read_pairs, read_source, show_files
@@ -49,17 +49,6 @@ MethodOption = Annotated[
         help="The model. soft is best for most data. The others are published methods of the same "
         "family: sof, baum-eagon, completely-positive, relation, hierarchy, spectral, and "
         "higher-order for crossing lines.",
-    ),
-]
-ResamplesOption = Annotated[
-    int,
-    typer.Option(
-        "--resamples",
-        metavar="N",
-        callback=at_least(0),
-        rich_help_panel=MODEL,
-        help="Refit the model on N subsamples, which gives better-calibrated probabilities and "
-        "shows where the clusters are unstable. 10 is enough.",
     ),
 ]
 

@@ -327,6 +327,17 @@ StandardizeOption = Annotated[
         "their units differ so much that one column would decide alone.",
     ),
 ]
+ResamplesOption = Annotated[
+    int,
+    typer.Option(
+        "--resamples",
+        metavar="N",
+        callback=at_least(0),
+        rich_help_panel=MODEL,
+        help="Refit the model on N subsamples, which gives better-calibrated probabilities and "
+        "shows where the clusters are unstable. 10 is enough.",
+    ),
+]
 SeedOption = Annotated[
     int,
     typer.Option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from soffit._wording import as_options
+from soffit._wording import as_options, in_words_of_the_command
 from soffit.cli.console import Talk
 from soffit.cli.error_messages import usage_error
 from soffit.cli.methods import DEFAULT_METHOD, Settings, make_model
@@ -19,6 +19,7 @@ from soffit.cli.options import (
     OptionGroup,
     Pairs,
     Reading,
+    ResamplesOption,
     Running,
     Standardization,
     StandardizeOption,
@@ -61,6 +62,7 @@ class Sessions(OptionGroup):
     max_clusters: MaxClustersOption = None
     neighbors: NeighborsOption = None
     standardize: StandardizeOption = Standardization.auto
+    resamples: ResamplesOption = 0
     session: SessionOption = None
     fresh: FreshOption = False
 
@@ -73,6 +75,7 @@ class Sessions(OptionGroup):
             jobs=running.jobs,
             max_clusters=self.max_clusters,
             standardize=self.standardize.value,
+            resamples=self.resamples,
         )
         settings.check(DEFAULT_METHOD)
         return settings
@@ -163,6 +166,8 @@ def _command(file: Path, source: Any, settings: Settings) -> list[str]:
         fit["standardize"] = settings.standardize == "yes"
     if settings.max_clusters is not None and settings.clusters is None:
         fit["max_clusters"] = settings.max_clusters
+    if settings.resamples:
+        fit["n_resamples"] = settings.resamples
     if settings.seed:
         fit["random_state"] = settings.seed
     return ["soffit", "fit", str(file), *as_options(read | fit)]
@@ -179,5 +184,5 @@ def with_model(session: Session, talk: Talk, text: str) -> Any:
     ):
         outcome = session.refit(lambda event: tell(steps(event)))
     for note in outcome.notes:
-        talk.warn(note)
+        talk.warn(in_words_of_the_command(note))
     return outcome
