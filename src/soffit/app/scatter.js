@@ -1,7 +1,8 @@
 // A scatter plot of up to a few million points: WebGL, pan, zoom, hover and lasso.
 // Where a computer is too slow to draw all points while they move, every few-th is drawn until they rest.
 const MOST_SKIPPED = 31;  // WebGL steps over at most 255 bytes, and a position has 8.
-const REST = 200;  // milliseconds
+const MANY = 50000;
+const FRAME = 25, REST = 200;  // milliseconds
 class Scatter {
   constructor(holder) {
     this.canvas = document.createElement("canvas");
@@ -203,10 +204,8 @@ class Scatter {
   draw() {
     if (this.waiting || !this.n || !this.wide) return;
     this.waiting = true;
-    const asked = performance.now();
     requestAnimationFrame(() => {
       this.waiting = false;
-      if (this.moving) this.pace(performance.now() - asked);
       this.paint();
     });
   }
@@ -221,10 +220,13 @@ class Scatter {
     this.draw();
   }
 
-  // A frame that comes late was too much to draw; one that comes at once leaves room for more.
-  pace(late) {
-    if (late > 50) this.step = Math.min(MOST_SKIPPED, Math.ceil(this.step * late / 25));
-    else if (late < 20 && this.step > 1) this.step = Math.ceil(this.step * 0.8);
+  // All points, and how many can be skipped so that a picture takes a frame: reading a pixel waits for it.
+  paintAll(draw) {
+    const begin = performance.now();
+    draw();
+    this.gl.readPixels(0, 0, 1, 1, this.gl.RGBA, this.gl.UNSIGNED_BYTE, new Uint8Array(4));
+    const milliseconds = performance.now() - begin;
+    this.step = milliseconds < 2 * FRAME ? 1 : Math.min(MOST_SKIPPED, Math.ceil(milliseconds / FRAME));
   }
 
   paint() {
@@ -244,10 +246,14 @@ class Scatter {
       gl.uniform3f(this.at.ink, ...(dark ? [1, 1, 1] : [0.1, 0.13, 0.16]));
       gl.uniform1i(this.at.palette, 0);
       this.skip(this.moving ? this.step : 1);
-      for (const pass of this.front ? [0, 1] : [0]) {
-        gl.uniform1f(this.at.pass, pass);
-        gl.drawArrays(gl.POINTS, 0, Math.floor((this.n - 1) / this.stride) + 1);
-      }
+      const points = () => {
+        for (const pass of this.front ? [0, 1] : [0]) {
+          gl.uniform1f(this.at.pass, pass);
+          gl.drawArrays(gl.POINTS, 0, Math.floor((this.n - 1) / this.stride) + 1);
+        }
+      };
+      if (this.moving || this.n < MANY) points();
+      else this.paintAll(points);
     }
     this.sketch();
   }
