@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from soffit._threads import check_time, each
+from soffit._threads import check_time
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph, Locality, inverse_order
 from soffit.normalize import degree
@@ -17,14 +17,15 @@ from soffit.partition.candidates import (
     RANK_OF_CLEAN_CUTS,
     RankedPartition,
     best_partition,
-    cluster_kmeans,
     cluster_qr,
     n_fine_vectors,
     partition_rank,
     ranked_partitions,
+    unit_rows,
 )
 from soffit.partition.compressive import many_clusters
 from soffit.partition.eigenvectors import leading_eigenvectors, regularized_eigenvectors
+from soffit.partition.kmeans import single_runs
 from soffit.partition.label_sweeps import information, majority_sweeps
 from soffit.partition.multilevel import (
     CoarseGraph,
@@ -228,5 +229,4 @@ def spectral_partitions(A: Matrix, n_clusters: int, *, n_kmeans: int) -> list[In
     """Labels from the eigenvectors by QR, and by `n_kmeans` single runs of k-means."""
     _, V = leading_eigenvectors(degree(A).matrix, n_clusters)
     # Fixed seeds: the spectral starts are the same for every random_state.
-    by_kmeans = each(lambda seed: cluster_kmeans(V, random_state=seed, n_init=1), range(n_kmeans))
-    return [cluster_qr(V), *by_kmeans]
+    return [cluster_qr(V), *single_runs(unit_rows(V), n_clusters, range(n_kmeans))]
