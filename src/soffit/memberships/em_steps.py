@@ -105,14 +105,16 @@ def n_parameters(n_pieces: int, d: int, *, common: bool = False) -> float:
 def moments_of(Z: FloatArray) -> FloatArray:
     """Products of coordinates (upper triangle, row by row), the coordinates and a one."""
     n, d = Z.shape
-    moments = np.empty((n, d * (d + 1) // 2 + d + 1))
+    # Column by column in memory: loops over all objects are long ones.
+    moments = np.empty((d * (d + 1) // 2 + d + 1, n))
+    columns = moments[-1 - d : -1]
+    columns[:] = Z.T
     first = 0
     for i in range(d):
-        np.multiply(Z[:, i : i + 1], Z[:, i:], out=moments[:, first : first + d - i])
+        np.multiply(columns[i], columns[i:], out=moments[first : first + d - i])
         first += d - i
-    moments[:, first:-1] = Z
-    moments[:, -1] = 1.0
-    return moments
+    moments[-1] = 1.0
+    return moments.T
 
 
 def _coordinates(moments: FloatArray) -> FloatArray:
