@@ -10,8 +10,7 @@ import numpy as np
 from soffit._typing import FloatArray
 from soffit.factorize.descent import Callback, Descent
 from soffit.factorize.nonnegative.sweeps import check_targets, weighted_norm
-from soffit.factorize.problem import Factorization, Problem, check_support, copy_start
-from soffit.factorize.quadratic import exact_gram
+from soffit.factorize.problem import Factorization, Problem, check_support, copy_start, exact_gram
 from soffit.factorize.simplex.rows import KnownPairs, known_pairs
 from soffit.graph import Graph
 

@@ -11,8 +11,14 @@ import numpy as np
 from soffit._threads import each
 from soffit._typing import FloatArray
 from soffit.factorize.descent import Callback, Descent
-from soffit.factorize.problem import Factorization, Problem, check_support, copy_start
-from soffit.factorize.quadratic import exact_gram, pair_gram
+from soffit.factorize.problem import (
+    Factorization,
+    Problem,
+    check_support,
+    copy_start,
+    exact_gram,
+    pair_gram,
+)
 from soffit.factorize.simplex.rows import KnownPairs, known_pairs
 from soffit.graph import Graph
 
