@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from soffit.factorize.divergence.em import solve_em
-from soffit.factorize.nonnegative.parallel import solve_parallel
-from soffit.factorize.nonnegative.sweeps import solve_coordinate, solve_multiplicative
+from soffit.factorize.nonnegative.sweeps import (
+    solve_coordinate,
+    solve_multiplicative,
+    solve_parallel,
+)
 from soffit.factorize.problem import Factorization, Problem
 from soffit.factorize.simplex.gradient import solve_gradient, solve_gradients
 from soffit.factorize.simplex.growth import solve_growth

@@ -13,12 +13,17 @@ from soffit._wording import Message, Parameter
 from soffit.io.anndata_files import read_annotated
 from soffit.io.data_error import DataError
 from soffit.io.file_options import FileOptions
-from soffit.io.formats import recognise
-from soffit.io.graphs.edges import could_be_edges, has_edge_header, read_edges
-from soffit.io.graphs.graph_files import read_gexf, read_gml, read_graphml, read_node_link
-from soffit.io.local_files import LocalFile
-from soffit.io.matrices.arrays import source_from_npy, source_from_npz
-from soffit.io.matrices.matrix_market import read_matrix_market
+from soffit.io.formats import LocalFile, recognise
+from soffit.io.graph_files import (
+    could_be_edges,
+    has_edge_header,
+    read_edges,
+    read_gexf,
+    read_gml,
+    read_graphml,
+    read_node_link,
+)
+from soffit.io.matrices.arrays import read_matrix_market, source_from_npy, source_from_npz
 from soffit.io.matrices.square_matrix import read_matrix
 from soffit.io.source import KINDS, Source
 from soffit.io.tables.columns import Impute, TextRule

@@ -13,7 +13,7 @@ import numpy as np
 
 from soffit._memory import limit_words, memory_budget, size_words
 from soffit.persistence.encode import ARRAY_KINDS
-from soffit.persistence.state import ModelFileError
+from soffit.persistence.schema import ModelFileError
 
 DOCUMENT = "model.json"
 MANIFEST = "manifest.json"

@@ -82,8 +82,12 @@ from soffit.normalize import Normalized
 from soffit.normalize.additive import AdditiveNormalized
 from soffit.normalize.normalized import DegreeNormalized
 from soffit.normalize.sinkhorn import SinkhornNormalized
-from soffit.persistence.state import ModelFileError
 from soffit.selection import KChoice
+
+
+class ModelFileError(ValueError):
+    """A model file cannot be read or written; the message says why, and what to do."""
+
 
 # --- the registry ---------------------------------------------------------------------------------
 

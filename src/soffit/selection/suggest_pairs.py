@@ -16,7 +16,7 @@ from soffit._threads import one_blas_thread
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import SideInformation
 from soffit.affinity.distinct import first_rows
-from soffit.affinity.named_pairs import called
+from soffit.affinity.side_information import called
 from soffit.factorize import leading_eigenvectors
 from soffit.graph import Graph, pair_components, reciprocal
 from soffit.normalize import normalize
