@@ -138,7 +138,7 @@ def test_relabelling_goes_on_after_loading(tmp_path: Path) -> None:
 
 
 def test_special_values_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("soffit.persistence.encode.check_declared", lambda *_: None)
+    monkeypatch.setattr("soffit.persistence.codec.check_declared", lambda *_: None)
     extra_ = {
         "numbers": [float("nan"), float("inf"), -float("inf"), -0.0, 2**80, 0.1],
         "nested": ((), [], {}, None, True),
