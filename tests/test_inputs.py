@@ -85,12 +85,12 @@ def test_text_in_arrays_and_lists_is_named(X):
 @pytest.mark.parametrize("container", [list, tuple, np.array])
 def test_texts_are_refused_with_the_way_to_numbers(container):
     texts = container(["a cat sat", "a dog ran", "rain today"])
-    with pytest.raises(ValueError, match="X holds texts.*TfidfVectorizer"):
+    with pytest.raises(ValueError, match=r"X holds texts.*TfidfVectorizer"):
         SoftClustering(2).fit(texts)
 
 
 def test_a_column_of_texts_is_refused_with_the_way_to_numbers(pd):
-    with pytest.raises(ValueError, match="X holds texts.*TfidfVectorizer"):
+    with pytest.raises(ValueError, match=r"X holds texts.*TfidfVectorizer"):
         SoftClustering(2).fit(pd.Series(["a cat sat", "a dog ran", "rain today"]))
 
 

@@ -162,7 +162,7 @@ def _check_no_texts(X: Any) -> None:
     if is_flat and any(isinstance(value, str) for value in X):
         raise ValueError(
             "X holds texts, not numbers. Turn them into a table of word weights first, for example "
-            "sklearn.feature_extraction.text.TfidfVectorizer().fit_transform(X), or into embeddings."
+            "sklearn.feature_extraction.text.TfidfVectorizer().fit_transform(X), or embed them."
         )
 
 
