@@ -49,7 +49,7 @@ class Members:
         return [int(position) for position in members[order]]
 
     def shown(self, cluster: int) -> tuple[str, list[int]]:
-        """The members that stand for a cluster, and the word for why: the best linked or typical."""
+        """The members that stand for a cluster: the best linked or typical ones; the word first."""
         if self._summary.has_given_links and self._summary.table is None:
             return "best linked", self.central(cluster)
         return "typical", self.typical(cluster)
