@@ -220,12 +220,9 @@ class _Card:
     def _typical(self, cluster: int) -> str:
         if not self._has_names:
             return ""
-        if self._summary.has_given_links and self._summary.table is None:
-            found, word = self._members.central(cluster), "Best linked"
-        else:
-            found, word = self._members.typical(cluster), "Typical"
+        word, found = self._members.shown(cluster)
         named = listed([name(shorten(self._summary.id_of(i), 40)) for i in found])
-        return f"{word}: {named}." if named else ""
+        return f"{capitalized(word)}: {named}." if named else ""
 
 
 def _word(found: Difference) -> str:

@@ -52,6 +52,12 @@ class Members:
         order = np.lexsort((members, -np.round(strength, 9)))[:most]
         return [int(position) for position in members[order]]
 
+    def shown(self, cluster: int) -> tuple[str, list[int]]:
+        """The members that stand for a cluster: the best linked or typical ones; the word first."""
+        if self._summary.has_given_links and self._summary.table is None:
+            return "best linked", self.central(cluster)
+        return "typical", self.typical(cluster)
+
     def uncertain(self, cluster: int, most: int = 3) -> list[int]:
         """The members with the highest entropy."""
         members = np.flatnonzero(self._labels == cluster)
