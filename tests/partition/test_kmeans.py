@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from soffit._threads import each
-from soffit.partition import kmeans as kmeans_module
-from soffit.partition.kmeans import _lloyd, _Rows, improved_labels, kmeans, single_runs
+from soffit.partition import rounding as kmeans_module
+from soffit.partition.rounding import _lloyd, _Rows, improved_labels, kmeans, single_runs
 
 
 def groups(n, k, d, seed, spread=4.0):

@@ -164,6 +164,7 @@ def _ignore(text: str) -> None:
 
 # Columns named per cluster; more do not fit on a line.
 _MOST_COLUMNS = 2
+_MOST_MEMBERS = 3
 # More clusters do not fit on a screen.
 _MOST_ROWS = 60
 
@@ -208,23 +209,51 @@ def _show_clusters(talk: Talk, summary: Summary) -> None:
 
     # Single pixels say nothing; the report has the mean pictures.
     are_pixels = PixelGrid.of(summary) is not None
+    heading, traits = "set apart by", _differences(summary)
+    if are_pixels or not any(traits):
+        heading, traits = _named_members(summary)
     rows = [
         (
             shorten(summary.names[c.cluster], 30),
             str(c.size),
             "-" if math.isnan(c.certainty) else f"{c.certainty:.2f}",
-            ", ".join(difference.brief() for difference in c.apart[:_MOST_COLUMNS]),
+            trait,
         )
-        for c in summary.clusters[:_MOST_ROWS]
+        for c, trait in zip(summary.clusters, traits, strict=False)
     ]
-    if any(c.apart for c in summary.clusters) and not are_pixels:
-        talk.table((summary.noun, "size", "certainty", "set apart by"), rows)
+    if any(traits):
+        talk.table((summary.noun, "size", "certainty", heading), rows)
     else:
         talk.table((summary.noun, "size", "certainty"), [row[:3] for row in rows], words=0)
     if are_pixels:
         talk.say("The columns are pixels: a report shows the mean picture of each cluster.")
     if summary.n_clusters > _MOST_ROWS:
         talk.say(f"... and {count_of(summary.n_clusters - _MOST_ROWS, f'more {summary.noun}')}.")
+
+
+def _differences(summary: Summary) -> list[str]:
+    """The columns that set each of the first clusters apart."""
+    return [
+        ", ".join(difference.brief() for difference in c.apart[:_MOST_COLUMNS])
+        for c in summary.clusters[:_MOST_ROWS]
+    ]
+
+
+def _named_members(summary: Summary) -> tuple[str, list[str]]:
+    """The members that stand for each of the first clusters, where objects have names."""
+    from soffit.results.members import Members
+    from soffit.results.words import shorten
+
+    clusters = range(min(summary.n_clusters, _MOST_ROWS))
+    if summary.ids is None or summary.n_clusters == 1:
+        return "", [""] * len(clusters)
+    members = Members(summary)
+    found = [members.shown(cluster) for cluster in clusters]
+    named = [
+        ", ".join(shorten(summary.id_of(i), 20) for i in positions[:_MOST_MEMBERS])
+        for _, positions in found
+    ]
+    return found[0][0], named
 
 
 def _show_scores(talk: Talk, scores: dict[str, float], label: str) -> None:

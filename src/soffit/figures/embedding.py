@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from soffit._process import one_blas_thread
+from soffit._threads import one_blas_thread
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.factorize import leading_eigenvectors
-from soffit.fitting.copies import of_distinct_objects
+from soffit.fitting.data import of_distinct_objects
 from soffit.graph import without_diagonal
 from soffit.inputs import read_input
 from soffit.mixed_columns import MixedTable

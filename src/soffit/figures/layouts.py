@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
-from soffit._process import one_blas_thread
+from soffit._threads import one_blas_thread
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.factorize import leading_eigenvectors
 from soffit.figures.embedding import (

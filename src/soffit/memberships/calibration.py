@@ -1,9 +1,14 @@
-"""Memberships from a walk and a mixture: their average, and the evidence of pairs."""
+"""Probabilities from what a fit has found: walk, mixture, pairs and alternative partitions.
+
+A partition may be stable and still be wrong: fits to subsamples then agree on the same error. But
+several rules have partitioned the same graph. Where candidates of nearly equal rank contradict
+each other, the data do not decide between them, and neither should the memberships.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +18,11 @@ from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity import SideInformation
 from soffit.graph import Graph
 from soffit.memberships.ensemble import soften
-from soffit.memberships.mixture import SeededMixture, fit_seeded_mixture
+from soffit.memberships.measures import align
+from soffit.memberships.mixture import SeededMixture, describe_partitions, fit_seeded_mixture
 from soffit.memberships.pairs import pair_log_likelihood
 from soffit.memberships.walk import sharpen
+from soffit.partition.candidates import RankedPartition
 
 # Smoothing draws memberships together; this power counteracts it inside clusters.
 _SHARPNESS = 1.5
@@ -140,3 +147,96 @@ def choose_mixture(
 def _is_clear(gains: FloatArray, weight: float) -> bool:
     error = float(gains.std(ddof=1)) / np.sqrt(weight * len(gains))
     return float(gains.mean()) > _ERRORS * error
+
+
+# A candidate whose rank is worse by x has exp(-5 x) times the weight of the best.
+_DECISIVENESS = 5.0
+# Candidates considered, by their cut, and the smallest weight relative to the best that counts.
+_MOST = 5
+_LEAST_WEIGHT = 0.02
+# Shares of the others' weights that are tried, until no cluster of the best is lost.
+_SHARES_OF_OTHERS = (1.0, 0.5, 0.25, 0.125)
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """A candidate partition, its weight relative to the best, and a mixture that starts at it."""
+
+    labels: IntArray
+    weight: float
+    mixture: SeededMixture | None
+
+
+def weigh_partitions(
+    ranked: Sequence[RankedPartition],
+    X: FloatArray | None,
+    n_clusters: int,
+    *,
+    random_state: int,
+    weights: FloatArray | None = None,
+) -> list[Alternative]:
+    """Candidates with their weights, the best first; candidates of negligible weight are left out.
+
+    The rank of a partition is the logarithm of its size-aware cut minus, for features, the mean log
+    density of a mixture that starts at it, penalized for its parameters: a good partition cuts few
+    links, and its clusters describe the objects.
+
+    Parameters
+    ----------
+    ranked : sequence of RankedPartition
+        Candidates by their cuts, the best first.
+    X : array of shape (n, d) or None
+        Features, if densities can be estimated from them.
+    n_clusters : int
+        Number of clusters.
+    random_state : int
+        Seed of the sample from which mixtures are estimated.
+    weights : array of shape (n,), optional
+        Weights of the objects, 1 on average.
+    """
+    considered = ranked[:_MOST]
+    ranks = np.array([one.score for one in considered])
+    mixtures: list[SeededMixture | None] = [None] * len(considered)
+    if X is not None:
+        partitions = [one.labels for one in considered]
+        described = describe_partitions(
+            X, partitions, n_clusters, random_state=random_state, weights=weights
+        )
+        ranks -= [one.log_density for one in described]
+        mixtures = [one.mixture for one in described]
+    shares = np.exp(-_DECISIVENESS * (ranks - ranks.min()))
+    order = [
+        number for number in np.argsort(ranks, kind="stable") if shares[number] > _LEAST_WEIGHT
+    ]
+    return [
+        Alternative(considered[number].labels, float(shares[number]), mixtures[number])
+        for number in order
+    ]
+
+
+def average_over(
+    best: FloatArray, others: Sequence[FloatArray], weights: Sequence[float]
+) -> FloatArray:
+    """The weighted average of memberships, with the clusters of the others matched to the best's.
+
+    Partitions that contradict each other in every cluster can leave one of them without any object.
+    The others then count half as much, and so on, until every cluster of the best is kept.
+
+    Parameters
+    ----------
+    best : array of shape (n, k)
+        Memberships that follow the best partition; their weight is 1.
+    others : sequence of arrays of shape (n, k)
+        Memberships that follow other partitions.
+    weights : sequence of float
+        Their weights.
+    """
+    added = np.zeros(best.shape)
+    for other, weight in zip(others, weights, strict=True):
+        added += weight * align(best, other)
+    kept = np.unique(best.argmax(axis=1))
+    for share in _SHARES_OF_OTHERS:
+        total = best + share * added
+        if np.isin(kept, total.argmax(axis=1)).all():
+            return np.asarray(total / total.sum(axis=1, keepdims=True), dtype=best.dtype)
+    return best

@@ -18,8 +18,7 @@ from soffit.factorize.divergence.em import bipartite_rows, log_likelihood, solve
 from soffit.factorize.divergence.em_starts import solve_em_from_starts, usual_number_of_draws
 from soffit.fitting.fitted import Part
 from soffit.fitting.monitor import Progress
-from soffit.fitting.recipe import Count, Recipe, Solution, Stage
-from soffit.fitting.run import similarity_recipe
+from soffit.fitting.recipe import Count, Recipe, Solution, Stage, similarity_recipe
 from soffit.graph import without_diagonal
 from soffit.models.base import WeightedClustering
 from soffit.normalize import unnormalized

@@ -27,11 +27,18 @@ from soffit.factorize import (
     solve_rows,
 )
 from soffit.fitting.data import Constraints
-from soffit.fitting.fitted import Part
+from soffit.fitting.fitted import Corrected, Part
 from soffit.fitting.monitor import Plan
-from soffit.fitting.recipe import Data, Recipe, Smoothed, Solution, Stage
-from soffit.fitting.resampling import SHARE_KEPT, Corrected, over_subsamples, resample_phase
-from soffit.fitting.run import Smooth, similarity_recipe
+from soffit.fitting.recipe import (
+    Data,
+    Recipe,
+    Smooth,
+    Smoothed,
+    Solution,
+    Stage,
+    similarity_recipe,
+)
+from soffit.fitting.resampling import SHARE_KEPT, over_subsamples, resample_phase
 from soffit.graph import Graph, Locality
 from soffit.memberships import (
     SeededMixture,
@@ -41,8 +48,15 @@ from soffit.memberships import (
     walk_length,
     with_pairs,
 )
-from soffit.memberships.alternatives import Alternative, average_over, weigh_partitions
-from soffit.memberships.calibration import calibrated, choose_mixture, linked, sharpened
+from soffit.memberships.calibration import (
+    Alternative,
+    average_over,
+    calibrated,
+    choose_mixture,
+    linked,
+    sharpened,
+    weigh_partitions,
+)
 from soffit.memberships.walk import random_walks
 from soffit.models.base import SimilarityClustering
 from soffit.normalize import normalize

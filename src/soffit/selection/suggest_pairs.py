@@ -12,21 +12,17 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from soffit._process import one_blas_thread
+from soffit._threads import one_blas_thread
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import SideInformation
 from soffit.affinity.distinct import first_rows
-from soffit.affinity.named_pairs import called
+from soffit.affinity.side_information import called
 from soffit.factorize import leading_eigenvectors
 from soffit.graph import Graph, pair_components, reciprocal
 from soffit.normalize import normalize
-from soffit.partition.candidates import (
-    MergeRule,
-    cluster_qr,
-    conductance_gain,
-    cut_gain,
-)
+from soffit.partition.candidates import MergeRule, conductance_gain, cut_gain
 from soffit.partition.multilevel import multilevel_eigenvectors
+from soffit.partition.rounding import cluster_qr
 
 # Eigenvectors of larger graphs are computed level by level.
 _MANY_OBJECTS = 20_000
