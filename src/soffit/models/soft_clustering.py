@@ -26,11 +26,10 @@ from soffit.factorize import (
     solve_locally,
     solve_rows,
 )
-from soffit.fitting.data import Constraints
+from soffit.fitting.data import Constraints, Data
 from soffit.fitting.fitted import Corrected, Part
 from soffit.fitting.monitor import Plan
 from soffit.fitting.recipe import (
-    Data,
     Recipe,
     Smooth,
     Smoothed,
