@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from soffit.memberships import random_walk, sharpen, walk_length
-from soffit.memberships.walk import _MOST_STEPS
+from soffit.memberships.calibration import _MOST_STEPS
 
 storages = pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 
