@@ -94,6 +94,16 @@ def random_walk(A: Matrix, W: FloatArray, steps: int, *, locality: Locality | No
     return Walk(W, seen, steps)
 
 
+def random_walks(
+    A: Matrix, starts: Sequence[FloatArray], steps: int, *, locality: Locality | None = None
+) -> list[FloatArray]:
+    """Memberships after the same walk from several starts; one pass over the graph is for all."""
+    together = random_walk(A, np.hstack(starts), steps, locality=locality).memberships
+    ends = np.cumsum([start.shape[1] for start in starts])
+    parts = np.split(together, ends[:-1], axis=1)
+    return [np.asarray(part / part.sum(axis=1, keepdims=True)) for part in parts]
+
+
 def polynomial_walk(
     graph: Graph, W: FloatArray, steps: int, locality: Locality, *, block: int = _ROWS
 ) -> Walk:

@@ -225,11 +225,16 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             data = self._read(X, constraints, y)
             self._warn_of_matrix(data.objects)
             seeds = check_random_state(self.random_state)
-            fitted = run(self._recipe(), data, seeds, progress, warm=warm)
-            # They are computed when they are needed, if there is no time for them now.
-            fitted = progress.attempt(lambda: with_surroundings(fitted)) or fitted
+            with thread_limit(self._n_jobs_for(data)):
+                fitted = run(self._recipe(), data, seeds, progress, warm=warm)
+                # They are computed when they are needed, if there is no time for them now.
+                fitted = progress.attempt(lambda: with_surroundings(fitted)) or fitted
         self._publish(fitted)
         return fitted
+
+    def _n_jobs_for(self, data: Data) -> int | None:
+        """Number of threads for these objects."""
+        return self.n_jobs
 
     def _run_on_blocks(self, X: Any, constraints: Constraints, tasks: Tasks | None) -> Fitted:
         """Run the recipe on a sample of a collection of blocks; see `soffit.distributed`."""

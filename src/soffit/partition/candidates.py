@@ -28,7 +28,7 @@ from soffit.partition.multilevel import (
     coarse_graph,
     multilevel_eigenvectors,
 )
-from soffit.partition.rounding import cluster_kmeans, cluster_qr
+from soffit.partition.rounding import cluster_kmeans, cluster_qr, single_runs, unit_rows
 
 # score = log(mean conductance + _LEAST_CUT) - log(smallest cluster k/n + _LEAST_SHARE) / 3
 _LEAST_CUT = 0.002
@@ -73,24 +73,24 @@ def cut_gain(between: FloatArray, volume: FloatArray) -> FloatArray:
 
 def merge_groups(between: FloatArray, n_clusters: int, rule: MergeRule) -> IntArray:
     """Merge groups pairwise by `rule` until `n_clusters` are left; returns group -> cluster."""
-    between = between.copy()
     cluster = np.arange(len(between))
-    alive = list(range(len(between)))
-    while len(alive) > n_clusters:
-        current = between[np.ix_(alive, alive)]
-        gain = rule(current, np.maximum(current.sum(axis=1), 1e-300))
-        linked = current > 0
-        np.fill_diagonal(linked, False)
+    for left in range(len(between), n_clusters, -1):
+        gain = rule(between, np.maximum(between.sum(axis=1), 1e-300))
+        linked = between > 0
+        linked.flat[:: left + 1] = False
         # Unlinked groups are merged only when no link is left.
         gain = np.where(linked, gain, -np.inf) if linked.any() else gain
-        np.fill_diagonal(gain, -np.inf)
-        a, b = divmod(int(gain.argmax()), len(alive))
-        keep, drop = alive[min(a, b)], alive[max(a, b)]
-        between[keep] += between[drop]
-        between[:, keep] += between[:, drop]
+        gain.flat[:: left + 1] = -np.inf
+        a, b = divmod(int(gain.argmax()), left)
+        keep, drop = min(a, b), max(a, b)
+        others = np.arange(left) != drop
+        merged = between[:, others]
+        merged[:, keep] += between[:, drop]
+        between = merged[others]
+        between[keep] += merged[drop]
         cluster[cluster == drop] = keep
-        alive.remove(drop)
-    return np.searchsorted(np.array(alive), cluster)
+        cluster[cluster > drop] -= 1
+    return cluster
 
 
 def size_aware_cut(
@@ -127,8 +127,7 @@ def n_fine_vectors(n_objects: int, n_clusters: int) -> int:
 def rounded_partitions(V: FloatArray, *, random_state: int) -> list[IntArray]:
     """As many clusters as eigenvectors, by QR and by single runs of k-means."""
     seeds = [(random_state + start) % 2**31 for start in range(_KMEANS_STARTS)]
-    by_kmeans = each(lambda seed: cluster_kmeans(V, random_state=seed, n_init=1), seeds)
-    return [cluster_qr(V), *by_kmeans]
+    return [cluster_qr(V), *single_runs(unit_rows(V), V.shape[1], seeds)]
 
 
 def merged_partitions(
@@ -436,5 +435,4 @@ def spectral_partitions(A: Matrix, n_clusters: int, *, n_kmeans: int) -> list[In
     """Labels from the eigenvectors by QR, and by `n_kmeans` single runs of k-means."""
     _, V = leading_eigenvectors(degree(A).matrix, n_clusters)
     # Fixed seeds: the spectral starts are the same for every random_state.
-    by_kmeans = each(lambda seed: cluster_kmeans(V, random_state=seed, n_init=1), range(n_kmeans))
-    return [cluster_qr(V), *by_kmeans]
+    return [cluster_qr(V), *single_runs(unit_rows(V), n_clusters, range(n_kmeans))]

@@ -6,6 +6,7 @@ checks and thread management than on tables as small as these.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,11 +33,9 @@ def kmeans(
 
     Rows may have weights. Safe to run in several threads at once.
     """
-    centred = np.asarray(Y - Y.mean(axis=0), dtype=np.float64)
-    rows = _Rows.of(centred, np.ones(len(Y)) if weights is None else weights)
-    least_shift = _TOL * float(np.var(centred, axis=0).mean())
+    rows, least_shift = _prepared(Y, weights)
     random = np.random.RandomState(random_state)
-    starts = [centred[_seeds(rows, n_clusters, random)] for _ in range(n_init)]
+    starts = [rows.columns[:, _seeds(rows, n_clusters, random)].T for _ in range(n_init)]
 
     def run(centers: FloatArray) -> tuple[IntArray, float]:
         return _lloyd(rows, centers, least_shift, _MOST_STEPS)
@@ -47,6 +46,24 @@ def kmeans(
         if inertia < least and not _same_clustering(labels, best, n_clusters):
             best, least = labels, inertia
     return best
+
+
+def single_runs(Y: FloatArray, n_clusters: int, seeds: Sequence[int]) -> list[IntArray]:
+    """Labels by one run of k-means per seed."""
+    rows, least_shift = _prepared(Y, None)
+
+    def run(seed: int) -> IntArray:
+        chosen = _seeds(rows, n_clusters, np.random.RandomState(seed))
+        return _lloyd(rows, rows.columns[:, chosen].T, least_shift, _MOST_STEPS)[0]
+
+    return each(run, seeds)
+
+
+def _prepared(Y: FloatArray, weights: FloatArray | None) -> tuple[_Rows, float]:
+    """The centred rows, and the shift of the centres at which runs have converged."""
+    centred = np.asarray(Y - Y.mean(axis=0), dtype=np.float64)
+    rows = _Rows.of(centred, np.ones(len(Y)) if weights is None else weights)
+    return rows, _TOL * float(np.var(centred, axis=0).mean())
 
 
 def improved_labels(Y: FloatArray, labels: IntArray, *, n_steps: int) -> IntArray:
@@ -152,7 +169,9 @@ def _seeds(rows: _Rows, n_clusters: int, random: np.random.RandomState) -> IntAr
     n_drawn = 2 + int(np.log(n_clusters))
     seeds = np.empty(n_clusters, dtype=np.int64)
     closest = np.full(n, np.inf)
-    drawn = np.array([random.choice(n, p=weights / weights.sum())])
+    # The same draw as random.choice, without its checks.
+    shares = np.cumsum(weights / weights.sum())
+    drawn = np.searchsorted(shares / shares[-1], random.random_sample(1), side="right")
     for c in range(n_clusters):
         squares = columns[:, drawn].T @ columns
         squares *= -2.0
