@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from soffit.affinity import NeighborGraph
 from soffit.memberships import random_walk, sharpen, walk_length
-from soffit.memberships.walk import _MOST_STEPS, random_walks
+from soffit.memberships.calibration import _MOST_STEPS, random_walks
 
 storages = pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 

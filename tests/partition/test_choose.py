@@ -11,7 +11,7 @@ from soffit.affinity import NeighborGraph
 from soffit.datasets import make_gaussians, make_student_t
 from soffit.factorize import graph_partition
 from soffit.memberships import align
-from soffit.memberships import walk as _walk
+from soffit.memberships import calibration as _walk
 from soffit.metrics import adjusted_rand
 from soffit.neighbors import search as _search
 from soffit.normalize import normalize

@@ -11,8 +11,7 @@ import numpy as np
 import typer
 
 from soffit._atomic import replaced
-from soffit.cli.console import Talk
-from soffit.cli.error_messages import usage_error
+from soffit.cli.console import Talk, usage_error
 from soffit.cli.fit_command import present
 from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings
 from soffit.cli.options import LEARNING, Command, Verbosity, with_option_groups

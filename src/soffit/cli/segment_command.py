@@ -14,8 +14,7 @@ import typer
 
 from soffit._atomic import replaced
 from soffit._memory import check_allocation, check_memory
-from soffit.cli.console import Talk
-from soffit.cli.error_messages import existing
+from soffit.cli.console import Talk, existing
 from soffit.cli.options import (
     CLUSTERING,
     MODEL,

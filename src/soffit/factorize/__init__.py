@@ -22,9 +22,9 @@ from soffit.partition.candidates import (
     graph_partition,
     n_fine_vectors,
 )
-from soffit.partition.constrained import Correction
 from soffit.partition.cut import normalized_cut, relaxed_bound
 from soffit.partition.eigenvectors import leading_eigenvectors
+from soffit.partition.label_sweeps import Correction
 
 __all__ = [
     "SOLVERS",

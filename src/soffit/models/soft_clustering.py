@@ -53,12 +53,12 @@ from soffit.memberships.calibration import (
     calibrated,
     choose_mixture,
     linked,
+    random_walks,
     sharpened,
     weigh_partitions,
 )
-from soffit.memberships.walk import random_walks
 from soffit.models.base import SimilarityClustering
-from soffit.normalize import normalize
+from soffit.normalize import degree
 from soffit.partition.candidates import RankedPartition
 from soffit.results.fit_quality import UNSTABLE_BELOW, unstable_message
 
@@ -421,7 +421,7 @@ def _factorize(
     part = Part(diagonal="dropped", strays_of=k, degrees=_background(given))
     A = part.of(given.A)
     degrees = Graph.of(A).degrees()
-    normalized = normalize(A, "degree")
+    normalized = degree(A)
     N = normalized.matrix
     warm = stage.warm_factor(A.shape[0])
 
@@ -431,7 +431,7 @@ def _factorize(
             return find_start(A, N, degrees, k, None, weights=given.weights)
         joined = given.side.joined(A, constraint_weight)
         sums = Graph.of(joined).degrees()
-        N_joined = normalize(joined, "degree").matrix
+        N_joined = degree(joined).matrix
         return find_start(joined, N_joined, sums, k, given.side, weights=given.weights)
 
     stage.progress.phase("start")

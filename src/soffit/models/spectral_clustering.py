@@ -19,7 +19,7 @@ from soffit.fitting.fitted import Part
 from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage, leave_rows, similarity_recipe
 from soffit.graph import Graph, without_diagonal
 from soffit.models.base import WeightedClustering
-from soffit.normalize import normalize
+from soffit.normalize import degree
 from soffit.partition.cut import bound_from, leading_values, normalized_cut
 from soffit.partition.rounding import (
     cluster_qr,
@@ -249,7 +249,7 @@ def _factorize(
 ) -> _RoundedSolution:
     A, k = without_diagonal(stage.relations.A), stage.n_clusters
     degrees = Graph.of(A).degrees()
-    normalized = normalize(A, "degree")
+    normalized = degree(A)
     stage.progress.phase("eigenvectors")
     seed = int(stage.random_state.randint(_SEEDS))
     round_rows = partial(round_rows, seed=seed)

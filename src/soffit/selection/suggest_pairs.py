@@ -19,7 +19,7 @@ from soffit.affinity.distinct import first_rows
 from soffit.affinity.side_information import called
 from soffit.factorize import leading_eigenvectors
 from soffit.graph import Graph, pair_components, reciprocal
-from soffit.normalize import normalize
+from soffit.normalize import degree
 from soffit.partition.candidates import MergeRule, conductance_gain, cut_gain
 from soffit.partition.multilevel import multilevel_eigenvectors
 from soffit.partition.rounding import cluster_qr
@@ -108,7 +108,7 @@ def find_regions(A: Matrix, n_clusters: int, *, seed: int) -> IntArray:
     n = A.shape[0]
     n_regions = _number_of_regions(n, n_clusters)
     if not is_sparse(A) or n <= _MANY_OBJECTS:
-        V = leading_eigenvectors(normalize(A, "degree").matrix, n_regions, random_state=seed)[1]
+        V = leading_eigenvectors(degree(A).matrix, n_regions, random_state=seed)[1]
         return np.asarray(np.unique(cluster_qr(V), return_inverse=True)[1])
     # Rough vectors are good enough for regions, and much quicker. Isolated objects represent none.
     region = np.zeros(n, dtype=np.int64)
