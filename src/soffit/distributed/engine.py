@@ -88,27 +88,41 @@ class Engine:
         return share(self.client, value, name)
 
     def results(
-        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], progress: Progress
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        progress: Progress | None = None,
     ) -> list[Any]:
         """The results of a function for all arguments, which may be delayed, in order.
 
-        Ends with `OutOfTime` when the time of the fit is over.
+        Ends with `OutOfTime` when the time of the fit is over, if its progress is given.
         """
-        from dask.delayed import delayed
-
-        call = delayed(serial, pure=False, traverse=False)
-        stem = f"soffit-{function.__name__.strip('_').replace('_', '-')}-{uuid.uuid4().hex}"
-        tasks = [
-            call(function, *given, dask_key_name=(stem, number))
-            for number, given in enumerate(arguments)
-        ]
+        tasks = _tasks(function, arguments)
         found: dict[int, Any] = {}
         for number, result in self._completed(tasks):
             found[number] = result
-            progress.share_done(len(found), len(tasks))
-            if progress.is_hurried:
-                raise OutOfTime
+            if progress is not None:
+                progress.share_done(len(found), len(tasks))
+                if progress.is_hurried:
+                    raise OutOfTime
         return [found[number] for number in range(len(tasks))]
+
+    def keep(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        nout: int | None = None,
+    ) -> list[Any]:
+        """The same, but the results stay with the workers, which may still compute them.
+
+        `nout` is the number of parts of a result that can be used one by one.
+        """
+        tasks = _tasks(function, arguments, nout)
+        if self.client is not None:
+            return list(self.client.persist(tasks))
+        from dask.base import persist
+
+        return list(persist(*tasks))
 
     def _completed(self, tasks: list[Any]) -> Iterator[tuple[int, Any]]:
         """Numbers and results of tasks, as they are completed."""
@@ -167,6 +181,19 @@ def _worker_errors(number: int) -> Iterator[None]:
             "most likely for lack of memory. Make the blocks smaller, X.rechunk({0: 'auto'}), or "
             "give the workers more memory; their logs tell more."
         ) from error
+
+
+def _tasks(
+    function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], nout: int | None = None
+) -> list[Any]:
+    from dask.delayed import delayed
+
+    call = delayed(serial, pure=False, traverse=False, nout=nout)
+    stem = f"soffit-{function.__name__.strip('_').replace('_', '-')}-{uuid.uuid4().hex}"
+    return [
+        call(function, *given, dask_key_name=(stem, number))
+        for number, given in enumerate(arguments)
+    ]
 
 
 def serial(function: Callable[..., Any], *arguments: Any) -> Any:
