@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from soffit import SoF
 from soffit._validation import ParameterError
 from soffit._wording import Message, Parameter
-from soffit.cli.error_messages import _OPTIONS, in_words_of_the_command
+from soffit.cli.console import _OPTIONS, in_words_of_the_command
 from soffit.io import DataError, UnknownColumnError
 
 names = st.sampled_from(sorted(_OPTIONS))

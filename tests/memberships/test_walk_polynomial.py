@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from soffit.graph import Graph, Locality
 from soffit.memberships import Walk, random_walk
-from soffit.memberships.walk import polynomial_walk
+from soffit.memberships.calibration import polynomial_walk
 
 
 @pytest.mark.parametrize("steps", [1, 2, 9, 60, 512])

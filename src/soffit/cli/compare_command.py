@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from soffit.cli.console import Talk
-from soffit.cli.error_messages import in_words_of_the_command, usage_error
+from soffit.cli.console import Talk, in_words_of_the_command, usage_error
 from soffit.cli.methods import METHODS, Settings, a, make_model, matrix_parameters
 from soffit.cli.options import (
     CLUSTERING,

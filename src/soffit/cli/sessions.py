@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from soffit.cli.console import Talk
-from soffit.cli.error_messages import as_options, usage_error
+from soffit.cli.console import Talk, as_options, usage_error
 from soffit.cli.methods import DEFAULT_METHOD, Settings, make_model
 from soffit.cli.options import (
     ClustersOption,

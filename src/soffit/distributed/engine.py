@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from soffit._memory import memory_budget, size_words
-from soffit._process import one_blas_thread
-from soffit._threads import OutOfTime, thread_limit
+from soffit._threads import OutOfTime, one_blas_thread, thread_limit
 from soffit._wording import Message
 from soffit.distributed.shared_value import resolved, share
 from soffit.fitting.monitor import Progress

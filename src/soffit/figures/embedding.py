@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from soffit._process import one_blas_thread
+from soffit._threads import one_blas_thread
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.factorize import leading_eigenvectors
-from soffit.fitting.copies import of_distinct_objects
+from soffit.fitting.data import of_distinct_objects
 from soffit.graph import without_diagonal
 from soffit.inputs import read_input
 from soffit.mixed_columns import MixedTable
-from soffit.normalize import normalize
+from soffit.normalize import degree
 from soffit.results.differences import comparable
 from soffit.results.summary import Summary, is_matrix_model
 
@@ -211,7 +211,7 @@ def _start(ties: sp.csr_array, memberships: FloatArray) -> FloatArray:
     n, k = memberships.shape
     with one_blas_thread():
         wanted = min(k + _INNER_VECTORS, n - 1)
-        _, V = leading_eigenvectors(normalize(ties, "degree").matrix, wanted)
+        _, V = leading_eigenvectors(degree(ties).matrix, wanted)
     degrees = np.asarray(ties.sum(axis=1)).ravel()
     root = np.sqrt(np.where(degrees > 0, degrees, 1.0))
     walk = np.asarray(V, dtype=np.float64) / root[:, None]

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
-from soffit._process import one_blas_thread
+from soffit._threads import one_blas_thread
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.factorize import leading_eigenvectors
 from soffit.figures.embedding import (
@@ -22,7 +22,7 @@ from soffit.figures.embedding import (
     principal_components,
     stress_map,
 )
-from soffit.normalize import normalize
+from soffit.normalize import degree
 from soffit.results.differences import comparable
 from soffit.results.profiles import column_groups
 from soffit.results.summary import Summary
@@ -278,7 +278,7 @@ def _spectral(summary: Summary, links: sp.csr_array) -> Layout:
     """Eigenvectors of the normalized graph, in the two directions in which they vary most."""
     n, k = summary.memberships.shape
     with one_blas_thread():
-        _, V = leading_eigenvectors(normalize(links, "degree").matrix, min(max(k, 3), n - 1))
+        _, V = leading_eigenvectors(degree(links).matrix, min(max(k, 3), n - 1))
     degrees = np.asarray(links.sum(axis=1)).ravel()
     root = np.sqrt(np.where(degrees > 0, degrees, 1.0))
     walk = np.asarray(V, dtype=np.float64) / root[:, np.newaxis]

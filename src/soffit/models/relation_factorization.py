@@ -20,8 +20,7 @@ from soffit.fitting.callbacks import Tasks
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Fitted, Part
 from soffit.fitting.monitor import Progress
-from soffit.fitting.recipe import Count, Recipe, Solution, Stage
-from soffit.fitting.run import similarity_recipe
+from soffit.fitting.recipe import Count, Recipe, Solution, Stage, similarity_recipe
 from soffit.graph import without_diagonal
 from soffit.models.base import WeightedClustering
 from soffit.normalize import unnormalized

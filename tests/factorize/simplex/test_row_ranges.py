@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from tests.reference.factorization import gauss_seidel_sweep
 
 from soffit.factorize import Problem, labels_start, solve_locally, solve_rows
-from soffit.factorize.quadratic import exact_gram
+from soffit.factorize.problem import exact_gram
 from soffit.factorize.simplex import rows as _rows
 from soffit.factorize.simplex.kernels import GAP, sweep_supported
 from soffit.graph import Graph, Locality
@@ -149,7 +149,7 @@ def test_an_order_changes_nothing_but_rounding(rng):
 
 
 def test_gram_by_blocks_is_the_gram(rng, monkeypatch):
-    from soffit.factorize import quadratic as _scale
+    from soffit.factorize import problem as _scale
 
     U = rng.random((500, 70)) * (rng.random((500, 70)) < 0.1)
     expected = U.T @ U

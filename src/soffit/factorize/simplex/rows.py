@@ -12,9 +12,12 @@ import scipy.sparse as sp
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit.factorize.descent import Callback, Descent
-from soffit.factorize.problem import Factorization, Problem, check_support, copy_start
-from soffit.factorize.quadratic import (
+from soffit.factorize.problem import (
+    Factorization,
+    Problem,
     best_scale,
+    check_support,
+    copy_start,
     exact_gram,
     loss,
     pair_gram,

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from soffit.io.data_error import DataError, shown
+from soffit.io.data_error import DataError, check_bytes, shown
 from soffit.io.file_options import FileOptions
-from soffit.io.limits import check_bytes
 from soffit.io.tables.tabular import unique_names
 from soffit.io.tables.typed import FrameRows, readable
 
