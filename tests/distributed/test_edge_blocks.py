@@ -136,7 +136,7 @@ def test_mistakes_are_refused_with_the_remedy(graph, tmp_path):
     bad.loc[len(bad) - 1, "weight"] = np.nan
     with pytest.raises(ValueError, match=r"weights.*nan.*block 1"):
         fit(bad)
-    with pytest.raises(ValueError, match="negative.*-1"):
+    with pytest.raises(ValueError, match=r"negative.*-1"):
         fit(pd.DataFrame({"source": [0, -1], "target": [1, 2]}))
     with pytest.raises(ValueError, match="nothing to cluster"):
         fit(pd.DataFrame({"source": [3, 4], "target": [3, 4]}))
