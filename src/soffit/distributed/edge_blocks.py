@@ -168,7 +168,7 @@ def _strongest(given: EdgeRange) -> tuple[IntArray, IntArray, FloatArray]:
 
 def _start_labels(n: int, n_clusters: int, parts: list[Any]) -> IntArray:
     """Labels from a partition of the graph of all objects with some of their edges."""
-    from soffit.partition.choose import informative_partition, partitions_of_linked
+    from soffit.partition.candidates import informative_partition, partitions_of_linked
 
     i, j, w = (np.concatenate([part[a] for part in parts]) for a in range(3))
     A = sp.csr_array(sp.coo_array((w, (i, j)), shape=(n, n)))

@@ -16,10 +16,9 @@ from soffit.affinity.given_objects import Affinities, Standardize, Standardizer
 from soffit.factorize import Factorization, Problem
 from soffit.factorize.divergence.em import bipartite_rows, log_likelihood, solve_em, warm_rows
 from soffit.factorize.divergence.em_starts import solve_em_from_starts, usual_number_of_draws
-from soffit.fitting.callbacks import Tasks
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Fitted, Part
-from soffit.fitting.monitor import Progress
+from soffit.fitting.monitor import Progress, Tasks
 from soffit.fitting.recipe import Count, Recipe, Solution, Stage, similarity_recipe
 from soffit.graph import without_diagonal
 from soffit.models.base import WeightedClustering
