@@ -280,18 +280,6 @@ class Graph:
 
         return each(apply, pieces(A.shape[0], _ROWS))
 
-    def same_as(self, other: Graph) -> bool:
-        """Whether another graph is equal in storage, precision and every entry."""
-        A, B = self.matrix, other.matrix
-        if A is B:
-            return True
-        if A.shape != B.shape or A.dtype != B.dtype or self.is_sparse != other.is_sparse:
-            return False
-        if is_sparse(A) and is_sparse(B):
-            parts = ((A.indptr, B.indptr), (A.indices, B.indices), (A.data, B.data))
-            return all(np.array_equal(*pair) for pair in parts)
-        return np.array_equal(A, B)
-
     # --- structure -------------------------------------------------------------------------------
 
     def components(self) -> IntArray:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from soffit._typing import FloatArray, IntArray
 from soffit._version import __version__
 from soffit.app.worker import Worker
-from soffit.figures.embedding import Placement, place
+from soffit.figures.layouts import Layout, first_layout
 from soffit.figures.style import DOUBT, colour
 from soffit.results.sentences import choice_evidence, choice_made, headline
 from soffit.results.words import capitalized, count_of
@@ -62,7 +62,7 @@ class View:
         self, session: Session, worker: Worker, folder: SessionFolder | None, title: str
     ) -> None:
         self.session, self.worker, self.folder, self.title = session, worker, folder, title
-        self._placed: Placement | None = None
+        self._placed: Layout | None = None
         self._selection: NDArray[np.int64] | None = None
         self._orders: dict[Any, IntArray] = {}
         self._evidence: Any = None
@@ -197,15 +197,19 @@ class View:
 
     # --- the map -------------------------------------------------------------------------------
 
-    def _placement(self) -> Placement:
+    def _placement(self) -> Layout:
         """Where objects are drawn; they stay there when the clusters change."""
         if self._placed is None:
-            self._placed = place(self.outcome.model, self.session.data)
+            self._placed = first_layout(self.outcome.summary)
         return self._placed
 
     def _map(self) -> dict[str, Any]:
         placed = self._placement()
-        axes = None if placed.axes is None else [capitalized(axis) for axis in placed.axes]
+        axes = (
+            None
+            if placed.axes is None
+            else [capitalized(axis or "spread evenly") for axis in placed.axes]
+        )
         return {"axes": axes, "note": placed.note}
 
     def _measures(self) -> dict[str, FloatArray]:

@@ -58,12 +58,6 @@ class Members:
             return "best linked", self.central(cluster)
         return "typical", self.typical(cluster)
 
-    def uncertain(self, cluster: int, most: int = 3) -> list[int]:
-        """The members with the highest entropy."""
-        members = np.flatnonzero(self._labels == cluster)
-        order = np.argsort(-self._summary.entropy[members], kind="stable")[:most]
-        return [int(position) for position in members[order]]
-
     def runner_up(self, position: int) -> int:
         """The second most probable cluster of an object."""
         row = self._summary.memberships[position].copy()
