@@ -141,6 +141,7 @@ def _check_array(X: Any) -> None:
             "in which they are stored. Convert them to the unit that you mean, for example "
             "(X - X.min()) / np.timedelta64(1, 'D')."
         )
+    _check_no_texts(X)
     if isinstance(X, list | tuple) and X and isinstance(X[0], list | tuple):
         has_text = any(isinstance(value, str) for value in X[0])
     else:
@@ -153,6 +154,16 @@ def _check_array(X: Any) -> None:
     words = [any(isinstance(value, str) for value in column) for column in values.T]
     if any(words):
         _check_numeric(range(len(words)), ["text"] * len(words), [not word for word in words])
+
+
+def _check_no_texts(X: Any) -> None:
+    """Refuse one text per object: which words count is for the user to say."""
+    is_flat = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1  # also a pandas Series
+    if is_flat and any(isinstance(value, str) for value in X):
+        raise ValueError(
+            "X holds texts, not numbers. Turn them into a table of word weights first, for example "
+            "sklearn.feature_extraction.text.TfidfVectorizer().fit_transform(X), or embed them."
+        )
 
 
 def _from_pandas(frame: Any) -> Input:

@@ -50,6 +50,8 @@ _DIFFERENT_LENGTHS = 2.0
 GOWER = "gower"
 # Rows summed per thread at a time.
 _ROWS = 2**15
+# Up to this many entries, quantiles of all columns are computed at once, in one thread.
+_SMALL_TABLE = 2**18
 
 Standardize = Literal["auto"] | bool
 
@@ -130,6 +132,9 @@ def outweighing(spreads: FloatArray) -> tuple[int, int]:
 
 def _quantiles(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The quantiles of the columns between which their ranges are taken, in double precision."""
+    if table.size <= _SMALL_TABLE:
+        low, high = np.quantile(table.astype(np.float64), _BETWEEN, axis=0)
+        return low, high
     columns = range(table.shape[1])
     found = each(lambda j: np.quantile(table[:, j].astype(np.float64), _BETWEEN), columns)
     low, high = np.array(found).reshape(-1, 2).T

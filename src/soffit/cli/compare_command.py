@@ -13,8 +13,7 @@ import numpy as np
 import typer
 
 from soffit._wording import in_words_of_the_command
-from soffit.cli.console import Talk
-from soffit.cli.error_messages import usage_error
+from soffit.cli.console import Talk, usage_error
 from soffit.cli.methods import METHODS, Settings, a, make_model, matrix_parameters
 from soffit.cli.options import (
     CLUSTERING,

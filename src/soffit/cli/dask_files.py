@@ -11,8 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from soffit._wording import in_words_of_the_command
-from soffit.cli.console import Talk
-from soffit.cli.error_messages import usage_error
+from soffit.cli.console import Talk, usage_error
 from soffit.cli.methods import DEFAULT_METHOD, Settings, make_model
 from soffit.cli.options import MODEL, Reading
 from soffit.cli.steps import Outputs, show_files, steps, this_command, with_remarks

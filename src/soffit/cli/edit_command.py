@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit.cli.console import show_summary, show_warnings
-from soffit.cli.error_messages import existing, usage_error
+from soffit.cli.console import existing, show_summary, show_warnings, usage_error
 from soffit.cli.options import AFTERWARDS, Command, Verbosity, with_option_groups
 from soffit.cli.predict_command import ModelFile
 from soffit.cli.steps import Fit, Outputs, show_files

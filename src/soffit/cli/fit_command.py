@@ -13,10 +13,10 @@ from soffit.cli.console import (
     show_standardization,
     show_summary,
     show_warnings,
+    usage_error,
 )
 from soffit.cli.dask_files import DaskOption, SampleSizeOption, fit_in_blocks
 from soffit.cli.edit_command import NameOption, parsed_names
-from soffit.cli.error_messages import usage_error
 from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings, known_method
 from soffit.cli.options import (
     CLUSTERING,

@@ -11,8 +11,7 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
-from soffit.cli.console import plain
-from soffit.cli.error_messages import usage_error
+from soffit.cli.console import plain, usage_error
 from soffit.cli.fit_command import present
 from soffit.cli.methods import Settings
 from soffit.cli.options import (

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from soffit._wording import in_words_of_the_command
-from soffit.cli.console import Talk, show_summary
-from soffit.cli.error_messages import existing
+from soffit.cli.console import Talk, existing, show_summary
 from soffit.cli.options import LEARNING, Command, FileFormat, Verbosity, with_option_groups
 from soffit.cli.steps import describe_file, numbered_from_one
 

@@ -13,8 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from soffit.cli.console import Talk
-from soffit.cli.error_messages import usage_error
+from soffit.cli.console import Talk, usage_error
 
 # Headings under which `soffit --help` lists the commands.
 CLUSTERING = "Find clusters"

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit.cli.console import Talk, show_summary
+from soffit.cli.console import Talk, existing, show_summary, usage_error
 from soffit.cli.dask_files import DaskOption, predict_in_blocks
-from soffit.cli.error_messages import existing, usage_error
 from soffit.cli.options import (
     AFTERWARDS,
     Command,

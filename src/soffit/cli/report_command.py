@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit.cli.error_messages import existing
+from soffit.cli.console import existing
 from soffit.cli.options import AFTERWARDS, DATA, Command, Reading, Verbosity, with_option_groups
 from soffit.cli.steps import check_output, numbered_from_one, read_source, show_files, this_command
 

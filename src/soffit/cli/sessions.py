@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from soffit._wording import as_options, in_words_of_the_command
-from soffit.cli.console import Talk
-from soffit.cli.error_messages import usage_error
+from soffit.cli.console import Talk, usage_error
 from soffit.cli.methods import DEFAULT_METHOD, Settings, make_model
 from soffit.cli.options import (
     ClustersOption,

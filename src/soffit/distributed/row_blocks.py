@@ -103,7 +103,7 @@ def _of_frame(frame: Any) -> Blocks:
     ]
     if wrong:
         raise ValueError(
-            f"X has columns that are not numeric: {_listed(wrong)}. Select the others, "
+            f"X has columns that are not numeric: {listed(wrong)}. Select the others, "
             "X[[...]], or encode these as numbers (for example with dask.dataframe's "
             "X.categorize() and dask.dataframe.get_dummies)."
         )
@@ -147,8 +147,8 @@ class Place:
     def rows(self, inside: IntArray) -> str:
         """Rows of the block, as a message names them."""
         if self.first is None:
-            return f"rows {_listed([str(row) for row in inside])} of block {self.number}"
-        found = _listed([f"{row + self.first}" for row in inside])
+            return f"rows {listed([str(row) for row in inside])} of block {self.number}"
+        found = listed([f"{row + self.first}" for row in inside])
         return f"block {self.number}, rows {found}"
 
 
@@ -176,14 +176,15 @@ def _check_finite(table: Any, place: Place) -> None:
         wrong = ~np.isfinite(table)
         rows, columns = np.flatnonzero(wrong.any(axis=1)), np.flatnonzero(wrong.any(axis=0))
     if len(rows):
-        where = _listed([str(column) for column in columns])
+        where = listed([str(column) for column in columns])
         raise ValueError(
             f"X has missing or infinite values in {place.rows(rows)} (columns {where}). Drop these "
             "rows, or fill in the values before the fit."
         )
 
 
-def _listed(items: Sequence[str]) -> str:
+def listed(items: Sequence[str]) -> str:
+    """The first items, as a message names them."""
     rest = len(items) - _MAX_NAMED
     return ", ".join(items[:_MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 

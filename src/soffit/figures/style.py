@@ -66,6 +66,8 @@ FAINT = "#e5e7eb"
 ACCENT = "#bd1f01"
 # From certain to uncertain: lightness decreases steadily, so that it is readable without hue.
 DOUBT = ((0.0, "#dfe5ec"), (0.35, "#8fbbe3"), (0.65, "#6a51a3"), (1.0, "#2d0b4e"))
+# The same on a dark background, from faint to bright.
+DOUBT_ON_DARK = ((0.0, "#4a5866"), (0.35, "#5b86c9"), (0.65, "#b48be6"), (1.0, "#ffe3f4"))
 SHARE = ((0.0, "#f7f9fb"), (0.5, "#7fb2e2"), (1.0, "#0b3c6f"))
 DIFFERENCE = (
     (0.0, "#8c3b00"),

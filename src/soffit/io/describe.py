@@ -15,9 +15,8 @@ from soffit._typing import is_sparse
 from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError, counted
 from soffit.io.file_options import FileOptions
-from soffit.io.formats import recognise
-from soffit.io.graphs.edges import could_be_edges, has_edge_header
-from soffit.io.local_files import LocalFile
+from soffit.io.formats import LocalFile, recognise
+from soffit.io.graph_files import could_be_edges, has_edge_header
 from soffit.io.matrices.arrays import read_npy, read_npz, shapes
 from soffit.io.read import check_options, open_rows, read
 from soffit.io.source import Source

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from soffit.report.drawing import line, nice_ticks, path, svg, tick_text, words
-from soffit.report.html import caption_of, name, paragraph, text
-from soffit.report.overview import dot
-from soffit.results.distributions import Distribution, distributions
+from soffit.report.html import (
+    caption_of,
+    dot,
+    line,
+    name,
+    nice_ticks,
+    paragraph,
+    path,
+    svg,
+    text,
+    tick_text,
+    words,
+)
 from soffit.results.pixel_grid import PixelGrid
-from soffit.results.profiles import Profile, ProfileRow
+from soffit.results.profiles import Distribution, Profile, ProfileRow, distributions
 from soffit.results.summary import Summary
 from soffit.results.words import count_of, number, short_percent, shorten
 

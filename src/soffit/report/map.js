@@ -500,7 +500,9 @@ class ObjectMap {
 
 // From pale yellow through green to dark blue: lightness falls steadily.
 function rampColour(share) {
-  const stops = [[247, 203, 69], [122, 190, 96], [38, 150, 136], [46, 100, 142], [62, 38, 112]];
+  const isDark = matchMedia("screen and (prefers-color-scheme: dark)").matches;
+  const last = isDark ? [[72, 132, 190], [150, 122, 214]] : [[46, 100, 142], [62, 38, 112]];
+  const stops = [[247, 203, 69], [122, 190, 96], [38, 150, 136], ...last];
   const at = Math.min(share * 4, 3.9999);
   const [a, b, part] = [stops[Math.floor(at)], stops[Math.floor(at) + 1], at % 1];
   return `rgb(${a.map((v, i) => Math.round(v + (b[i] - v) * part)).join(",")})`;

@@ -13,8 +13,7 @@ from soffit._version import __version__
 from soffit._wording import Say
 from soffit.catalogue import MODELS
 from soffit.report.html import code, name, paragraph, text
-from soffit.results.fit_quality import agreement_sentence
-from soffit.results.parameters import settings, written
+from soffit.results.fit_quality import agreement_sentence, settings, written
 from soffit.results.profiles import column_groups
 from soffit.results.sentences import choice_evidence, choice_made, edited, standardization
 from soffit.results.summary import Summary

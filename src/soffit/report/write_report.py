@@ -12,13 +12,12 @@ from soffit._wording import in_words_of_the_command
 from soffit.figures.style import colour, on_dark, readable_on
 from soffit.report import overview
 from soffit.report.column_figures import columns_section
-from soffit.report.details import account_section, details_section
-from soffit.report.doubt import between_section
-from soffit.report.evaluation import labels_section
+from soffit.report.details import account_section, details_section, labels_section
 from soffit.report.html import script_hash, text
 from soffit.report.method import recipe_section
 from soffit.report.object_map import map_section
 from soffit.report.objects import objects_section
+from soffit.report.overview import between_section
 from soffit.results.summary import Summary
 
 _SCRIPTS = ("unpack.js", "table.js", "map.js")

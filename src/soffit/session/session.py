@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from soffit._typing import IntArray
 from soffit._wording import message_of
-from soffit.fitting.copies import of_distinct_objects
+from soffit.fitting.data import of_distinct_objects
 from soffit.graph import Graph
 from soffit.results.cautions import cautions
 from soffit.results.summary import Summary

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray
 from soffit._wording import Message, Parameter
-from soffit.io.data_error import DataError, counted, listed, shown
-from soffit.io.limits import check_bytes
+from soffit.io.data_error import DataError, check_bytes, counted, listed, shown
 from soffit.io.tables.tabular import Category
 
 Impute = Literal["none", "auto", "median", "mean", "drop"]

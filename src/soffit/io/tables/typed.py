@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from soffit._wording import Message, Parameter
-from soffit.io.data_error import DataError, counted, listed, need, shown
+from soffit.io.data_error import DataError, check_archive, check_bytes, counted, listed, need, shown
 from soffit.io.file_options import FileOptions
-from soffit.io.limits import check_archive, check_bytes
 from soffit.io.tables.tabular import unique_names
 from soffit.io.text.number_columns import (
     NumberColumns,

@@ -9,20 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from soffit._wording import Message, Parameter
-from soffit.io.data_error import DataError, counted, shown
+from soffit.io.data_error import DataError, check_bytes, counted, shown
 from soffit.io.file_options import FileOptions
-from soffit.io.limits import check_bytes
 from soffit.io.tables.tabular import unique_names
 from soffit.io.text.dialect import (
     NO_SEPARATOR,
     Dialect,
     DialectHints,
     HeaderRule,
+    TextFile,
     counts_rows,
     find_dialect,
     is_header,
 )
-from soffit.io.text.encoding import TextFile
 from soffit.io.text.number_columns import (
     NumberColumns,
     not_a_number,
