@@ -64,6 +64,12 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+_NO_PLACER = (
+    "This model was fitted to a graph in blocks and places no new objects. Fit the graph together "
+    "with their edges."
+)
+
+
 class PageWriter:
     """Gives an estimator the method `report`."""
 
@@ -325,6 +331,12 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     def _in_memory(self) -> Self:
         """The model itself, or that of the sample if it was fitted to a collection of blocks."""
         if "sample_indices_" not in vars(self):
+            if lazy_part(vars(self).get("memberships_")) is not None:
+                raise TypeError(
+                    f"This {type(self).__name__} was fitted to a graph in blocks, and its results "
+                    "stay with the workers. Store these, for example with "
+                    "memberships_.to_zarr(...), instead of the model."
+                )
             return self
         model = copy(self)
         model._publish(self._fitted)
@@ -466,6 +478,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         from soffit.distributed.placement import Placement, place_lazily
         from soffit.distributed.row_blocks import Blocks
 
+        if self._fitted.placer is None:
+            raise TypeError(_NO_PLACER)
         placement = Placement.of(self._fitted, vars(self).get("classes_"))
         blocks = Blocks.of(X)
         check_columns(self, blocks.columns)
@@ -485,6 +499,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
 
     def _new_table(self, X: Any) -> Any:
         preparation = self._fitted.preparation
+        if self._fitted.placer is None:
+            raise TypeError(_NO_PLACER)
         if isinstance(preparation, MixedPreparation):
             return self._new_mixed_table(X, preparation)
         affinity = getattr(self._fitted.placer, "affinity", None)
