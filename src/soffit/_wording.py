@@ -90,6 +90,13 @@ class Message(str):
         return "".join(words(part) if isinstance(part, Parameter) else part for part in self.parts)
 
 
+def first_few(items: Iterable[object], most: int = 5) -> str:
+    """The first few items of a list, and how many more there are: ``a, b and 7 more``."""
+    words = [str(item) for item in items]
+    rest = len(words) - most
+    return ", ".join(words[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
 def _literal(value: Any) -> str:
     """A value as Python code."""
     if isinstance(value, (list, tuple)):
