@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from soffit.cli.console import Talk, in_words_of_the_command, usage_error
+from soffit._wording import in_words_of_the_command
+from soffit.cli.console import Talk, usage_error
 from soffit.cli.methods import METHODS, Settings, a, make_model, matrix_parameters
 from soffit.cli.options import (
     CLUSTERING,

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit.cli.console import Talk, in_words_of_the_command, usage_error
+from soffit._wording import in_words_of_the_command
+from soffit.cli.console import Talk, usage_error
 from soffit.cli.methods import DEFAULT_METHOD, Settings, make_model
 from soffit.cli.options import MODEL, Reading, option
 from soffit.cli.steps import Outputs, show_files, steps, this_command, with_remarks

@@ -27,11 +27,11 @@ from soffit.cli.options import (
     NeighborsOption,
     Pairs,
     Reading,
+    ResamplesOption,
     Running,
     Standardization,
     StandardizeOption,
     Verbosity,
-    at_least,
     option,
     with_option_groups,
 )
@@ -47,16 +47,6 @@ MethodOption = Annotated[
         "higher-order for crossing lines.",
         callback=known_method,
         autocompletion=lambda: list(METHODS),
-    ),
-]
-ResamplesOption = Annotated[
-    int,
-    option(
-        "--resamples N",
-        MODEL,
-        "Refit the model on N subsamples, which gives better-calibrated probabilities and "
-        "shows where the clusters are unstable. 10 is enough.",
-        callback=at_least(0),
     ),
 ]
 

@@ -283,6 +283,16 @@ StandardizeOption = Annotated[
         "their units differ so much that one column would decide alone.",
     ),
 ]
+ResamplesOption = Annotated[
+    int,
+    option(
+        "--resamples N",
+        MODEL,
+        "Refit the model on N subsamples, which gives better-calibrated probabilities and "
+        "shows where the clusters are unstable. 10 is enough.",
+        callback=at_least(0),
+    ),
+]
 SeedOption = Annotated[
     int,
     option(
