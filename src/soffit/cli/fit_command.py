@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-import typer
-
 from soffit.cli.console import (
     Talk,
     show_choice,
@@ -34,21 +32,21 @@ from soffit.cli.options import (
     Standardization,
     StandardizeOption,
     Verbosity,
+    option,
     with_option_groups,
 )
 from soffit.cli.steps import Fit, Outputs, fit_model, read_pairs, read_source, show_files
 
 MethodOption = Annotated[
     str,
-    typer.Option(
-        "--method",
-        callback=known_method,
-        autocompletion=lambda: list(METHODS),
-        metavar="NAME",
-        rich_help_panel=MODEL,
-        help="The model. soft is best for most data. The others are published methods of the same "
+    option(
+        "--method NAME",
+        MODEL,
+        "The model. soft is best for most data. The others are published methods of the same "
         "family: sof, baum-eagon, completely-positive, relation, hierarchy, spectral, and "
         "higher-order for crossing lines.",
+        callback=known_method,
+        autocompletion=lambda: list(METHODS),
     ),
 ]
 

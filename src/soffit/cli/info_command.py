@@ -17,7 +17,6 @@ AnyFile = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        show_default=False,
         help="Any file that soffit reads or writes: data, memberships, or a model (.soffit).",
     ),
 ]

@@ -66,7 +66,6 @@ ModelFile = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
-        show_default=False,
         help="A model written by `soffit fit --save`, ending in .soffit.",
     ),
 ]
@@ -74,7 +73,6 @@ NewFile = Annotated[
     Path,
     typer.Argument(
         metavar="INPUT",
-        show_default=False,
         help="The new objects, with the columns that the model was fitted to, in any order; other "
         "columns are ignored. For a model of a matrix or graph: one row per new object, one "
         "column per fitted object.",

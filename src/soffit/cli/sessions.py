@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from soffit._wording import as_options, in_words_of_the_command
 from soffit.cli.console import Talk, usage_error
 from soffit.cli.methods import DEFAULT_METHOD, Settings, make_model
@@ -22,6 +20,7 @@ from soffit.cli.options import (
     Running,
     Standardization,
     StandardizeOption,
+    option,
 )
 from soffit.cli.steps import read_pairs, read_source, without_numbers
 
@@ -33,22 +32,19 @@ SESSIONS = "Session"
 
 SessionOption = Annotated[
     Path | None,
-    typer.Option(
-        "--session",
-        metavar="FOLDER",
-        show_default=False,
-        rich_help_panel=SESSIONS,
-        help="Where answers and edits are saved after each step, and resumed from. By default a "
+    option(
+        "--session FOLDER",
+        SESSIONS,
+        "Where answers and edits are saved after each step, and resumed from. By default a "
         "folder beside the input: flowers.session for flowers.csv.",
     ),
 ]
 FreshOption = Annotated[
     bool,
-    typer.Option(
+    option(
         "--fresh",
-        metavar="",
-        rich_help_panel=SESSIONS,
-        help="Start anew: an earlier session in the folder is kept as session.json.old.",
+        SESSIONS,
+        "Start anew: an earlier session in the folder is kept as session.json.old.",
     ),
 ]
 
