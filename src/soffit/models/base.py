@@ -248,7 +248,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
                 "it to a sample and pass X to predict_proba, or use SoftClustering."
             )
         from soffit.distributed.row_blocks import check_no_pairs
-        from soffit.distributed.sampled_fit import fit_blocks
+        from soffit.distributed.sampled_fit import InMemory, fit_blocks
 
         if self.__sklearn_tags__().input_tags.pairwise:
             raise TypeError(
@@ -259,19 +259,24 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         seeds = check_random_state(self.random_state)
         with self._working(tasks) as progress:
 
-            def fit(table: Any, columns: NDArray[Any] | None) -> Fitted:
-                data = self._read(table, Constraints(), None)
+            def fit(
+                table: Any, columns: NDArray[Any] | None, weights: FloatArray | None = None
+            ) -> Fitted:
+                data = self._read(table, Constraints(sample_weight=weights), None)
                 if columns is not None:
                     data = replace(data, columns={**data.columns, "feature_names_in_": columns})
                 fitted = run(self._recipe(), data, seeds, progress)
                 return progress.attempt(lambda: with_surroundings(fitted)) or fitted
 
+            def geometry(table: Any) -> tuple[Any, Any]:
+                return self._read(table, Constraints(), None).objects.preparation, self.metric
+
+            further = getattr(self, "_recipe_of_further", lambda _: self._recipe())
             found = fit_blocks(
                 X,
-                fit,
+                InMemory(fit, geometry, further),
                 sample_size=self.sample_size,
                 refine=getattr(self, "refine", None),
-                make_recipe=getattr(self, "_recipe_of_further", lambda _: self._recipe()),
                 n_clusters=getattr(self, "n_clusters", None),
                 seeds=seeds,
                 progress=progress,
