@@ -314,8 +314,13 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         for name, value in {**fitted.attributes, **(of_all or {})}.items():
             setattr(self, name, value)
 
-    def _shown_sample(self, X: Any, sizes: Any = None) -> tuple[Any, dict[str, Any]]:
-        """What a report shows of a fit to blocks, and what it says about all objects."""
+    def _shown_sample(
+        self, X: Any, sizes: Any = None, numbers: IntArray | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """What a report shows of objects in blocks, and what it says about all of them.
+
+        By default it shows some of the fitted ones.
+        """
         from soffit.distributed.shown_sample import count_and_write, rows_to_show
         from soffit.results.per_object import Result, cluster_names_of
 
@@ -327,7 +332,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         more: dict[str, Any] = {"all_sizes": sizes}
         if lazy_part(X) is None:
             return self._in_memory(), more
-        more["X"], names, rows = rows_to_show(X, model.sample_indices_)
+        numbers = model.sample_indices_ if numbers is None else numbers
+        more["X"], names, rows = rows_to_show(X, numbers)
         if names is not None:
             more["columns"] = [str(name) for name in names]
         # The columns are those of the fit, although the rows come without names.
