@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -480,12 +480,9 @@ class Locality:
         """The rows of an array in this order."""
         return np.take(V, self.order, axis=0)
 
-    def back(self, V: FloatArray, *, out: FloatArray | None = None) -> FloatArray:
-        """Rows in this order, put back into the original order, and into `out` if given."""
-        # Only with mode="clip" does NumPy write there directly; all indices are valid.
-        mode: Literal["clip", "raise"] = "raise" if out is None else "clip"
-        place = inverse_order(self.order, self.order.dtype)
-        return np.take(V, place, axis=0, out=out, mode=mode)
+    def back(self, V: FloatArray) -> FloatArray:
+        """Rows in this order, put back into the original order."""
+        return np.take(V, inverse_order(self.order, self.order.dtype), axis=0)
 
 
 def inverse_order(order: IntArray, dtype: DTypeLike) -> IntArray:

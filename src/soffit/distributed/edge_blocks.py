@@ -16,10 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, first_few
 from soffit.distributed.engine import Engine, need_dask
 from soffit.distributed.placement import entropy_of, labels_of
-from soffit.distributed.row_blocks import listed, row_hash
+from soffit.distributed.row_blocks import row_hash
 from soffit.factorize.divergence.em import cluster_prior, descend, rows_or_prior
 from soffit.factorize.divergence.relations import UNEXPLAINED, entropy_of_weights, unit_of
 from soffit.factorize.divergence.sparse_rows import (
@@ -94,7 +94,7 @@ def _edges(frame: Any, number: int) -> tuple[IntArray, IntArray, FloatArray]:
             rows = np.flatnonzero(wrong)
             raise ValueError(
                 f"X has {name}s that are negative or missing, for example {values[rows[0]]}, in "
-                f"rows {listed([str(row) for row in rows])} of block {number}. Drop these edges."
+                f"rows {first_few(rows)} of block {number}. Drop these edges."
             )
     return ends[0], ends[1], weights
 
@@ -374,7 +374,7 @@ def _checked(X: Any) -> list[Any]:
         raise TypeError(
             "RelationFactorization takes a graph in blocks as a Dask data frame with the columns "
             "'source', 'target' and, if edges have weights, 'weight'"
-            + (f"; X has {listed([repr(name) for name in columns])}" if columns else "")
+            + (f"; X has {first_few(map(repr, columns))}" if columns else "")
             + ". Rename the columns, X.rename(columns={...}), or use SoftClustering for a table."
         )
     kinds = {str(name): dtype for name, dtype in zip(X.columns, X.dtypes, strict=True)}

@@ -38,7 +38,7 @@ from soffit._validation import (
     WholeNumber,
     check_parameters,
 )
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, first_few
 from soffit.affinity import Settings
 from soffit.affinity.given_objects import (
     GOWER,
@@ -64,8 +64,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-# Clusters that a message names.
-_LISTED = 5
 _NO_PLACER = (
     "This model was fitted to a graph in blocks and places no new objects. Fit the graph together "
     "with their edges."
@@ -891,10 +889,7 @@ def warn_of_empty_clusters(model: Any, attributes: Mapping[str, Any], depth: int
     empty = np.flatnonzero(np.bincount(labels, minlength=k) == 0)
     if len(empty) == 0:
         return
-    listed = ", ".join(str(number) for number in empty[:_LISTED])
-    which = f"number {listed}" if len(empty) == 1 else f"numbers {listed}"
-    if len(empty) > _LISTED:
-        which += ", ..."
+    which = f"{'number' if len(empty) == 1 else 'numbers'} {first_few(empty)}"
     used = k - len(empty)
     warnings.warn(
         EmptyClusterWarning(

@@ -19,6 +19,8 @@ _MOST_STEPS = 300
 _TOL = 1e-4
 # Below this number of products, a step is as fast without a compiled loop.
 _FEW = 2**15
+# Rows whose products with all centres are computed at once: these stay in the cache.
+_BLOCK = 2**10
 
 
 def kmeans(
@@ -104,12 +106,16 @@ class _Rows(NamedTuple):
             totals = members.sum(axis=1, keepdims=True)
             sums = np.hstack([members @ self.columns.T, totals])
             return labels, all_ranks[np.arange(n), labels], sums
-        from soffit.partition.kernels import BLOCK, assign_rows
+        from soffit.partition.kernels import assign_rows
 
         labels, ranks, sums = np.zeros(n, np.int64), np.full(n, np.inf), np.zeros((k, d + 1))
-        assign_rows(
-            self.columns, self.weights, centers, halves, labels, ranks, sums, np.empty(BLOCK)
-        )
+        products = np.empty((k, min(n, _BLOCK)))
+        for first in range(0, n, _BLOCK):
+            rows = self.columns[:, first : first + _BLOCK]
+            if rows.shape[1] < products.shape[1]:
+                products = np.empty((k, rows.shape[1]))
+            np.matmul(centers, rows, out=products)
+            assign_rows(products, halves, self.columns, self.weights, first, labels, ranks, sums)
         return labels, ranks, sums
 
     def inertia(self, ranks: FloatArray) -> float:
