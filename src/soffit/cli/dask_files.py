@@ -47,7 +47,7 @@ _WHERE = re.compile(r"local|threads|\w+://.*|[\w.-]+:\d+")
 def with_default_place(arguments: list[str]) -> list[str]:
     """The same arguments, with "local" after a --dask without a value."""
     found: list[str] = []
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
         found.append(argument)
         if argument == "--dask" and not _WHERE.fullmatch(following):
             found.append("local")
