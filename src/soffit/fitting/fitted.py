@@ -264,15 +264,23 @@ class Fitted:
         "n_iter": "natural",
     }
 
+    def prepared(self, table: Any) -> Any:
+        """New objects, stored and scaled as the fitted ones are."""
+        fitted_rows = getattr(self.placer, "fitted_rows", None)
+        if is_sparse(table) and fitted_rows is not None:
+            example = fitted_rows(np.zeros(1, dtype=np.int64))
+            table = table if is_sparse(example) else table.toarray()
+        return self.preparation.apply(table)
+
     def place(self, table: Any) -> FloatArray:
         """Memberships of new objects: the stages of the fit, in the same order."""
         assert self.placer is not None
-        return on_simplex(self.placer.place(self.preparation.apply(table)))
+        return on_simplex(self.placer.place(self.prepared(table)))
 
     def explained(self, table: Any) -> float:
         """Share of the squared affinities of new objects that the factor explains."""
         assert self.placer is not None
-        explained, total = self.placer.explained(self.preparation.apply(table))
+        explained, total = self.placer.explained(self.prepared(table))
         return explained / total if total > 0 else 0.0
 
     @property
@@ -284,7 +292,7 @@ class Fitted:
         """How far outside new objects lie, or the fitted ones; see `Surroundings`."""
         placer: Any = self.placer
         if table is not None:
-            return np.asarray(1.0 - placer.tail(self.preparation.apply(table)))
+            return np.asarray(1.0 - placer.tail(self.prepared(table)))
         # Equal objects may have been fitted as one.
         index = self.attributes.get("copies_")
         p = placer.inner_tail()
