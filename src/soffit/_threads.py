@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +29,8 @@ _this_thread = threading.local()
 _limit: ContextVar[int | None] = ContextVar("soffit_threads", default=None)
 # When the current work must end; None if it need not.
 _deadline: ContextVar[Deadline | None] = ContextVar("soffit_deadline", default=None)
+# When searches of the current fit end with what they have found; None if they need not.
+_search_deadline: ContextVar[Deadline | None] = ContextVar("soffit_search", default=None)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)
 
@@ -62,6 +64,30 @@ def time_limit(deadline: Deadline) -> Iterator[None]:
         yield
     finally:
         _deadline.reset(token)
+
+
+@contextmanager
+def search_limit(deadline: Deadline) -> Iterator[None]:
+    """A context in which searches end after a deadline and keep what they have found."""
+    token = _search_deadline.set(deadline)
+    try:
+        yield
+    finally:
+        _search_deadline.reset(token)
+
+
+@contextmanager
+def as_search() -> Iterator[None]:
+    """A context in which all loops end with `OutOfTime` after the deadline of searches."""
+    deadline = _search_deadline.get()
+    with nullcontext() if deadline is None else time_limit(deadline):
+        yield
+
+
+def is_late() -> bool:
+    """Whether the time for searches is over: what a fit can do without is left out."""
+    deadline = _search_deadline.get()
+    return deadline is not None and deadline.is_over
 
 
 def check_time() -> None:

@@ -66,6 +66,14 @@ def test_the_storage_of_a_table_changes_nothing(of_pairs: Case, blobs: Sample, y
         assert np.array_equal(updated[0].memberships_, updated[1].memberships_)
 
 
+def test_sparse_rows_of_similarities_to_fitted_objects(blobs: Sample) -> None:
+    A = np.exp(-((blobs.X[:, None] - blobs.X) ** 2).sum(axis=2))
+    for storage in (np.asarray, sp.csr_array):
+        model = SoftClustering(3, affinity="precomputed", random_state=29).fit(storage(A))
+        placed = model.predict_proba(sp.csr_array(A[:5]))
+        assert (placed.argmax(axis=1) == model.labels_[:5]).all()
+
+
 def test_texts_stay_sparse() -> None:
     rng = np.random.default_rng(7)
     X = sp.random_array((90, 400), density=0.04, random_state=rng, format="csr")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from soffit._threads import OutOfTime, as_search
 from soffit._typing import FloatArray
 from soffit.factorize.problem import Factorization, Stop
 
@@ -42,9 +43,9 @@ class Descent:
                 descent.stop_if_converged(tol)
         return descent.result()
 
-    Ctrl-C inside the ``with`` block ends the run at the last recorded point. A solver that changes
-    its factor in place then calls `record_interrupted` if the descent was `interrupted`, because
-    that point may have moved. A second Ctrl-C is not caught.
+    Ctrl-C inside the ``with`` block, or a time limit that is clearly over, ends the run at the last
+    recorded point. A solver that changes its factor in place then calls `record_interrupted` if the
+    descent was `interrupted`, because that point may have moved. A second Ctrl-C is not caught.
 
     Parameters
     ----------
@@ -69,11 +70,15 @@ class Descent:
         callback: Callback | None = None,
     ) -> None:
         self.stopped: Stop | None = None
+        # Whether Ctrl-C or a time limit ended the run within an iteration.
+        self.interrupted = False
         self._reached = _Reached(0, [first], 1, factor, scale)
         self._norm = norm
         self._callback = callback
 
     def __enter__(self) -> Descent:
+        self._limit = as_search()
+        self._limit.__enter__()
         return self
 
     def __exit__(
@@ -82,10 +87,11 @@ class Descent:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if kind is None or not issubclass(kind, KeyboardInterrupt):
-            return False
-        self.stopped = "interrupted"
-        return True
+        self._limit.__exit__(None, None, None)
+        self.interrupted = kind is not None and issubclass(kind, KeyboardInterrupt | OutOfTime)
+        if self.interrupted:
+            self.stopped = "max_time" if kind is OutOfTime else "interrupted"
+        return self.interrupted
 
     @property
     def n_iter(self) -> int:
@@ -96,11 +102,6 @@ class Descent:
     def history(self) -> list[float]:
         """Recorded losses."""
         return self._reached.history
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the run."""
-        return self.stopped == "interrupted"
 
     def running(self, max_iter: int) -> bool:
         """Whether to run another iteration."""

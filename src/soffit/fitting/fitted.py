@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity, SideInformation
-from soffit.affinity.given_objects import Preparation
+from soffit.affinity.given_objects import Preparation, is_matrix_affinity
 from soffit.affinity.isolation import Surroundings
 from soffit.affinity.side_information import with_side, without_negative
 from soffit.factorize.problem import Stop
@@ -266,10 +266,10 @@ class Fitted:
 
     def prepared(self, table: Any) -> Any:
         """New objects, stored and scaled as the fitted ones are."""
-        fitted_rows = getattr(self.placer, "fitted_rows", None)
-        if is_sparse(table) and fitted_rows is not None:
-            example = fitted_rows(np.zeros(1, dtype=np.int64))
-            table = table if is_sparse(example) else table.toarray()
+        affinity = getattr(self.placer, "affinity", None)
+        if is_sparse(table) and affinity is not None and not is_matrix_affinity(affinity):
+            fitted = affinity.fitted_rows(np.zeros(1, dtype=np.int64))
+            table = table if is_sparse(fitted) else table.toarray()
         return self.preparation.apply(table)
 
     def place(self, table: Any) -> FloatArray:

@@ -31,6 +31,8 @@ from soffit.memberships import entropy, extension
 from soffit.memberships.measures import on_simplex
 
 Relations = TypeVar("Relations")
+# The first steps of a fit take longer with more clusters than these.
+_FEW_CLUSTERS = 20
 Factorize = Callable[[Stage[Affinities]], Solution]
 Smooth = Callable[[Stage[Affinities], Solution, FloatArray], Smoothed]
 
@@ -64,7 +66,7 @@ def run(
         data = replace(data, side=data.constraints.side_information(n, data.names))
     whole = data
     progress.expect(recipe.plan)
-    with progress.limited(recipe.effort * n):
+    with progress.limited(recipe.effort * n * max((recipe.n_clusters or 0) // _FEW_CLUSTERS, 1)):
         if recipe.weighted:
             data = distinct_data(data, recipe.n_clusters)
         relations = recipe.relate(data, random_state, progress)

@@ -14,7 +14,7 @@ from math import ceil, log
 import numpy as np
 from scipy.linalg import qr, svd
 
-from soffit._threads import each
+from soffit._threads import each, is_late
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph
 from soffit.partition.kmeans import kmeans
@@ -212,8 +212,11 @@ def ranked_partitions(
     sizes: FloatArray | None = None,
 ) -> list[RankedPartition]:
     """All different candidates, the best first; see `best_partition`."""
-    rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
-    merged = merged_partitions(A, V, n_clusters, random_state=random_state)
+    if is_late():
+        rounded, merged = [cluster_qr(V[:, :n_clusters])], []
+    else:
+        rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
+        merged = merged_partitions(A, V, n_clusters, random_state=random_state)
     if correct is not None:
         rounded = [correct(labels, n_clusters) for labels in rounded]
         merged = [correct(labels, n_clusters) for labels in merged]
