@@ -64,6 +64,7 @@ def sample() -> Any:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::soffit.exceptions.EmptyClusterWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_a_fit_keeps_its_time(name: str, sample: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # The clock may run fast on a busy machine: time is that of the processor, with one thread.
@@ -78,14 +79,20 @@ def test_a_fit_keeps_its_time(name: str, sample: Any, monkeypatch: pytest.Monkey
     given = (sample.X, y) if is_classifier else (sample.X,)
     fit = cls(random_state=7, n_jobs=1, max_time=LIMIT, **settings).fit
     # Compiles what is needed, which is not part of the limit.
-    fit(*[part[:400] for part in given])
+    _in_time(fit, [part[:400] for part in given])
     begin = time.process_time()
-    try:
-        fitted = fit(*given)
-    except ValueError as error:
-        assert "ended before there was any result" in str(error)
-    else:
-        assert np.allclose(probabilities(fitted).sum(axis=1), 1.0)
-        if not is_classifier:
-            assert fitted.stop_reason_ in ("max_time", "converged")
+    fitted = _in_time(fit, given)
     assert time.process_time() - begin <= 1.0 + 1.1 * LIMIT
+    if fitted is not None:
+        assert np.allclose(probabilities(fitted).sum(axis=1), 1.0)
+        assert is_classifier or fitted.stop_reason_ in ("max_time", "converged")
+
+
+def _in_time(fit: Any, given: Any) -> Any:
+    """The fitted model, or None if there was no result in time."""
+    try:
+        return fit(*given)
+    except ValueError as error:
+        if "ended before there was any result" not in str(error):
+            raise
+        return None

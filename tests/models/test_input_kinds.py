@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
 from tests.reference.estimators import Array, Case, probabilities
 
 from benchmarks.datasets import load

@@ -17,6 +17,8 @@ from soffit.factorize.problem import Factorization, Stop
 Callback = Callable[[int, float], object]
 # A loss below this share of the matrix's squared norm counts as zero.
 _NEGLIGIBLE = 1e-12
+# A share of the loss; the losses of matrices that can be reproduced exactly mostly fall faster.
+_SLOW = 0.02
 _REASONS: tuple[Stop, ...] = ("max_time", "callback", "interrupted")
 
 
@@ -149,11 +151,18 @@ class Descent:
             self.stopped = "converged"
 
     def has_converged(self, tol: float, *, over: int = 1) -> bool:
-        """Whether each of the last `over` iterations gained at most `tol` times the loss."""
+        """Whether each of the last `over` iterations gained at most `tol` times the loss.
+
+        A loss below 10 `tol` times the squared norm of the matrix, as with nearly as many clusters as
+        objects, need not fall further if it falls slowly: relative to itself it would do so for
+        thousands of iterations.
+        """
         if len(self.history) <= over:
             return False
-        gain = self.history[-1 - over] - self.history[-1]
-        return gain <= over * tol * max(self.history[-1], _NEGLIGIBLE * self._norm)
+        now = self.history[-1]
+        gain = self.history[-1 - over] - now
+        is_exact = now <= 10.0 * tol * self._norm and gain <= over * _SLOW * now
+        return is_exact or gain <= over * tol * max(now, _NEGLIGIBLE * self._norm)
 
     def result(self) -> Factorization:
         """The last point, with the history that led to it."""

@@ -25,9 +25,9 @@ Result = TypeVar("Result")
 # Phases of a fit in order, each with its typical share of the time, in any unit.
 Plan = tuple[tuple[str, float], ...]
 
-# What is over `max_time` when a search ends within an iteration, and a fit without any result so far
-# is given up: the rest of the margin, a second and a tenth, is for what follows a first result.
-# Small fits always have one.
+# What is over `max_time` when a search ends within an iteration, and a fit without any result is
+# given up: the rest of the margin, a second and a tenth, is for what follows a first result. Small
+# fits always have one.
 _GRACE, _GRACE_SHARE = 0.3, 0.05
 _FEW_OBJECTS = 5000
 # Seconds between two updates of a phase: on a terminal, and in a log.
