@@ -54,6 +54,18 @@ def test_two_columns_in_metres_and_kilograms_are_standardized():
     assert not Standardizer.of(body * [100.0, 1.0], "auto").is_active
 
 
+def test_a_column_that_outweighs_all_others_together_is_standardized():
+    # As in USArrests: no column is ten times the usual one, but distances are those of one alone.
+    steps = np.random.default_rng(7).permuted(np.linspace(-1, 1, 200).reshape(50, 4), axis=0)
+    rates = 200.0 + steps * [4.0, 80.0, 14.0, 9.0]
+    assert Standardizer.of(rates, "auto").is_active
+    # Not where the others together still count, or around a common origin.
+    assert not Standardizer.of(200.0 + steps * [4.0, 40.0, 14.0, 9.0], "auto").is_active
+    assert not Standardizer.of(rates - 200.0, "auto").is_active
+    # Coordinates of the plane may be as uneven.
+    assert not Standardizer.of(rates[:, [1, 2]], "auto").is_active
+
+
 def test_two_columns_of_three_in_a_large_unit_are_standardized():
     rng = np.random.default_rng(11)
     assert Standardizer.of(rng.normal(3.0, [900.0, 1000.0, 1.0], (50, 3)), "auto").is_active

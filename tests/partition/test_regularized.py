@@ -5,9 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from soffit.normalize import normalize
-from soffit.partition import choose as _graph_partition
-from soffit.partition.candidates import partition_rank
-from soffit.partition.choose import graph_partition
+from soffit.partition import candidates as _graph_partition
+from soffit.partition.candidates import graph_partition, partition_rank
 from soffit.partition.eigenvectors import leading_eigenvectors, regularized_eigenvectors
 
 BLOCK, SPLINTERS = 600, 12

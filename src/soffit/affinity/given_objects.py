@@ -33,6 +33,9 @@ from soffit.neighbors.search import Metric
 # A column whose spread is this many times that of a usual other column has another unit: it alone
 # would decide which objects are neighbours.
 _UNEVEN = 10.0
+# So does one of three or more columns whose squared range is this many times that of all others
+# together: more than nine tenths of the squared distances are its own.
+_ALONE = 10.0
 # Columns around a common origin, such as principal components, may differ more.
 _UNEVEN_AROUND_ZERO = 100.0
 # The spread of a column, as far as the rule is concerned, is the range of the values between these
@@ -49,6 +52,8 @@ _DIFFERENT_LENGTHS = 2.0
 GOWER = "gower"
 # Rows summed per thread at a time.
 _ROWS = 2**15
+# Up to this many entries, quantiles of all columns are computed at once, in one thread.
+_SMALL_TABLE = 2**18
 
 Standardize = Literal["auto"] | bool
 
@@ -61,9 +66,10 @@ class Standardizer:
     if a few outliers make the standard deviation larger than that.
 
     The rule "auto" asks whether columns have different units. It standardizes if the largest of
-    these ranges is more than 10 times the median range of the other columns, or more than 100 times
-    if all of these ranges include zero, as those of principal components do. Columns with a range
-    of zero are left out.
+    these ranges is more than 10 times the median range of the other columns, or if its square is
+    more than 10 times the sum of the squares of two or more others. If all of these ranges include
+    zero, as those of principal components do, only 100 times the median range counts. Columns with
+    a range of zero are left out.
 
     Examples
     --------
@@ -114,8 +120,11 @@ def _have_different_units(low: FloatArray, high: FloatArray) -> bool:
         return False
     around_zero = np.all((low < 0) & (high > 0) | ~varies)
     largest, usual = outweighing(ranges)
-    limit = _UNEVEN_AROUND_ZERO if around_zero else _UNEVEN
-    return bool(ranges[largest] > limit * ranges[usual])
+    if around_zero:
+        return bool(ranges[largest] > _UNEVEN_AROUND_ZERO * ranges[usual])
+    others = np.delete(ranges, largest) / ranges[largest]
+    decides_alone = len(others) > 1 and bool(_ALONE * np.sum(others**2) < 1.0)
+    return decides_alone or bool(ranges[largest] > _UNEVEN * ranges[usual])
 
 
 def outweighing(spreads: FloatArray) -> tuple[int, int]:
@@ -127,6 +136,9 @@ def outweighing(spreads: FloatArray) -> tuple[int, int]:
 
 def _quantiles(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The quantiles of the columns between which their ranges are taken, in double precision."""
+    if table.size <= _SMALL_TABLE:
+        low, high = np.quantile(table.astype(np.float64), _BETWEEN, axis=0)
+        return low, high
     columns = range(table.shape[1])
     found = each(lambda j: np.quantile(table[:, j].astype(np.float64), _BETWEEN), columns)
     low, high = np.array(found).reshape(-1, 2).T

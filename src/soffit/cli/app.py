@@ -12,10 +12,9 @@ from soffit._version import __version__
 from soffit.cli.app_command import APP
 from soffit.cli.ask_command import ASK
 from soffit.cli.compare_command import COMPARE
-from soffit.cli.console import complain
+from soffit.cli.console import complain, guarded
 from soffit.cli.demo_command import DEMO
 from soffit.cli.edit_command import EDIT
-from soffit.cli.error_messages import guarded
 from soffit.cli.fit_command import FIT
 from soffit.cli.graph_command import GRAPH
 from soffit.cli.hierarchy_command import HIERARCHY

@@ -153,8 +153,8 @@ class Descent:
     def has_converged(self, tol: float, *, over: int = 1) -> bool:
         """Whether each of the last `over` iterations gained at most `tol` times the loss.
 
-        A loss below 10 `tol` times the squared norm of the matrix, as with nearly as many clusters as
-        objects, need not fall further if it falls slowly: relative to itself it would do so for
+        A loss below 10 `tol` times the squared norm of the matrix, as with nearly as many clusters
+        as objects, need not fall further if it falls slowly: relative to itself it would do so for
         thousands of iterations.
         """
         if len(self.history) <= over:

@@ -16,7 +16,7 @@ from soffit.affinity.isolation import Surroundings
 from soffit.affinity.side_information import with_side, without_negative
 from soffit.factorize.problem import Stop
 from soffit.graph import Graph
-from soffit.memberships import Extension
+from soffit.memberships import Extension, carried_over
 from soffit.memberships.measures import on_simplex
 from soffit.normalize import Normalized
 
@@ -102,6 +102,22 @@ class Unchanged:
     def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
         """The rows as they are."""
         return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """A smoothing, and what was added to the memberships of the fitted objects afterwards."""
+
+    smoothing: Smoothing
+    correction: FloatArray
+    _arrays: ClassVar[dict[str, str]] = {
+        "smoothing": "part place() n? p? j k",
+        "correction": "finite n k",
+    }
+
+    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+        """Memberships of new objects, corrected like those of the fitted objects they resemble."""
+        return carried_over(self.smoothing.place(rows, table, block), block, self.correction)
 
 
 @dataclass(frozen=True, eq=False)

@@ -290,10 +290,16 @@ def describe_partitions(
     spaces = _spaces(few[0], whole, X, weights)
     best = _best_kind(spaces, partitions[0], n_steps)
     is_whole = best.space is not spaces[0]
+    tails = best.fit.pieces.tails
+    joint = _criterion_of_one(spaces[1], tails) if len(spaces) > 1 and not is_whole else None
 
     def describe(number: int) -> DescribedPartition:
         labels = partitions[number]
-        space = best.space if is_whole else _spaces(few[number], whole, X, weights)[0]
+        space = best.space
+        if not is_whole:
+            space = _space(few[number], X, weights)
+            if joint is not None:
+                space = space._replace(rest={tails: joint - _criterion_of_one(space, tails)})
         return _described(_like(best, space, labels).advanced(n_steps), labels, n_clusters)
 
     others = each(describe, range(1, len(partitions)))
@@ -374,11 +380,10 @@ def _spaces(
     the few directions, whose density is the joint over the marginal one. This makes the criteria of
     both comparable.
     """
-    none = dict.fromkeys(_TAILS, 0.0)
-    part = _space(few, X, none, weights)
+    part = _space(few, X, weights)
     if few.directions.shape == whole.directions.shape:
         return [part]
-    everything = _space(whole, X, none, weights)
+    everything = _space(whole, X, weights)
 
     def left_out(tails: float) -> float:
         return _criterion_of_one(everything, tails) - _criterion_of_one(part, tails)
@@ -387,11 +392,9 @@ def _spaces(
     return [part._replace(rest=rest), everything]
 
 
-def _space(
-    projection: Projection, X: FloatArray, rest: dict[float, float], weights: FloatArray | None
-) -> _Space:
+def _space(projection: Projection, X: FloatArray, weights: FloatArray | None) -> _Space:
     Z = np.asarray(projection.apply(X), dtype=np.float64)
-    return _Space(projection, Z, moments_of(Z), rest, weights)
+    return _Space(projection, Z, moments_of(Z), dict.fromkeys(_TAILS, 0.0), weights)
 
 
 def _criterion_of_one(space: _Space, tails: float) -> float:

@@ -26,8 +26,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from soffit._deprecation import current_names, warn_of_former_name
-from soffit._process import one_blas_thread, without_warnings
-from soffit._threads import OutOfTime, thread_limit
+from soffit._threads import OutOfTime, one_blas_thread, thread_limit, without_warnings
 from soffit._typing import FloatArray, IntArray
 from soffit._validation import (
     Function,
@@ -39,7 +38,7 @@ from soffit._validation import (
     WholeNumber,
     check_parameters,
 )
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, first_few
 from soffit.affinity import Settings
 from soffit.affinity.given_objects import (
     GOWER,
@@ -52,12 +51,10 @@ from soffit.affinity.given_objects import (
 )
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.exceptions import EmptyClusterWarning
-from soffit.fitting.callbacks import Tasks, has_callbacks, with_tasks
-from soffit.fitting.data import Constraints
+from soffit.fitting.data import Constraints, Data
 from soffit.fitting.fitted import Fitted, with_surroundings
-from soffit.fitting.monitor import Progress, warn_unless_converged
-from soffit.fitting.recipe import Data, Recipe
-from soffit.fitting.run import run
+from soffit.fitting.monitor import Progress, Tasks, has_callbacks, warn_unless_converged, with_tasks
+from soffit.fitting.recipe import Recipe, run
 from soffit.inputs import lazy_part, read_input, read_new_objects
 from soffit.memberships.assignment import UNASSIGNED, assigned, check_share
 from soffit.mixed_columns import MixedTable
@@ -67,8 +64,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-# Clusters that a message names.
-_LISTED = 5
+_NO_PLACER = (
+    "This model was fitted to a graph in blocks and places no new objects. Fit the graph together "
+    "with their edges."
+)
 
 
 class PageWriter:
@@ -228,11 +227,16 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             data = self._read(X, constraints, y)
             self._warn_of_matrix(data.objects)
             seeds = check_random_state(self.random_state)
-            fitted = run(self._recipe(), data, seeds, progress, warm=warm)
-            # They are computed when they are needed, if there is no time for them now.
-            fitted = progress.attempt(lambda: with_surroundings(fitted)) or fitted
+            with thread_limit(self._n_jobs_for(data)):
+                fitted = run(self._recipe(), data, seeds, progress, warm=warm)
+                # They are computed when they are needed, if there is no time for them now.
+                fitted = progress.attempt(lambda: with_surroundings(fitted)) or fitted
         self._publish(fitted)
         return fitted
+
+    def _n_jobs_for(self, data: Data) -> int | None:
+        """Number of threads for these objects."""
+        return self.n_jobs
 
     def _run_on_blocks(self, X: Any, constraints: Constraints, tasks: Tasks | None) -> Fitted:
         """Run the recipe on a sample of a collection of blocks; see `soffit.distributed`."""
@@ -327,6 +331,12 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     def _in_memory(self) -> Self:
         """The model itself, or that of the sample if it was fitted to a collection of blocks."""
         if "sample_indices_" not in vars(self):
+            if lazy_part(vars(self).get("memberships_")) is not None:
+                raise TypeError(
+                    f"This {type(self).__name__} was fitted to a graph in blocks, and its results "
+                    "stay with the workers. Store these, for example with "
+                    "memberships_.to_zarr(...), instead of the model."
+                )
             return self
         model = copy(self)
         model._publish(self._fitted)
@@ -468,6 +478,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         from soffit.distributed.placement import Placement, place_lazily
         from soffit.distributed.row_blocks import Blocks
 
+        if self._fitted.placer is None:
+            raise TypeError(_NO_PLACER)
         placement = Placement.of(self._fitted, vars(self).get("classes_"))
         blocks = Blocks.of(X)
         check_columns(self, blocks.columns)
@@ -487,6 +499,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
 
     def _new_table(self, X: Any) -> Any:
         preparation = self._fitted.preparation
+        if self._fitted.placer is None:
+            raise TypeError(_NO_PLACER)
         if isinstance(preparation, MixedPreparation):
             return self._new_mixed_table(X, preparation)
         affinity = getattr(self._fitted.placer, "affinity", None)
@@ -864,10 +878,7 @@ def warn_of_empty_clusters(model: Any, attributes: Mapping[str, Any], depth: int
     empty = np.flatnonzero(np.bincount(labels, minlength=k) == 0)
     if len(empty) == 0:
         return
-    listed = ", ".join(str(number) for number in empty[:_LISTED])
-    which = f"number {listed}" if len(empty) == 1 else f"numbers {listed}"
-    if len(empty) > _LISTED:
-        which += ", ..."
+    which = f"{'number' if len(empty) == 1 else 'numbers'} {first_few(empty)}"
     used = k - len(empty)
     warnings.warn(
         EmptyClusterWarning(

@@ -14,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from soffit._deprecation import renamed_parameters
-from soffit._process import one_blas_thread, without_warnings
-from soffit._threads import thread_limit
+from soffit._threads import one_blas_thread, thread_limit, without_warnings
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit._validation import (
     Function,
@@ -30,10 +29,9 @@ from soffit._validation import (
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.exceptions import EmptyClusterWarning
 from soffit.factorize.problem import Stop
-from soffit.fitting.data import Constraints, PartialLabels
+from soffit.fitting.data import Constraints, Data, PartialLabels
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
-from soffit.fitting.recipe import Data, Recipe, Stage
-from soffit.fitting.run import affinity_attributes, relate_pairs
+from soffit.fitting.recipe import Recipe, Stage, affinity_attributes, relate_pairs
 from soffit.inputs import lazy_part
 from soffit.memberships.measures import on_simplex
 from soffit.models.base import SimilarityEstimator

@@ -26,12 +26,18 @@ from soffit.factorize import (
     solve_locally,
     solve_rows,
 )
-from soffit.fitting.data import Constraints
-from soffit.fitting.fitted import Part
+from soffit.fitting.data import Constraints, Data
+from soffit.fitting.fitted import Corrected, Part
 from soffit.fitting.monitor import Plan
-from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
-from soffit.fitting.resampling import SHARE_KEPT, Corrected, over_subsamples, resample_phase
-from soffit.fitting.run import Smooth, similarity_recipe
+from soffit.fitting.recipe import (
+    Recipe,
+    Smooth,
+    Smoothed,
+    Solution,
+    Stage,
+    similarity_recipe,
+)
+from soffit.fitting.resampling import SHARE_KEPT, over_subsamples, resample_phase
 from soffit.graph import Graph, Locality
 from soffit.memberships import (
     SeededMixture,
@@ -41,10 +47,18 @@ from soffit.memberships import (
     walk_length,
     with_pairs,
 )
-from soffit.memberships.alternatives import Alternative, average_over, weigh_partitions
-from soffit.memberships.calibration import calibrated, choose_mixture, linked, sharpened
+from soffit.memberships.calibration import (
+    Alternative,
+    average_over,
+    calibrated,
+    choose_mixture,
+    linked,
+    random_walks,
+    sharpened,
+    weigh_partitions,
+)
 from soffit.models.base import SimilarityClustering
-from soffit.normalize import normalize
+from soffit.normalize import degree
 from soffit.partition.candidates import RankedPartition
 from soffit.results.fit_quality import UNSTABLE_BELOW, unstable_message
 
@@ -58,6 +72,8 @@ _MOST_MIXED = 150
 # Rows of the factor are solved to this gap: the walk that smooths them hides smaller differences.
 _ROW_GAP = 1e-6
 _SEEDS = np.iinfo(np.int32).max
+# Up to so many objects, and entries of their table or matrix, one thread is used.
+_FEW_OBJECTS, _FEW_ENTRIES = 2_000, 2**17
 # Shares of the time at some hundred thousand objects; `benchmarks/scale.py` prints them.
 _PLAN: Plan = (("affinities", 0.6), ("start", 0.15), ("row blocks", 0.1), ("memberships", 0.15))
 
@@ -316,6 +332,12 @@ class SoftClustering(SimilarityClustering):
     def _recipe(self) -> Recipe[Affinities]:
         return self._recipe_with(find_start)
 
+    def _n_jobs_for(self, data: Data) -> int | None:
+        # A graph of few objects: threads would take longer to take turns than to work.
+        shape = getattr(data.objects.table, "shape", ())
+        is_small = data.objects.n_objects <= _FEW_OBJECTS and np.prod(shape) <= _FEW_ENTRIES
+        return 1 if is_small else self.n_jobs
+
     def _recipe_with(self, find_start: FindStart) -> Recipe[Affinities]:
         """The recipe with a given rule for the partition at which the search starts."""
         euclidean = isinstance(self.metric, str) and self.metric in ("euclidean", "l2")
@@ -400,7 +422,7 @@ def _factorize(
     part = Part(diagonal="dropped", strays_of=k, degrees=_background(given))
     A = part.of(given.A)
     degrees = Graph.of(A).degrees()
-    normalized = normalize(A, "degree")
+    normalized = degree(A)
     N = normalized.matrix
     warm = stage.warm_factor(A.shape[0])
 
@@ -410,7 +432,7 @@ def _factorize(
             return find_start(A, N, degrees, k, None, weights=given.weights)
         joined = given.side.joined(A, constraint_weight)
         sums = Graph.of(joined).degrees()
-        N_joined = normalize(joined, "degree").matrix
+        N_joined = degree(joined).matrix
         return find_start(joined, N_joined, sums, k, given.side, weights=given.weights)
 
     stage.progress.phase("start")
@@ -603,13 +625,13 @@ def _over_alternatives(
     """Memberships averaged over all partitions that are nearly as good as the best."""
     graph, n_steps = solution.graph, solution.attributes["n_steps_"]
     others = solution.alternatives[1:]
-
-    def memberships(other: Alternative) -> FloatArray:
-        rows = labels_start(other.labels, best.shape[1], dtype=best.dtype)
-        walked = random_walk(graph, rows, n_steps, locality=solution.locality).memberships
-        return calibrated(walked, graph, other.mixture, table)
-
-    average = average_over(best, [memberships(o) for o in others], [o.weight for o in others])
+    starts = [labels_start(other.labels, best.shape[1], dtype=best.dtype) for other in others]
+    walked = random_walks(graph, starts, n_steps, locality=solution.locality)
+    found = [
+        calibrated(rows, graph, other.mixture, table)
+        for rows, other in zip(walked, others, strict=True)
+    ]
+    average = average_over(best, found, [other.weight for other in others])
     # Candidates spread objects without links evenly, for want of a reason.
     return np.where(linked(graph), average, best)
 

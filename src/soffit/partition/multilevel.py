@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph
-from soffit.normalize import normalize
+from soffit.normalize import degree
 from soffit.partition.eigenvectors import leading_eigenvectors
 
 # Pairing continues as long as it removes at least this share of the nodes.
@@ -126,11 +126,11 @@ def multilevel_eigenvectors(
     sufficient for a partition. No node may be isolated.
     """
     levels, groups = coarser_graphs(A, max(_COARSEST, 4 * n_vectors))
-    coarsest = normalize(levels[-1], "degree").matrix
+    coarsest = degree(levels[-1]).matrix
     values, V = leading_eigenvectors(coarsest, n_vectors, random_state=random_state)
     for A_fine, A_coarse, group in zip(levels[-2::-1], levels[:0:-1], groups[::-1], strict=True):
         root = np.sqrt(Graph.of(A_fine).degrees() / Graph.of(A_coarse).degrees()[group])
-        N = Graph.of(normalize(A_fine, "degree").matrix)
+        N = Graph.of(degree(A_fine).matrix)
         values, V = _improved(N, np.asarray(root[:, None] * V[group], dtype=A.dtype))
     return values, V
 

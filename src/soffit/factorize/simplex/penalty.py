@@ -18,8 +18,15 @@ import numpy as np
 from soffit._threads import is_late
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize.descent import Callback, Descent
-from soffit.factorize.problem import Factorization, Problem, check_support, copy_start
-from soffit.factorize.quadratic import exact_gram, loss, pair_gram
+from soffit.factorize.problem import (
+    Factorization,
+    Problem,
+    check_support,
+    copy_start,
+    exact_gram,
+    loss,
+    pair_gram,
+)
 from soffit.factorize.starts import project_rows
 from soffit.graph import Graph
 

@@ -12,9 +12,12 @@ import scipy.sparse as sp
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit.factorize.descent import Callback, Descent
-from soffit.factorize.problem import Factorization, Problem, check_support, copy_start
-from soffit.factorize.quadratic import (
+from soffit.factorize.problem import (
+    Factorization,
+    Problem,
     best_scale,
+    check_support,
+    copy_start,
     exact_gram,
     loss,
     pair_gram,
@@ -179,8 +182,10 @@ def solve_rows(
     check_support("rows", problem)
     if problem.pair_weight is not None:
         return solve_weighted_rows(problem, start, max_iter=max_iter, tol=tol, callback=callback)
-    if problem.graph.is_sparse and problem.matrix.dtype != np.float64:
-        # In double precision, too: the loop over the rows is compiled once.
+    few = problem.n_clusters <= _FEW_CLUSTERS
+    if problem.graph.is_sparse and problem.matrix.dtype != np.float64 and few:
+        # In double precision, too: the loop over the rows is compiled once. With many clusters, the
+        # memory for their rows matters more.
         exact = problem.as_type(np.float64)
         found = solve_rows(
             exact, start, max_iter=max_iter, tol=tol, callback=callback, scale=scale, gap=gap

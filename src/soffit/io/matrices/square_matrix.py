@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
-from soffit._wording import Message, Parameter
-from soffit.io.data_error import DataError, listed, shown
+from soffit._wording import Message, Parameter, first_few
+from soffit.io.data_error import DataError, shown
 from soffit.io.source import Source, text_array
 from soffit.io.tables.table import Choice, check_choice, checked_ids, looks_like_identifier
 from soffit.io.tables.tabular import Rows, collect
@@ -199,7 +199,7 @@ def _check_numeric(rows: Rows, entries: list[str], kind: str) -> None:
     wrong = [name for name in entries if rows.kinds[name] != "number"]
     if wrong:
         raise DataError(
-            f"{rows.path}: {kind} are numbers, but the columns {listed(map(shown, wrong))} hold "
+            f"{rows.path}: {kind} are numbers, but the columns {first_few(map(shown, wrong))} hold "
             "something else.",
             Message(
                 *("Leave them out with ", Parameter("drop", wrong[:3]), ", or pass "),
