@@ -13,8 +13,8 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from threading import Lock
@@ -47,9 +47,13 @@ if hasattr(os, "register_at_fork"):
 
 @dataclass
 class Deadline:
-    """A moment of `perf_counter`, the time for compiling not counted, or none."""
+    """A moment of `perf_counter`, the time for compiling not counted, or none.
+
+    Searches whose first iteration is spared end after it at the earliest.
+    """
 
     moment: float | None
+    spares_first: bool = False
 
     @classmethod
     def after(cls, seconds: float | None) -> Deadline:
@@ -86,12 +90,21 @@ def search_limit(deadline: Deadline) -> Iterator[None]:
         _search_deadline.reset(token)
 
 
-@contextmanager
-def as_search() -> Iterator[None]:
-    """A context in which all loops end with `OutOfTime` after the deadline of searches."""
+def begin_search(n_iter: int) -> Token[Deadline | None] | None:
+    """From now on all loops end with `OutOfTime` after the deadline of searches, if there is one.
+
+    Returns what `end_search` needs; None if nothing has changed after so many iterations.
+    """
     deadline = _search_deadline.get()
-    with nullcontext() if deadline is None else time_limit(deadline):
-        yield
+    if deadline is None or (deadline.spares_first and n_iter == 0):
+        return None
+    return _deadline.set(deadline)
+
+
+def end_search(begun: Token[Deadline | None] | None) -> None:
+    """The time limit is again that before `begin_search`."""
+    if begun is not None:
+        _deadline.reset(begun)
 
 
 def is_late() -> bool:

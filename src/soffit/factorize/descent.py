@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from soffit._threads import OutOfTime, as_search
+from soffit._threads import OutOfTime, begin_search, end_search
 from soffit._typing import FloatArray
 from soffit.factorize.problem import Factorization, Stop
 
@@ -74,13 +74,14 @@ class Descent:
         self.stopped: Stop | None = None
         # Whether Ctrl-C or a time limit ended the run within an iteration.
         self.interrupted = False
+        self._is_inside = False
         self._reached = _Reached(0, [first], 1, factor, scale)
         self._norm = norm
         self._callback = callback
 
     def __enter__(self) -> Descent:
-        self._limit = as_search()
-        self._limit.__enter__()
+        self._limit = begin_search(0)
+        self._is_inside = True
         return self
 
     def __exit__(
@@ -89,7 +90,8 @@ class Descent:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        self._limit.__exit__(None, None, None)
+        end_search(self._limit)
+        self._is_inside = False
         self.interrupted = kind is not None and issubclass(kind, KeyboardInterrupt | OutOfTime)
         if self.interrupted:
             self.stopped = "max_time" if kind is OutOfTime else "interrupted"
@@ -121,6 +123,8 @@ class Descent:
     ) -> None:
         """Record the point after one more iteration; `restart_history` drops earlier losses."""
         self._reach(loss, factor, scale, restart_history=restart_history)
+        if self._is_inside and self._limit is None:
+            self._limit = begin_search(self.n_iter)
         if self._callback is not None:
             answer = self._callback(self.n_iter, loss)
             if answer is True:

@@ -297,6 +297,7 @@ class Progress:
         self._phase = ""
         self._plan: Plan = ()
         self._given_up = Deadline(None)
+        self._searches = Deadline(None)
         # Searches may run in several threads; callbacks need not be thread-safe.
         self._lock = RLock()
         self._open = ExitStack()
@@ -304,7 +305,8 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self._max_time is not None:
-            self._open.enter_context(search_limit(self._late()))
+            self._searches = self._late()
+            self._open.enter_context(search_limit(self._searches))
         if self._display is not None:
             self._open.enter_context(told_of_compiling(self._compiling))
         return self
@@ -400,13 +402,16 @@ class Progress:
         """
         if self._max_time is not None and n_objects > _FEW_OBJECTS:
             self._given_up = self._late()
+            self._searches.spares_first = False
         return time_limit(self._given_up)
 
     def _late(self) -> Deadline:
         """When `max_time` is clearly over."""
         assert self._max_time is not None
         over = _GRACE + _GRACE_SHARE * self._max_time
-        return Deadline.after(self._begin + self._max_time + over - perf_counter())
+        late = Deadline.after(self._begin + self._max_time + over - perf_counter())
+        late.spares_first = True
+        return late
 
     def keep_result(self) -> None:
         """There is a partition to return: from now on, the fit is not given up."""
