@@ -43,7 +43,8 @@ def kmeans(
     def run(centers: FloatArray) -> tuple[IntArray, float]:
         return _lloyd(rows, centers, least_shift, _MOST_STEPS)
 
-    best, least = np.zeros(len(Y), dtype=np.int64), np.inf
+    best: IntArray = np.zeros(len(Y), dtype=np.int64)
+    least = np.inf
     for part in pieces(n_init, _AT_ONCE):
         if part.start and is_late():
             break
