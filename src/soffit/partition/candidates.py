@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from soffit._threads import check_time, each
+from soffit._threads import check_time, each, is_late
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph, Locality, inverse_order
 from soffit.normalize import degree
@@ -205,8 +205,11 @@ def ranked_partitions(
     sizes: FloatArray | None = None,
 ) -> list[RankedPartition]:
     """All different candidates, the best first; see `best_partition`."""
-    rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
-    merged = merged_partitions(A, V, n_clusters, random_state=random_state)
+    if is_late():
+        rounded, merged = [cluster_qr(V[:, :n_clusters])], []
+    else:
+        rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
+        merged = merged_partitions(A, V, n_clusters, random_state=random_state)
     if correct is not None:
         rounded = [correct(labels, n_clusters) for labels in rounded]
         merged = [correct(labels, n_clusters) for labels in merged]
