@@ -152,7 +152,15 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     `fit` runs the recipe into one frozen value and publishes it; nothing else writes to the model.
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {}
+    _rules: ClassVar[dict[str, Rule]] = {
+        "metric": TextOrFunction(),
+        "n_neighbors": WholeNumber(1),
+        "standardize": OneOf(("auto", True, False)),
+        "max_time": OrNone(Number(0.0, strict=True)),
+        "verbose": Number(0.0),
+        "callback": OrNone(Function()),
+        "n_jobs": OrNone(WholeNumber(-(2**15))),
+    }
     # Which neighbours form an edge, and how it is weighted.
     _keep: ClassVar[Literal["mutual", "union"]] = "mutual"
     _weights: ClassVar[Literal["overlap", "local", "binary"]] = "overlap"
@@ -502,11 +510,14 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         shared = Engine.current().share(placement, "model")
         return place_lazily(blocks, shared, placement, what, **options)
 
-    def _place(self, X: Any) -> FloatArray:
-        """Probabilities of new objects."""
+    def _place(self, X: Any, dtype: Any) -> FloatArray:
+        """Probabilities of new objects; of a collection of blocks as a Dask array."""
+        if lazy_part(X) is not None:
+            placed: FloatArray = self._place_blocks(X, "memberships")
+            return placed
         table = self._new_table(X)
         with one_blas_thread(), thread_limit(self.n_jobs):
-            return self._fitted.place(table)
+            return np.asarray(self._fitted.place(table), dtype=dtype)
 
     def _new_table(self, X: Any) -> Any:
         preparation = self._fitted.preparation
@@ -576,18 +587,11 @@ class SimilarityClustering(
 ):
     """Base of all clusterings."""
 
-    _rules: ClassVar[dict[str, Rule]] = {
+    _rules = SimilarityEstimator._rules | {
         "n_clusters": OrNone(WholeNumber(1)),
-        "metric": TextOrFunction(),
-        "n_neighbors": WholeNumber(1),
-        "standardize": OneOf(("auto", True, False)),
         "max_iter": WholeNumber(1),
         "tol": Number(0.0),
-        "max_time": OrNone(Number(0.0, strict=True)),
         "warm_start": OneOf((True, False)),
-        "verbose": Number(0.0),
-        "callback": OrNone(Function()),
-        "n_jobs": OrNone(WholeNumber(-(2**15))),
     }
     _arrays = SimilarityEstimator._arrays | {
         "memberships_": "probabilities n k",
@@ -669,10 +673,7 @@ class SimilarityClustering(
             Rows sum to one.
         """
         check_is_fitted(self, "memberships_")
-        if lazy_part(X) is not None:
-            placed: FloatArray = self._place_blocks(X, "memberships")
-            return placed
-        return np.asarray(self._place(X), dtype=self.memberships_.dtype)
+        return self._place(X, self.memberships_.dtype)
 
     def predict(
         self, X: Any, *, min_certainty: float | None = None, max_novelty: float | None = None
