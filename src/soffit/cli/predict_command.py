@@ -226,7 +226,7 @@ def _read(talk: Talk, model: Any, path: Path, layout: FileFormat, **chosen: Any)
     n_given = source.data.shape[1]
     n_expected = getattr(model, "n_features_in_", n_given)
     if n_given != n_expected:
-        what = "columns, one per fitted object," if takes_matrix else "columns"
+        what = "columns, one per fitted object" if takes_matrix else "columns"
         raise ValueError(f"The model needs {n_expected} {what}, but the file has {n_given}.")
     return source
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from soffit._threads import check_time, each
+from soffit._threads import check_time, each, is_late
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph, Locality, inverse_order
 from soffit.normalize import degree
@@ -26,6 +26,7 @@ from soffit.partition.multilevel import (
     CoarseGraph,
     are_accurate,
     coarse_graph,
+    has_accurate_span,
     multilevel_eigenvectors,
     regularized_eigenvectors,
 )
@@ -204,8 +205,11 @@ def ranked_partitions(
     sizes: FloatArray | None = None,
 ) -> list[RankedPartition]:
     """All different candidates, the best first; see `best_partition`."""
-    rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
-    merged = merged_partitions(A, V, n_clusters, random_state=random_state)
+    if is_late():
+        rounded, merged = [cluster_qr(V[:, :n_clusters])], []
+    else:
+        rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
+        merged = merged_partitions(A, V, n_clusters, random_state=random_state)
     if correct is not None:
         rounded = [correct(labels, n_clusters) for labels in rounded]
         merged = [correct(labels, n_clusters) for labels in merged]
@@ -373,7 +377,11 @@ def _eigenvectors(graph: Graph, N: Matrix, n_vectors: int, k: int) -> tuple[Floa
     if graph.is_sparse and graph.n > _FEW_DIRECT:
         values, V = multilevel_eigenvectors(graph.csr, n_vectors, random_state=0)
         # Elongated clusters have eigenvalues close to 1, which a coarser graph confuses.
-        if graph.n > _MOST_DIRECT or are_accurate(N, values[: k + 1], V[:, : k + 1]):
+        if (
+            graph.n > _MOST_DIRECT
+            or has_accurate_span(N, values, V, k)
+            or are_accurate(N, values[: k + 1], V[:, : k + 1])
+        ):
             return values, V
     return leading_eigenvectors(N, n_vectors, random_state=0)
 

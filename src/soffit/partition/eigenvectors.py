@@ -8,6 +8,7 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, SuperLU, eigsh, splu
 
+from soffit._threads import check_time
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph, inverse_order, row_numbers
 
@@ -86,7 +87,12 @@ def _lanczos(graph: Graph, n_vectors: int, random_state: int) -> tuple[FloatArra
     if graph.is_sparse and n > _DENSE and _factorizes_cheaply(N):
         # Elongated clusters crowd the eigenvalues near 1; the inverse spreads them out.
         factor = _factorized(_SHIFT * sp.eye_array(n) - N.astype(np.float64))
-        inverse = LinearOperator((n, n), matvec=factor.solve, dtype=np.float64)
+
+        def solve(x: FloatArray) -> FloatArray:
+            check_time()
+            return np.asarray(factor.solve(x))
+
+        inverse = LinearOperator((n, n), matvec=solve, dtype=np.float64)
         values, vectors = eigsh(inverse, n_vectors, which="LA", v0=start.astype(np.float64))
         spread_out = np.asarray(_SHIFT - 1.0 / np.asarray(values), dtype=N.dtype)
         return spread_out, np.asarray(vectors, dtype=N.dtype)
@@ -108,7 +114,8 @@ class _Products(LinearOperator):
         self._N = N
 
     def matvec(self, x: FloatArray) -> FloatArray:
-        """N x."""
+        """N x, as long as there is time."""
+        check_time()
         return np.asarray(self._N @ x)
 
     def _matmat(self, X: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import qr, svd
 
-from soffit._threads import each
+from soffit._threads import check_time, each, is_late, pieces
 from soffit._typing import FloatArray, IntArray
 
 _MOST_STEPS = 300
@@ -21,6 +21,8 @@ _TOL = 1e-4
 _FEW = 2**15
 # Rows whose products with all centres are computed at once: these stay in the cache.
 _BLOCK = 2**10
+# Runs between two looks at the clock.
+_AT_ONCE = 8
 
 
 def kmeans(
@@ -37,16 +39,21 @@ def kmeans(
     """
     rows, least_shift = _prepared(Y, weights)
     random = np.random.RandomState(random_state)
-    starts = [rows.columns[:, _seeds(rows, n_clusters, random)].T for _ in range(n_init)]
 
     def run(centers: FloatArray) -> tuple[IntArray, float]:
         return _lloyd(rows, centers, least_shift, _MOST_STEPS)
 
-    best, least = run(starts[0])
-    for labels, inertia in each(run, starts[1:]):
-        # By rounding, the inertia of a clustering depends on the order of its clusters.
-        if inertia < least and not _same_clustering(labels, best, n_clusters):
-            best, least = labels, inertia
+    best: IntArray = np.zeros(len(Y), dtype=np.int64)
+    least = np.inf
+    for part in pieces(n_init, _AT_ONCE):
+        if part.start and is_late():
+            break
+        starts = [rows.columns[:, _seeds(rows, n_clusters, random)].T for _ in part]
+        for labels, inertia in each(run, starts):
+            # By rounding, the inertia of a clustering depends on the order of its clusters.
+            is_better = inertia < least and not _same_clustering(labels, best, n_clusters)
+            if is_better or np.isinf(least):
+                best, least = labels, inertia
     return best
 
 
@@ -128,8 +135,8 @@ def _lloyd(
 ) -> tuple[IntArray, float]:
     """Labels after alternating updates of labels and centres, and the inertia.
 
-    Stops when no label changes, or when all centres together move by at most `least_shift`
-    (squared).
+    Stops when no label changes, when all centres together move by at most `least_shift` (squared),
+    or when the time of the fit is over.
     """
     earlier: IntArray | None = None
     for _ in range(most_steps):
@@ -139,7 +146,8 @@ def _lloyd(
         moved = _means(rows, centers, labels, ranks, sums)
         shift = float(np.square(moved - centers).sum())
         centers, earlier = moved, labels
-        if shift <= least_shift:
+        check_time()
+        if shift <= least_shift or is_late():
             break
     labels, ranks, _ = rows.nearest(centers)
     return labels, rows.inertia(ranks)

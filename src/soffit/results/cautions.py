@@ -399,8 +399,12 @@ def _many_uncertain(summary: Summary) -> Caution | None:
     return Caution(
         "Many objects are uncertain",
         uncertainty(summary),
-        "The clusters may really overlap. If you expected separated ones, try fewer clusters or "
-        "other columns.",
+        Message(
+            "The clusters may really overlap; then another ",
+            Parameter("random_state"),
+            " or order of the rows may give others. If you expected separated ones, try fewer "
+            "clusters or other columns.",
+        ),
     )
 
 

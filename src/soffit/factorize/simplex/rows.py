@@ -121,6 +121,8 @@ _AT_ONCE = 16
 _MOST_HALVINGS = 2
 # With more clusters, a row's problem is solved on the clusters that its neighbours use.
 _FEW_CLUSTERS = 32
+# The optimality gap of dense rows with more clusters.
+_GAP_OF_MANY = 1e-4
 
 
 class _Sweep(Protocol):
@@ -362,8 +364,10 @@ class _DenseSweep:
 
         k = W.shape[1]
         total, work = np.zeros(k), np.empty((k + N_VECTORS, k))
-        # Rows in single precision are not solved beyond it.
-        gap = max(GAP, self._gap, float(np.finfo(W.dtype).eps))
+        # Rows in single precision are not solved beyond it. With many clusters the last digits take
+        # most of the time, and the next sweep changes them anyway.
+        least = GAP if k <= _FEW_CLUSTERS else _GAP_OF_MANY
+        gap = max(least, self._gap, float(np.finfo(W.dtype).eps))
         for first in range(0, len(W), _BLOCK):
             rows = self._A[first : first + _BLOCK]
             _products(rows, U, first, *self._products)

@@ -33,8 +33,9 @@ def checked_square(
     """Finite, nonnegative, symmetric entries; distances with a zero diagonal."""
     names = range(A.shape[0]) if ids is None else ids
     if A.shape[0] != A.shape[1]:
+        what = "a graph needs" if kind == "graph" else f"{kind} need"
         raise DataError(
-            f"{path}: {kind} need a square table, one row and one column per object, but this one "
+            f"{path}: {what} a square table, one row and one column per object, but this one "
             f"has {A.shape[0]:,} rows and {A.shape[1]:,} columns of numbers.",
             Message("Pass ", Parameter("kind", "table"), " if its columns are features."),
         )
