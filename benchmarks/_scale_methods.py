@@ -123,7 +123,7 @@ def search_by(rule: str) -> Iterator[None]:
     ("direct") or through a coarser one ("coarse").
     """
     from soffit.neighbors import search as _search
-    from soffit.partition import choose as _graph_partition
+    from soffit.partition import candidates as _graph_partition
 
     direct = {"_MOST_DIRECT": EVERYTHING, "_MOST_NODES": EVERYTHING}
     coarse = {"_MOST_DIRECT": COARSE_NODES // 2, "_MOST_NODES": COARSE_NODES}

@@ -42,9 +42,9 @@ Constants = tuple[tuple[str, float], ...]
 # The first setting is the library's. Each of the others changes one constant.
 SETTINGS: dict[str, Constants] = {
     "library": (),
-    "decisiveness 3": (("soffit.memberships.alternatives._DECISIVENESS", 3.0),),
-    "decisiveness 8": (("soffit.memberships.alternatives._DECISIVENESS", 8.0),),
-    "best partition only": (("soffit.memberships.alternatives._DECISIVENESS", 1e9),),
+    "decisiveness 3": (("soffit.memberships.calibration._DECISIVENESS", 3.0),),
+    "decisiveness 8": (("soffit.memberships.calibration._DECISIVENESS", 8.0),),
+    "best partition only": (("soffit.memberships.calibration._DECISIVENESS", 1e9),),
     "mixture 0.65": (("soffit.memberships.calibration._SHARE", 0.65),),
     "mixture 0.95": (("soffit.memberships.calibration._SHARE", 0.95),),
     "walk power 1": (("soffit.memberships.calibration._SHARPNESS", 1.0),),

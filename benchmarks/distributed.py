@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.distributed`` makes its data in --folder and prints the table. The full run
 is ``python -m benchmarks.distributed --n 1e6 1e7 1e8 --in-memory 1e7 --planted 1e7 --same 1e5
---speedup 1e6``; smaller sizes run anywhere.
+--speedup 1e6 --many 1e6 --edges 1e6``; smaller sizes run anywhere.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from typing import Any
 
 import dask
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
+import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
 from benchmarks._scale_data import SEED, blobs
 from benchmarks._table import print_table
-from distributed import Client, LocalCluster
-from soffit import SoftClustering
+from distributed import Client, LocalCluster, as_completed, default_client, wait
+from soffit import RelationFactorization, SoftClustering
 from soffit.io import read_blocks
 from soffit.metrics import accuracy, adjusted_rand, calibration_error
 
@@ -38,6 +41,8 @@ PART = 10**6
 # Planted clusters: their number, their share of the objects, and their standard deviation.
 N_PLANTED, SHARE, SPREAD, FAR = 4, 5e-5, 0.5, 3.0
 GB = 1e9
+# Seconds between two lines about a long run.
+REPORT_EVERY = 120.0
 
 
 @dataclass
@@ -115,11 +120,31 @@ def own_peak() -> float:
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / GB
 
 
-def confusion(labels: Any, truth: Any, n_found: int, n_true: int) -> np.ndarray:
-    """Counts of pairs of labels, summed over blocks."""
-    pairs = labels * n_true + truth.rechunk(labels.chunks)
-    counts = da.bincount(pairs, minlength=n_found * n_true).compute()
+def confusion(labels: Any, truth: Path, n_found: int, n_true: int) -> np.ndarray:
+    """Counts of pairs of labels, block by block."""
+    blocks = labels.to_delayed(optimize_graph=True).ravel()
+    starts = np.cumsum([0, *labels.chunks[0][:-1]]).tolist()
+    tasks = [
+        dask.delayed(_pairs)(block, str(truth), first, n_found * n_true, n_true)
+        for block, first in zip(blocks, starts, strict=True)
+    ]
+    counts = np.zeros(n_found * n_true, dtype=np.int64)
+    begin = told = time.perf_counter()
+    for number, future in enumerate(as_completed(default_client().compute(tasks)), 1):
+        counts += future.result()
+        if time.perf_counter() - told > REPORT_EVERY:
+            told = time.perf_counter()
+            print(
+                f"{number} of {len(tasks)} blocks placed after {told - begin:.0f} s, load average "
+                f"{os.getloadavg()[1]:.1f}",
+                flush=True,
+            )
     return counts.reshape(n_found, n_true)
+
+
+def _pairs(labels: Any, truth: str, first: int, size: int, n_true: int) -> np.ndarray:
+    own = np.load(truth, mmap_mode="r")[first : first + len(labels)]
+    return np.bincount(labels * n_true + own, minlength=size)
 
 
 def best_accuracy(counts: np.ndarray) -> float:
@@ -140,12 +165,13 @@ def placed(folder: Path, n: int, sample: int, refine: Any, workers: int) -> dict
     """One fit and the labels of all objects."""
     path, truth = files(folder, n)
     with cluster(workers) as local, Client(local) as client:
-        X, y = read_blocks(path), read_blocks(truth)
+        X = read_blocks(path)
         begin, sent, busy = time.perf_counter(), moved_bytes(client), time.process_time()
         model = SoftClustering(K, sample_size=sample, refine=refine, random_state=7).fit(X)
         fitted = time.perf_counter()
         after_fit = worker_seconds(client)
-        counts = confusion(model.labels_, y, model.n_clusters_, K)
+        print(f"fitted after {fitted - begin:.0f} s", flush=True)
+        counts = confusion(model.labels_, truth, model.n_clusters_, K)
         end = time.perf_counter()
         found = {
             "accuracy": best_accuracy(counts),
@@ -155,6 +181,8 @@ def placed(folder: Path, n: int, sample: int, refine: Any, workers: int) -> dict
             "place_cpu": worker_seconds(client) - after_fit,
             "cpu": worker_seconds(client) + time.process_time() - busy,
             "moved": (moved_bytes(client) - sent) / n,
+            "sample": sample * (4 * COLUMNS + 8) / n,
+            "load": os.getloadavg()[2],
             "worker": worker_peak(client),
             "client": own_peak(),
             "estimate": model.memory_per_worker_ / GB,
@@ -224,10 +252,10 @@ def killed(folder: Path, n: int, sample: int) -> Row:
 def found_planted(folder: Path, n: int, sample: int) -> Row:
     path, truth = files(folder, n, planted=True)
     with cluster(2) as local, Client(local):
-        X, y = read_blocks(path), read_blocks(truth)
+        X = read_blocks(path)
         model = SoftClustering(K, sample_size=sample, random_state=7).fit(X)
         k, everything = model.n_clusters_, K + N_PLANTED
-        counts = confusion(model.labels_, y, k, everything)
+        counts = confusion(model.labels_, truth, k, everything)
     # Objects that are planted, or in a cluster of planted ones.
     main = counts[:, :K].sum(axis=1) > counts[:, K:].sum(axis=1)
     pairs = [
@@ -245,6 +273,102 @@ def found_planted(folder: Path, n: int, sample: int) -> Row:
         f"{N_PLANTED} found, ARI >= 0.9",
         ari >= 0.9,
     )
+
+
+def many_clusters(n: int, k: int) -> list[Row]:
+    """Groups of all rows against a sample of as many rows, where clusters are many."""
+    random = np.random.default_rng(SEED)
+    centres = 3.0 * random.normal(size=(k, 8))
+    labels = random.integers(k, size=n)
+    X = (centres[labels] + random.normal(size=(n, 8))).astype(np.float32)
+    found: dict[str, Any] = {}
+    with cluster(2) as local, Client(local) as client:
+        table = da.from_array(X, chunks=(n // 8, 8)).persist()
+        wait(table)
+        size = n // 100
+        for refine in ("micro", None):
+            sent = moved_bytes(client)
+            model = SoftClustering(k, sample_size=size, refine=refine, random_state=7).fit(table)
+            moved = (moved_bytes(client) - sent) / n
+            size = len(model.sample_indices_)
+            rows = model.memberships_.compute()
+            right, error = accuracy(labels, rows.argmax(axis=1)), calibration_error(labels, rows)
+            found[str(refine)] = (right, error, moved)
+    micro, sample = found["micro"], found["None"]
+    case = f"{k} clusters, n={n:.0e}, {size} fitted"
+    return [
+        Row(
+            f"{case}: accuracy of groups, of a sample",
+            f"{micro[0]:.4f}, {sample[0]:.4f}",
+            "groups are better",
+            micro[0] > sample[0],
+        ),
+        Row(
+            f"{case}: calibration error of groups, of a sample",
+            f"{micro[1]:.4f}, {sample[1]:.4f}",
+            "-",
+            None,
+        ),
+        Row(f"{case}: bytes sent per object", f"{micro[2]:.2f}", "<= 10", micro[2] <= 10),
+    ]
+
+
+def edges(n: int, degree: int, k: int = 20) -> list[Row]:
+    """A planted graph in partitions of edges, against the fit in memory with fewer edges."""
+    seconds, right, peak = {}, {}, 0.0
+    for name, per_object in (("memory", 20), ("blocks", degree)):
+        source, target, labels = _planted_edges(n, n * per_object // 2, k)
+        if name == "memory":
+            ends = (np.concatenate([source, target]), np.concatenate([target, source]))
+            weights = np.ones(len(ends[0]), dtype=np.float32)
+            A = sp.csr_array(sp.coo_array((weights, ends), shape=(n, n)))
+            begin = time.process_time()
+            model = RelationFactorization(k, affinity="precomputed", random_state=7, n_jobs=1)
+            found = model.fit(A).labels_
+            seconds[name] = (time.process_time() - begin) / len(source) / model.n_iter_
+        else:
+            with cluster(2) as local, Client(local) as client:
+                frame = pd.DataFrame({"source": source, "target": target})
+                parts = dd.from_pandas(frame, npartitions=16).persist()
+                wait(parts)
+                busy = worker_seconds(client)
+                model = RelationFactorization(k, random_state=7).fit(parts)
+                found = model.labels_.compute()
+                used = worker_seconds(client) - busy
+                seconds[name] = used / len(source) / model.n_iter_
+                peak = worker_peak(client)
+        right[name] = accuracy(labels, found)
+    ratio = seconds["blocks"] / seconds["memory"]
+    case = f"{n:.0e} objects, {n * degree // 2:.0e} edges"
+    return [
+        Row(
+            f"{case}: processor time per edge and iteration, of that in memory",
+            f"{ratio:.2f} times",
+            "<= 1.5",
+            ratio <= 1.5,
+        ),
+        Row(f"{case}: worker", f"{peak:.2f} GB", "<= 4 GB", peak <= 4),
+        Row(
+            f"{case}: accuracy (in memory, {n * 10:.0e} edges)",
+            f"{right['blocks']:.4f} ({right['memory']:.4f})",
+            "-",
+            None,
+        ),
+    ]
+
+
+def _planted_edges(n: int, size: int, k: int) -> tuple[Any, Any, Any]:
+    random = np.random.default_rng(SEED)
+    labels = random.integers(k, size=n)
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    begin = np.searchsorted(labels[order], np.arange(k + 1))
+    source = random.integers(n, size=size).astype(np.int32)
+    target = random.integers(n, size=size).astype(np.int32)
+    inside = np.flatnonzero(random.random(size) < 0.7)
+    own = labels[source[inside]]
+    place = begin[own] + (random.random(len(inside)) * np.diff(begin)[own]).astype(np.int64)
+    target[inside] = order[place]
+    return source, target, labels
 
 
 def rows_of(folder: Path, options: argparse.Namespace) -> list[Row]:
@@ -267,8 +391,8 @@ def rows_of(folder: Path, options: argparse.Namespace) -> list[Row]:
             Row(f"{n:.0e}, worker", f"{found['worker']:.2f} GB", "<= 4 GB", found["worker"] <= 4),
             Row(f"{n:.0e}, client", f"{found['client']:.2f} GB", "<= 2 GB", found["client"] <= 2),
             Row(
-                f"{n:.0e}, bytes sent per object",
-                f"{found['moved']:.2f}",
+                f"{n:.0e}, bytes sent per object (of these, the sample)",
+                f"{found['moved']:.2f} ({found['sample']:.2f})",
                 "<= 1",
                 found["moved"] <= 1,
             ),
@@ -315,6 +439,10 @@ def rows_of(folder: Path, options: argparse.Namespace) -> list[Row]:
         rows += [same_bytes(folder, n, n // 10), killed(folder, n, n // 10)]
     if options.planted:
         rows.append(found_planted(folder, int(options.planted), min(sample, int(1e5))))
+    if options.many:
+        rows += many_clusters(int(options.many), 150)
+    if options.edges:
+        rows += edges(int(options.edges), int(options.degree))
     return rows
 
 
@@ -329,6 +457,9 @@ def main() -> None:
     parser.add_argument(
         "--speedup", type=float, default=0, help="objects placed by 1 and 2 workers"
     )
+    parser.add_argument("--many", type=float, default=0, help="objects in 150 clusters")
+    parser.add_argument("--edges", type=float, default=0, help="objects of a graph in blocks")
+    parser.add_argument("--degree", type=float, default=100, help="edges per object of this graph")
     parser.add_argument("--folder", type=Path, default=Path(gettempdir()) / "soffit-distributed")
     options = parser.parse_args()
     options.refine = None if options.refine in ("none", "None") else options.refine

@@ -209,7 +209,7 @@ def _open(path: Path) -> Any:
     if path.suffix == ".json":
         return read_result(path)
     if path.suffix == ".png":
-        from soffit.cli.pictures import load_image
+        from soffit.cli.segment_command import load_image
 
         return load_image(path)
     return read(path)

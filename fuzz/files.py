@@ -144,7 +144,7 @@ def damaged_file(rng: Generator, folder: Path) -> str:
             rows = read_result(path).memberships
             require(np.isfinite(rows).all(), "a result with NaN was read")
         elif name[0] == "p":
-            from soffit.cli.pictures import load_image
+            from soffit.cli.segment_command import load_image
 
             require(load_image(path).size[0] > 0, "an empty image was read")
         else:

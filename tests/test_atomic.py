@@ -102,9 +102,8 @@ def test_everything_is_written_through_it(repository: Path) -> None:
         "app/view.py": 1,  # a message
         "cli/app.py": 1,  # the null device
         "cli/ask_command.py": 1,  # `session/files.py` writes
-        "cli/example_files.py": 3,  # inside `replaced`
-        "cli/demo_command.py": 1,
-        "io/local_files.py": 1,  # a temporary folder
+        "cli/demo_command.py": 4,  # inside `replaced`
+        "io/formats.py": 1,  # a temporary folder
         "persistence/model_file.py": 1,
         "persistence/archive.py": 1,  # a member of an open archive
         "report/write_report.py": 1,

@@ -82,6 +82,18 @@ def test_text_in_arrays_and_lists_is_named(X):
         read_input(X)
 
 
+@pytest.mark.parametrize("container", [list, tuple, np.array])
+def test_texts_are_refused_with_the_way_to_numbers(container):
+    texts = container(["a cat sat", "a dog ran", "rain today"])
+    with pytest.raises(ValueError, match=r"X holds texts.*TfidfVectorizer"):
+        SoftClustering(2).fit(texts)
+
+
+def test_a_column_of_texts_is_refused_with_the_way_to_numbers(pd):
+    with pytest.raises(ValueError, match=r"X holds texts.*TfidfVectorizer"):
+        SoftClustering(2).fit(pd.Series(["a cat sat", "a dog ran", "rain today"]))
+
+
 @pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
 @pytest.mark.parametrize("container", ["matrix", "array"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])

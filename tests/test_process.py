@@ -13,7 +13,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from soffit import RandomWalkClassifier, SoftClustering
-from soffit._process import one_blas_thread, without_warnings
+from soffit._threads import one_blas_thread, without_warnings
 from soffit.datasets import make_gaussians
 
 

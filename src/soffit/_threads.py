@@ -1,17 +1,27 @@
-"""Threads over pieces of work that never depend on the number of threads."""
+"""Threads, and settings of the whole process that several of them share.
+
+Pieces of work never depend on the number of threads. A thread that saves and restores a setting of
+the process on its own may restore what another has set; here the first thread sets it, and the last
+one restores it.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from threading import Lock
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 from soffit._compile import seconds_compiling
 
@@ -29,15 +39,21 @@ _this_thread = threading.local()
 _limit: ContextVar[int | None] = ContextVar("soffit_threads", default=None)
 # When the current work must end; None if it need not.
 _deadline: ContextVar[Deadline | None] = ContextVar("soffit_deadline", default=None)
+# When searches of the current fit end with what they have found; None if they need not.
+_search_deadline: ContextVar[Deadline | None] = ContextVar("soffit_search", default=None)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)
 
 
 @dataclass
 class Deadline:
-    """A moment of `perf_counter`, the time for compiling not counted, or none."""
+    """A moment of `perf_counter`, the time for compiling not counted, or none.
+
+    Searches whose first iteration is spared end after it at the earliest.
+    """
 
     moment: float | None
+    spares_first: bool = False
 
     @classmethod
     def after(cls, seconds: float | None) -> Deadline:
@@ -62,6 +78,39 @@ def time_limit(deadline: Deadline) -> Iterator[None]:
         yield
     finally:
         _deadline.reset(token)
+
+
+@contextmanager
+def search_limit(deadline: Deadline) -> Iterator[None]:
+    """A context in which searches end after a deadline and keep what they have found."""
+    token = _search_deadline.set(deadline)
+    try:
+        yield
+    finally:
+        _search_deadline.reset(token)
+
+
+def begin_search(n_iter: int) -> Token[Deadline | None] | None:
+    """From now on all loops end with `OutOfTime` after the deadline of searches, if there is one.
+
+    Returns what `end_search` needs; None if nothing has changed after so many iterations.
+    """
+    deadline = _search_deadline.get()
+    if deadline is None or (deadline.spares_first and n_iter == 0):
+        return None
+    return _deadline.set(deadline)
+
+
+def end_search(begun: Token[Deadline | None] | None) -> None:
+    """The time limit is again that before `begin_search`."""
+    if begun is not None:
+        _deadline.reset(begun)
+
+
+def is_late() -> bool:
+    """Whether the time for searches is over: what a fit can do without is left out."""
+    deadline = _search_deadline.get()
+    return deadline is not None and deadline.is_over
 
 
 def check_time() -> None:
@@ -169,3 +218,81 @@ def row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
     step = max(16, _BLOCK_ENTRIES // max(shape[1], 1))
     for start in range(0, shape[0], step):
         yield slice(start, min(start + step, shape[0]))
+
+
+class _Shared:
+    """A setting that holds as long as any thread needs it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._holders = 0
+        self._restore: Callable[[], Any] = bool
+
+    @contextmanager
+    def held(self, change: Callable[[], Callable[[], Any]]) -> Iterator[None]:
+        """A context in which the setting is changed; `change` returns how to restore it."""
+        with self._lock:
+            if self._holders == 0:
+                self._restore = change()
+            self._holders += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._holders -= 1
+                if self._holders == 0:
+                    self._restore()
+
+
+_blas, _filters = _Shared(), _Shared()
+
+
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    """The loaded libraries, cached: finding them takes longer than placing a few objects.
+
+    Libraries are loaded by imports: they are searched again once there are more modules.
+    """
+    return ThreadpoolController()
+
+
+def _set_threads(libraries: list[Any], counts: list[int]) -> None:
+    for library, count in zip(libraries, counts, strict=True):
+        # From 3.8 on, threadpoolctl lets only one thread set the number; here they agree on it.
+        getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """A context in which BLAS uses one thread, so that results have the same bytes everywhere."""
+    libraries = _libraries(len(sys.modules))
+
+    def limit() -> Callable[[], Any]:
+        blas = libraries.select(user_api="blas").lib_controllers
+        before = [library.num_threads for library in blas]
+        _set_threads(blas, [1] * len(blas))
+        return lambda: _set_threads(blas, before)
+
+    # OpenMP keeps its number of threads per thread, so each sets its own.
+    with _blas.held(limit), libraries.select(user_api="openmp").limit(limits=1):
+        yield
+
+
+@contextmanager
+def without_warnings(category: type[Warning] = Warning, message: str = "") -> Iterator[None]:
+    """A context in which some warnings are not shown, in any thread, and no filter stays behind."""
+    if getattr(sys.flags, "context_aware_warnings", False):
+        # Filters belong to the thread, from Python 3.14 on if it is told so.
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message, category)
+            yield
+        return
+
+    def save() -> Callable[[], Any]:
+        saved = warnings.catch_warnings()
+        saved.__enter__()
+        return lambda: saved.__exit__(None, None, None)
+
+    with _filters.held(save):
+        warnings.filterwarnings("ignore", message, category)
+        yield

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from soffit.affinity.named_pairs import called, read_pairs
+from soffit.affinity.side_information import called, read_pairs
 
 NAMES = np.array(["ann", "bob", "cyd", "dan"], dtype=object)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from tests.axe import needs_axe, serious
 
 from soffit import SoftClustering, load
 from soffit.io import read, read_pairs, read_result
@@ -198,15 +199,15 @@ def _compare_with_the_api(flowers: Path, downloaded: Path, shown: list[int]) -> 
 
 
 def test_colours_table_freeze_and_narrow_screens(browser, running):
-    with running("-k", 3) as app:
+    with running("-k", 3, "--resamples", 3) as app:
         opened = Opened(browser, app.address, color_scheme="dark")
         page = opened.page
         by_cluster = opened.page.locator(".map").screenshot()
         values = page.locator("select[aria-label='Colour by'] option").evaluate_all(
             "options => options.map(o => o.value)"
         )
-        assert {"cluster", "certainty", "entropy", "column:0"} <= set(values)
-        for value in ("entropy", "certainty", "column:0", "column:4"):
+        assert {"cluster", "certainty", "entropy", "overlap", "instability"} <= set(values)
+        for value in ("entropy", "overlap", "instability", "column:0", "column:4"):
             page.select_option("select[aria-label='Colour by']", value)
             page.wait_for_timeout(150)
             assert page.locator(".map").screenshot() != by_cluster
@@ -229,3 +230,11 @@ def test_colours_table_freeze_and_narrow_screens(browser, running):
         for part in (".map", ".answers", ".clusters", ".number", ".objects"):
             assert page.locator(part).is_visible()
         assert opened.complaints == []
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_use_the_app(browser, running, scheme):
+    with running("-k", 3) as app:
+        opened = Opened(browser, app.address, color_scheme=scheme, bypass_csp=True)
+        assert serious(opened.page) == []

@@ -142,6 +142,18 @@ def test_distances_are_clustered_when_said_to_be_distances(answer, soffit, tmp_p
     assert sorted(cluster["size"] for cluster in found["clusters"]) == [20, 20]
 
 
+def test_clusters_of_named_nodes_show_their_best_linked_members(soffit, tmp_path):
+    path = tmp_path / "friends.csv"
+    groups = [("Ann", "Bob", "Cyd", "Dan"), ("Eve", "Fay", "Gus", "Hal")]
+    edges = [(a, b, 2) for group in groups for a in group for b in group if a < b]
+    write_csv(path, ["source", "target", "weight"], [*edges, ("Dan", "Eve", 1)])
+    text = soffit("fit", path, "-k", 2).output
+    assert "Read as an edge list, because its first columns are 'source' and 'target'" in text
+    assert "best linked" in text
+    assert "Ann, Bob, Cyd" in text
+    assert "Fay, Gus, Hal" in text
+
+
 def test_report_and_model_are_written(soffit, flowers, tmp_path):
     report, model = tmp_path / "report.html", tmp_path / "model.soffit"
     text = soffit(

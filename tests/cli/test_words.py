@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from soffit import segment
+from soffit._wording import _OPTIONS, in_words_of_the_command
 from soffit.affinity import SideInformation
-from soffit.cli.error_messages import _OPTIONS, in_words_of_the_command
-from soffit.fitting.run import check_n_clusters
+from soffit.fitting.recipe import check_n_clusters
 from soffit.io import DataError, read
 from soffit.models.soft_hierarchy import check_levels
 from soffit.selection import choose_k

@@ -10,7 +10,7 @@ from tests.reference.factorization import problem_loss, scale_statistics
 from tests.reference.problems import random_matrix, random_rows
 
 from soffit.factorize import Problem
-from soffit.factorize.quadratic import (
+from soffit.factorize.problem import (
     best_scale,
     exact_gram,
     loss,

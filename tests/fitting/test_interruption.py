@@ -162,7 +162,7 @@ def test_ctrl_c_before_the_first_iteration_is_raised(
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("soffit.fitting.run.given_or_chosen", interrupt)
+    monkeypatch.setattr("soffit.fitting.recipe.given_or_chosen", interrupt)
     with pytest.raises(KeyboardInterrupt):
         SoF(3).fit(touching.X)
 
@@ -341,7 +341,7 @@ def _interrupted_once(function: Any, error: type[BaseException]) -> Any:
         ("soffit.models.soft_clustering", "random_walk"),
         ("soffit.models.soft_clustering", "weigh_partitions"),
         ("soffit.models.soft_clustering", "calibrated"),
-        ("soffit.fitting.run", "extension"),
+        ("soffit.fitting.recipe", "extension"),
     ],
 )
 def test_ctrl_c_after_the_first_partition_returns_a_model(

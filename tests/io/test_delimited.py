@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from soffit.io import DataError, read
 from soffit.io.text import delimited
-from soffit.io.text import encoding as text_module
+from soffit.io.text import dialect as text_module
 
 VALUES = np.array([[1.5, -2.0, 3e-7], [4.25, 5.0, 6.125], [-7.5, 8.75, 9.0], [0.5, 1.0, 2.5]])
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from soffit.io import DataError, describe, read, read_result
-from soffit.io import local_files as _local_files
+from soffit.io import formats as _local_files
 
 TABLE = "name,x,y\nann,1.5,2\nbob,3,4.25\ncyd,0,1\n"
 VALUES = [[1.5, 2], [3, 4.25], [0, 1]]

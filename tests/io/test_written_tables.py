@@ -102,12 +102,12 @@ def test_a_file_that_changed_is_not_mixed_with_the_result(tmp_path):
 
 
 def test_blocks_do_not_show(tmp_path, monkeypatch):
-    from soffit.io.text import encoding
+    from soffit.io.text import dialect
 
     content = "x,t\n" + "".join(f'{i}.5,"line\n{i}"\n' for i in range(300))
     (tmp_path / "in.csv").write_text(content)
-    blocks = encoding.TextFile.blocks
-    monkeypatch.setattr(encoding.TextFile, "blocks", lambda self: blocks(self, 97))
+    blocks = dialect.TextFile.blocks
+    monkeypatch.setattr(dialect.TextFile, "blocks", lambda self: blocks(self, 97))
     source = read(tmp_path / "in.csv", kind="table")
     result = Result.from_memberships(np.tile([[0.25, 0.75]], (300, 1)))
     write_result(result, tmp_path / "out.csv", source=source)

@@ -7,7 +7,7 @@ import pytest
 
 from soffit import SoftClustering
 from soffit.datasets import make_gaussians, make_moons, make_unequal
-from soffit.memberships.alternatives import Alternative, average_over, weigh_partitions
+from soffit.memberships.calibration import Alternative, average_over, weigh_partitions
 from soffit.memberships.mixture import describe_partitions
 from soffit.metrics import adjusted_rand, posterior_distance
 from soffit.partition.candidates import RankedPartition, ranked_partitions

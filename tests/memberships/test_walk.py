@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from soffit.affinity import NeighborGraph
 from soffit.memberships import random_walk, sharpen, walk_length
-from soffit.memberships.walk import _MOST_STEPS
+from soffit.memberships.calibration import _MOST_STEPS, random_walks
 
 storages = pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 
@@ -181,3 +182,14 @@ def test_sharpening_edge_cases():
     # Many clusters and a large power: the row's largest entry is its unit.
     wide = np.full((1, 2000), 1 / 2000, dtype=np.float32)
     np.testing.assert_allclose(sharpen(wide, 20.0), wide, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n", [60, 2500])
+def test_walks_from_several_starts_are_those_of_single_ones(n):
+    graph = NeighborGraph(n_neighbors=6).fit(np.random.default_rng(0).normal(size=(n, 3))).matrix_
+    starts = [np.eye(k)[np.arange(n) % k] for k in (2, 3)]
+    together = random_walks(graph, starts, 9)
+    for start, found in zip(starts, together, strict=True):
+        expected = random_walk(graph, start, 9).memberships
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-12)

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from soffit import RelationFactorization, SoftClustering
 from soffit.exceptions import UnstableResultWarning
 from soffit.metrics import adjusted_rand
-from soffit.partition import choose as _graph_partition
+from soffit.partition import candidates as _graph_partition
 
 
 def clusters(n, k=4, d=6, seed=6131, dtype=np.float32):

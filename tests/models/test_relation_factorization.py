@@ -131,7 +131,7 @@ def test_large_graphs_are_fitted_as_small_ones_are(monkeypatch):
     A, labels = planted_graph([200, 300, 400], 67)
     small = _graph_model(3).fit(A)
     monkeypatch.setattr("soffit.factorize.divergence.relations._LARGE", 100)
-    monkeypatch.setattr("soffit.partition.choose._MOST_NODES", 300)
+    monkeypatch.setattr("soffit.partition.candidates._MOST_NODES", 300)
     large = _graph_model(3).fit(A)
     assert large.converged_
     assert large.objective_ == pytest.approx(small.objective_, rel=1e-3)

@@ -13,7 +13,7 @@ from tests.reference.estimators import Array, Case
 
 from soffit import CompletelyPositive, RelationFactorization, SoF, SoftClustering, SoftHierarchy
 from soffit.datasets import Sample
-from soffit.fitting import callbacks
+from soffit.fitting import monitor
 
 sklearn_callback = pytest.importorskip(
     "sklearn.callback", reason="scikit-learn has callbacks from version 1.9 on"
@@ -180,4 +180,4 @@ def test_older_versions_have_no_such_method(monkeypatch: pytest.MonkeyPatch, blo
     model = SoftClustering(3, random_state=29)
     assert not hasattr(model, "set_callbacks")
     assert model.fit(blobs.X).n_clusters_ == 3
-    assert callbacks.has_callbacks()
+    assert monitor.has_callbacks()

@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks.datasets import load
 from soffit import SoftClustering
+from soffit._threads import n_threads
 from soffit.datasets import Sample, make_gaussians, make_moons
 from soffit.metrics import accuracy, adjusted_rand, posterior_distance
 
@@ -116,3 +117,11 @@ def test_verbose_tells_the_phases_on_standard_error(
     assert out == ""
     assert "affinities" in err
     assert "memberships" in err
+
+
+@pytest.mark.parametrize(("shape", "threads"), [((300, 4), 1), ((2100, 2), 2), ((300, 600), 2)])
+def test_small_tables_are_fitted_by_one_thread(shape, threads):
+    model = SoftClustering(2, n_jobs=2, random_state=0, callback=lambda _: used.append(n_threads()))
+    used = []
+    model.fit(np.random.default_rng(0).normal(size=shape))
+    assert set(used) == {threads}

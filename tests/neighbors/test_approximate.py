@@ -112,7 +112,7 @@ def test_a_fitted_point_finds_itself(rng):
 @pytest.mark.parametrize("shape", [(20_000, 5), (6_000, 50)])
 def test_same_bytes_for_one_and_two_threads(rng, shape, monkeypatch):
     # In several pieces of few points each, for the wide table, too.
-    monkeypatch.setattr("soffit.neighbors.trees._RANGE", 2**10)
+    monkeypatch.setattr("soffit.neighbors.approximate._RANGE", 2**10)
     X = rng.normal(size=shape).astype(np.float32)
     one, two = NeighborIndex.of(X, 15, n_jobs=1), NeighborIndex.of(X, 15, n_jobs=2)
     for name in ("order", "members", "squares"):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from soffit.neighbors import trees as _forest
-from soffit.neighbors.trees import grow_tree
+from soffit.neighbors import approximate as _forest
+from soffit.neighbors.approximate import grow_tree
 
 
 @pytest.mark.parametrize("piece", [2, 2**14])

@@ -14,8 +14,6 @@ from soffit.normalize import normalize
 from soffit.partition import candidates as _partition
 from soffit.partition.candidates import (
     best_partition,
-    cluster_kmeans,
-    cluster_qr,
     conductance_gain,
     cut_gain,
     group_weights,
@@ -24,9 +22,9 @@ from soffit.partition.candidates import (
     n_fine_vectors,
     rounded_partitions,
     size_aware_cut,
-    unit_rows,
 )
 from soffit.partition.eigenvectors import leading_eigenvectors
+from soffit.partition.rounding import cluster_kmeans, cluster_qr, unit_rows
 
 storages = pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 RULES = {"conductance": conductance_gain, "cut": cut_gain}

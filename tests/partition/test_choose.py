@@ -11,11 +11,11 @@ from soffit.affinity import NeighborGraph
 from soffit.datasets import make_gaussians, make_student_t
 from soffit.factorize import graph_partition
 from soffit.memberships import align
-from soffit.memberships import walk as _walk
+from soffit.memberships import calibration as _walk
 from soffit.metrics import adjusted_rand
 from soffit.neighbors import search as _search
 from soffit.normalize import normalize
-from soffit.partition import choose as _graph_partition
+from soffit.partition import candidates as _graph_partition
 from soffit.partition.compressive import _eigenvalue_behind, _slow_part, many_clusters
 from soffit.partition.multilevel import coarse_graph, coarser_graphs
 from soffit.partition.rounding import fill_empty_by_size

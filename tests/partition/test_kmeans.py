@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from soffit._threads import each
-from soffit.partition import kmeans as kmeans_module
-from soffit.partition.kmeans import _lloyd, _Rows, improved_labels, kmeans
+from soffit.partition import rounding as kmeans_module
+from soffit.partition.rounding import _lloyd, _Rows, improved_labels, kmeans, single_runs
 
 
 def groups(n, k, d, seed, spread=4.0):
@@ -118,3 +118,9 @@ def test_runs_side_by_side_are_the_same():
     alone = [kmeans(Y, 6, random_state=seed) for seed in range(8)]
     together = each(lambda seed: kmeans(Y, 6, random_state=seed), range(8), 2)
     assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
+
+
+def test_single_runs_are_those_of_their_seeds():
+    Y = np.random.default_rng(4).normal(size=(300, 5))
+    for seed, labels in zip((3, 8), single_runs(Y, 6, (3, 8)), strict=True):
+        assert np.array_equal(labels, kmeans(Y, 6, random_state=seed))

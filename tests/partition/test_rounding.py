@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
+from soffit.graph import Graph
 from soffit.partition.rounding import (
-    component_numbers,
     distribute_components,
     fill_empty_clusters,
-    round_by_kmeans,
+    kmeans,
 )
 
 
@@ -35,7 +35,7 @@ def test_the_worst_fitting_object_is_taken() -> None:
 
 def test_fewer_distinct_rows_than_clusters_make_no_noise() -> None:
     Y = np.ones((6, 3))
-    labels = round_by_kmeans(Y, weights=None, random_state=29, n_init=2)
+    labels = kmeans(Y, 3, random_state=29, n_init=2)
     assert set(fill_empty_clusters(labels, Y).tolist()) == {0, 1, 2}
 
 
@@ -46,7 +46,7 @@ def test_components_agree_with_scipy(seed: int, density: float) -> None:
     A = A + A.T
     count, expected = connected_components(sp.csr_array(A), directed=False)
     for matrix in (A, sp.csr_array(A)):
-        found = component_numbers(matrix)
+        found = Graph.of(matrix).components()
         assert found.max() + 1 == count
         assert len(set(zip(found.tolist(), expected.tolist(), strict=True))) == count
 

@@ -20,8 +20,7 @@ import soffit
 from soffit.affinity import CallableAffinity, NeighborGraph
 from soffit.neighbors.search import ApproximateSearch, SparseSearch
 from soffit.persistence.model_file import load, save
-from soffit.persistence.schema import FUNCTIONS, LEFT_OUT, MODELS, NAMES
-from soffit.persistence.state import ModelFileError
+from soffit.persistence.schema import FUNCTIONS, LEFT_OUT, MODELS, NAMES, ModelFileError
 
 every_case = pytest.mark.parametrize("case", list(CASES))
 
@@ -139,7 +138,7 @@ def test_relabelling_goes_on_after_loading(tmp_path: Path) -> None:
 
 
 def test_special_values_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("soffit.persistence.decode.check_declared", lambda *_: None)
+    monkeypatch.setattr("soffit.persistence.codec.check_declared", lambda *_: None)
     extra_ = {
         "numbers": [float("nan"), float("inf"), -float("inf"), -0.0, 2**80, 0.1],
         "nested": ((), [], {}, None, True),

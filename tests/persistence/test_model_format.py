@@ -15,7 +15,7 @@ import soffit
 from soffit.persistence import model_file as _model_file
 from soffit.persistence.migrations import FORMAT_VERSION, MIGRATIONS
 from soffit.persistence.model_file import load
-from soffit.persistence.state import ModelFileError
+from soffit.persistence.schema import ModelFileError
 
 # Two pairs of objects that are like each other.
 A = np.array([[0, 2, 0, 0.5], [2, 0, 0.5, 0], [0, 0.5, 0, 2], [0.5, 0, 2, 0]])

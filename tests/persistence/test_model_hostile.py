@@ -22,8 +22,7 @@ from tests.persistence.fitted import answers, assert_same, fitted
 
 from soffit import _memory
 from soffit.persistence.model_file import load, save
-from soffit.persistence.schema import PARTS
-from soffit.persistence.state import ModelFileError
+from soffit.persistence.schema import PARTS, ModelFileError
 
 CASE = "SoftClustering-sides-resamples"
 

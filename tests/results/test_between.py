@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from soffit import SoftClustering
-from soffit.results.between import between, least_certain
+from soffit.results.members import between, least_certain
 from soffit.results.summary import Summary
 
 

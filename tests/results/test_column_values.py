@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soffit.results.column_values import telling_columns
+from soffit.results.differences import telling_columns
 
 
 @pytest.fixture

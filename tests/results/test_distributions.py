@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from soffit import SoftClustering
-from soffit.results.distributions import distributions
+from soffit.results.profiles import distributions
 from soffit.results.summary import Summary
 
 

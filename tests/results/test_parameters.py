@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from soffit import SoF, SoftClustering
-from soffit.results.parameters import settings
+from soffit.results.fit_quality import settings
 
 
 def test_changed_settings_are_marked():

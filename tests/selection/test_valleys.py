@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from tests.reference.relations import planted_graph
 
-from soffit.selection.valleys import Links, shallowest_valley
+from soffit.selection.density import Links, shallowest_valley
 
 
 def plain(A, coordinates, labels):

@@ -66,14 +66,14 @@ def connecting_links(
     component = pair_components(*edges, n)
     found = [_spanning_links(component, _listed_links(component, *lists))]
     if component.max() > 0:
-        component = pair_components(*_with_links(edges, found), n)
+        component = _joined(component, found[-1])
     while component.max() > 0 and not (metric == "precomputed" and sp.issparse(X)):
         if component.max() >= _MOST_EXACT_COMPONENTS:
             links = _links_between_representatives(X, component, density_radius, metric, n_jobs)
         else:
             links = _shortest_outside(X, component, metric, n_jobs)
         found.append(_spanning_links(component, links))
-        component = pair_components(*_with_links(edges, found), n)
+        component = _joined(component, found[-1])
     return (
         np.concatenate([links[0] for links in found]),
         np.concatenate([links[1] for links in found]),
@@ -99,11 +99,10 @@ def _listed_links(component: IntArray, lists: IntArray, values: FloatArray) -> L
     return first, second, distance
 
 
-def _with_links(edges: tuple[IntArray, IntArray], found: list[Links]) -> tuple[IntArray, IntArray]:
-    return (
-        np.concatenate([edges[0], *(links[0] for links in found)]),
-        np.concatenate([edges[1], *(links[1] for links in found)]),
-    )
+def _joined(component: IntArray, links: Links) -> IntArray:
+    """Components after the links have joined some of them."""
+    ends = component[links[0]], component[links[1]]
+    return pair_components(*ends, int(component.max()) + 1)[component]
 
 
 def _spanning_links(component: IntArray, links: Links) -> Links:

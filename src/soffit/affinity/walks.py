@@ -12,8 +12,7 @@ import scipy.sparse as sp
 
 from soffit._matrix_checks import as_float_matrix, checked_similarities, mirror_upper
 from soffit._memory import check_allocation, check_memory
-from soffit._process import one_blas_thread
-from soffit._threads import each, row_blocks
+from soffit._threads import each, one_blas_thread, row_blocks
 from soffit._typing import FloatArray, Matrix
 from soffit.graph import Graph, reciprocal
 

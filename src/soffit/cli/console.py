@@ -1,24 +1,34 @@
-"""The output of commands: results, notes, progress and JSON."""
+"""What a command prints: results, warnings and errors, in the words of the command line.
+
+Exit codes are 0 for success, 1 for bad data and 2 for bad usage.
+"""
 
 from __future__ import annotations
 
+import difflib
+import errno
+import functools
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import typer
 from rich import box
 from rich.console import Console, RenderableType
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from soffit._wording import in_words_of_the_command
+
 if TYPE_CHECKING:
     from soffit.results.summary import Summary
-
 
 # Without a terminal the width is unknown: wide enough to keep columns whole.
 _PIPE_WIDTH = 160
@@ -164,13 +174,13 @@ def _ignore(text: str) -> None:
 
 # Columns named per cluster; more do not fit on a line.
 _MOST_COLUMNS = 2
+_MOST_MEMBERS = 3
 # More clusters do not fit on a screen.
 _MOST_ROWS = 60
 
 
 def show_warnings(talk: Talk, summary: Summary) -> list[str]:
     """Warnings about the result, except those that the fit itself has issued; returns them."""
-    from soffit.cli.error_messages import in_words_of_the_command
     from soffit.results.cautions import cautions
 
     found = [caution.message for caution in cautions(summary) if not caution.is_warned]
@@ -182,7 +192,6 @@ def show_warnings(talk: Talk, summary: Summary) -> list[str]:
 
 def show_standardization(talk: Talk, summary: Summary) -> None:
     """Whether the columns were standardized."""
-    from soffit.cli.error_messages import in_words_of_the_command
     from soffit.results.sentences import standardization
 
     sentence = standardization(summary)
@@ -208,23 +217,51 @@ def _show_clusters(talk: Talk, summary: Summary) -> None:
 
     # Single pixels say nothing; the report has the mean pictures.
     are_pixels = PixelGrid.of(summary) is not None
+    heading, traits = "set apart by", _differences(summary)
+    if are_pixels or not any(traits):
+        heading, traits = _named_members(summary)
     rows = [
         (
             shorten(summary.names[c.cluster], 30),
             str(c.size),
             "-" if math.isnan(c.certainty) else f"{c.certainty:.2f}",
-            ", ".join(difference.brief() for difference in c.apart[:_MOST_COLUMNS]),
+            trait,
         )
-        for c in summary.clusters[:_MOST_ROWS]
+        for c, trait in zip(summary.clusters, traits, strict=False)
     ]
-    if any(c.apart for c in summary.clusters) and not are_pixels:
-        talk.table((summary.noun, "size", "certainty", "set apart by"), rows)
+    if any(traits):
+        talk.table((summary.noun, "size", "certainty", heading), rows)
     else:
         talk.table((summary.noun, "size", "certainty"), [row[:3] for row in rows], words=0)
     if are_pixels:
         talk.say("The columns are pixels: a report shows the mean picture of each cluster.")
     if summary.n_clusters > _MOST_ROWS:
         talk.say(f"... and {count_of(summary.n_clusters - _MOST_ROWS, f'more {summary.noun}')}.")
+
+
+def _differences(summary: Summary) -> list[str]:
+    """The columns that set each of the first clusters apart."""
+    return [
+        ", ".join(difference.brief() for difference in c.apart[:_MOST_COLUMNS])
+        for c in summary.clusters[:_MOST_ROWS]
+    ]
+
+
+def _named_members(summary: Summary) -> tuple[str, list[str]]:
+    """The members that stand for each of the first clusters, where objects have names."""
+    from soffit.results.members import Members
+    from soffit.results.words import shorten
+
+    clusters = range(min(summary.n_clusters, _MOST_ROWS))
+    if summary.ids is None or summary.n_clusters == 1:
+        return "", [""] * len(clusters)
+    members = Members(summary)
+    found = [members.shown(cluster) for cluster in clusters]
+    named = [
+        ", ".join(shorten(summary.id_of(i), 20) for i in positions[:_MOST_MEMBERS])
+        for _, positions in found
+    ]
+    return found[0][0], named
 
 
 def _show_scores(talk: Talk, scores: dict[str, float], label: str) -> None:
@@ -246,5 +283,92 @@ def show_choice(talk: Talk, summary: Summary) -> None:
         if sentence:
             talk.say(sentence)
     choice = summary.choice
-    if choice is not None and choice.runner_up is not None and choice.confidence < CLEAR_CHOICE:
+    # One cluster is an answer, not a fit to try.
+    if choice is not None and (choice.runner_up or 1) > 1 and choice.confidence < CLEAR_CHOICE:
         talk.say(f"Try -k {choice.runner_up} as well, and compare.")
+
+
+BAD_DATA = 1
+INTERRUPTED = 130
+# Set this variable to see where an error comes from.
+TRACEBACK = "SOFFIT_TRACEBACK"
+
+
+def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
+    """The same command; an error ends it with a message and an exit code."""
+
+    @functools.wraps(run)
+    def wrapper(*args: Any, **kwargs: Any) -> None:
+        try:
+            run(*args, **kwargs)
+            sys.stdout.flush()
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except BrokenPipeError:
+            _forget_output()
+        except KeyboardInterrupt:
+            complain("interrupted by Ctrl-C; no further files are written.")
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            if os.environ.get(TRACEBACK):
+                raise
+            complain(message_of(error))
+            raise typer.Exit(BAD_DATA) from None
+
+    return wrapper
+
+
+def message_of(error: Exception) -> str:
+    """The message for an error."""
+    if isinstance(error, MemoryError):
+        return in_words_of_the_command(error) or "There is not enough memory."
+    if isinstance(error, OSError):
+        return _about_file(error)
+    if isinstance(error, (ValueError, ImportError)) and str(error):
+        return in_words_of_the_command(error)
+    return (
+        f"Internal error ({type(error).__name__}: {error}). Please report it with the output of "
+        f"`{TRACEBACK}=1 soffit ...`."
+    )
+
+
+def usage_error(text: str, option: str) -> typer.BadParameter:
+    """An error in the arguments, for the caller to raise; exit code 2."""
+    return typer.BadParameter(text, param_hint=f"'{option}'")
+
+
+def existing(path: Path) -> Path:
+    """The path, if there is a file; - is standard input."""
+    if str(path) == "-":
+        return path
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder. Pass a file.")
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path}.{_similar_name(path)}")
+    return path
+
+
+def _similar_name(path: Path) -> str:
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return f" The folder {path.parent} cannot be read either."
+    close = difflib.get_close_matches(path.name, names, n=1)
+    return f" Did you mean {path.with_name(close[0])}?" if close else ""
+
+
+def _about_file(error: OSError) -> str:
+    if error.filename is None and error.errno == errno.ENOSPC:
+        return "There is no space left for the output. Free some, or write to another disk."
+    if error.filename is None or error.strerror is None:
+        return str(error) or type(error).__name__
+    return f"{error.filename}: {error.strerror}."
+
+
+def _forget_output() -> None:
+    """The reader of a pipe is closed: discard the rest of the output."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass  # No real file behind standard output; nothing can fail later.

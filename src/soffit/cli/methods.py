@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from soffit.catalogue import MODELS
-from soffit.cli.error_messages import usage_error
+from soffit.cli.console import usage_error
 
 # The choices of --method.
 METHODS = {entry.method: entry for entry in MODELS.values() if entry.method is not None}

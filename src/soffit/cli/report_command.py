@@ -7,15 +7,23 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit.cli.error_messages import existing
-from soffit.cli.options import AFTERWARDS, DATA, Command, Reading, Verbosity, with_option_groups
+from soffit.cli.console import existing, usage_error
+from soffit.cli.dask_files import DaskOption, report_in_blocks
+from soffit.cli.options import (
+    AFTERWARDS,
+    DATA,
+    Command,
+    Reading,
+    Verbosity,
+    option,
+    with_option_groups,
+)
 from soffit.cli.steps import check_output, numbered_from_one, read_source, show_files, this_command
 
 ResultFile = Annotated[
     Path,
     typer.Argument(
         metavar="RESULT",
-        show_default=False,
         help="Output of `soffit fit`: a file of memberships, or a model (.soffit).",
     ),
 ]
@@ -25,24 +33,21 @@ PageOption = Annotated[
         "-o",
         "--output",
         metavar="HTML",
-        show_default=False,
         help="The report; by default it has the name of the result, with the extension .html.",
     ),
 ]
 DataOption = Annotated[
     Path | None,
-    typer.Option(
-        "--data",
-        metavar="FILE",
-        show_default=False,
-        rich_help_panel=DATA,
-        help="The file that was clustered. With it the report shows the objects and the columns "
+    option(
+        "--data FILE",
+        DATA,
+        "The file that was clustered. With it the report shows the objects and the columns "
         "that set each cluster apart.",
     ),
 ]
 TitleOption = Annotated[
     str | None,
-    typer.Option("--title", show_default=False, help="The title of the report."),
+    typer.Option("--title", help="The title of the report."),
 ]
 
 
@@ -53,6 +58,7 @@ def report(
     output: PageOption = None,
     title: TitleOption = None,
     data: DataOption = None,
+    dask: DaskOption = None,
     reading: Reading,
     verbosity: Verbosity,
 ) -> None:
@@ -64,6 +70,11 @@ def report(
     page = file.with_suffix(".html") if output is None else output
     check_output(page, "--output", ("html", "htm"), (file,) if data is None else (file, data))
     talk = verbosity.talk()
+    if dask is not None:
+        if data is None:
+            raise usage_error("It needs --data, the objects to count.", "--dask")
+        report_in_blocks(talk, existing(file), data, page, where=dask, title=title)
+        return
     result = load_result(existing(file))
     source = None
     if data is not None:
@@ -104,6 +115,7 @@ REPORT = Command(
     (
         "soffit report clusters.csv",
         "soffit report clusters.csv --data flowers.csv -o flowers.html",
+        "soffit report model.soffit --data 'part-*.parquet' --dask",
     ),
     AFTERWARDS,
 )

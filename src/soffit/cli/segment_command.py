@@ -1,17 +1,20 @@
-"""`soffit segment`: soft segments of an image."""
+"""`soffit segment`: soft segments of an image, read and written here."""
 
 from __future__ import annotations
 
+import colorsys
 import math
+import warnings
+from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from soffit._atomic import replaced
-from soffit.cli.console import Talk
-from soffit.cli.error_messages import existing
+from soffit._memory import check_allocation, check_memory
+from soffit.cli.console import Talk, existing
 from soffit.cli.options import (
     CLUSTERING,
     MODEL,
@@ -20,81 +23,68 @@ from soffit.cli.options import (
     SeedOption,
     Verbosity,
     at_least,
+    option,
     with_option_groups,
 )
-from soffit.cli.pictures import (
-    Paint,
-    enlarged,
-    load_image,
-    painted,
-    pixels,
-    read_scribbles,
-    shrunk,
-    shrunk_marks,
-)
 from soffit.cli.steps import check_output, steps, with_remarks
+
+if TYPE_CHECKING:
+    from soffit._typing import FloatArray, IntArray
+
+
+class Paint(str, Enum):
+    """How segments are painted."""
+
+    colours = "colours"
+    overlay = "overlay"
+    mean = "mean"
+    labels = "labels"
+
 
 _PICTURES = ("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp")
 
 ImageFile = Annotated[
     Path,
-    typer.Argument(
-        metavar="IMAGE", show_default=False, help="The image: PNG, JPEG, TIFF, WebP or BMP."
-    ),
+    typer.Argument(metavar="IMAGE", help="The image: PNG, JPEG, TIFF, WebP or BMP."),
 ]
 SegmentsOption = Annotated[
     int,
-    typer.Option(
-        "-k",
-        "--clusters",
-        metavar="K",
-        callback=at_least(1),
-        show_default=False,
-        rich_help_panel=MODEL,
-        help="The number of segments.",
-    ),
+    option("-k --clusters K", MODEL, "The number of segments.", callback=at_least(1)),
 ]
 ScribblesOption = Annotated[
     Path | None,
-    typer.Option(
-        "--scribbles",
-        metavar="PNG",
-        show_default=False,
-        rich_help_panel=MODEL,
-        help="An image of the same size with a few strokes. Strokes of one colour belong to one "
+    option(
+        "--scribbles PNG",
+        MODEL,
+        "An image of the same size with a few strokes. Strokes of one colour belong to one "
         "segment; black and transparent pixels are not marked.",
     ),
 ]
 PixelsOption = Annotated[
     int,
-    typer.Option(
-        "--max-pixels",
-        metavar="N",
-        callback=at_least(16),
-        rich_help_panel=MODEL,
-        help="Segment at most this many pixels: a larger image is downscaled, and its segments are "
+    option(
+        "--max-pixels N",
+        MODEL,
+        "Segment at most this many pixels: a larger image is downscaled, and its segments are "
         "drawn at full size. More pixels take longer.",
+        callback=at_least(16),
     ),
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        show_default=False,
-        rich_help_panel=RESULTS,
-        help="An image of the segments; or .npz for memberships, labels and entropies as arrays; "
+    option(
+        "-o --output FILE",
+        RESULTS,
+        "An image of the segments; or .npz for memberships, labels and entropies as arrays; "
         "or .html for an interactive figure.",
     ),
 ]
 PaintOption = Annotated[
     Paint,
-    typer.Option(
-        "--paint",
-        metavar="HOW",
-        rich_help_panel=RESULTS,
-        help="How to paint: in colours that mix where segments overlap (colours), over the image "
+    option(
+        "--paint HOW",
+        RESULTS,
+        "How to paint: in colours that mix where segments overlap (colours), over the image "
         "(overlay), each segment in its mean colour (mean), or as label numbers (labels).",
     ),
 ]
@@ -234,3 +224,178 @@ SEGMENT = Command(
     ),
     CLUSTERING,
 )
+
+
+# Ten colours that colour-blind readers can distinguish (M. Petroff, 2021, arXiv:2107.02270).
+_COLOURS = (
+    *("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6"),
+    *("#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd"),
+)
+# The formats that the help promises. Others are not tried: Pillow runs Ghostscript for PostScript.
+_FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP")
+# Colours, transparency, and the marks of scribbles.
+_BYTES_PER_PIXEL = 16
+# Of the memberships of all pixels: interpolated, normalized, and mixed to colours.
+_COPIES = 4
+# A colour with a smaller share of the marked pixels comes from the soft edge of a brush.
+_LEAST_SHARE = 0.02
+_GOLDEN = 0.618033988749895
+
+
+def load_image(path: Path) -> Any:
+    """The image as a Pillow object, upright."""
+    image_library, tools = _pillow()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            with image_library.open(path, formats=_FORMATS) as opened:
+                _check_pixels(path, opened)
+                opened.load()
+                return tools.exif_transpose(opened)
+        except MemoryError:
+            raise
+        except image_library.UnidentifiedImageError:
+            raise ValueError(
+                f"{path} cannot be read as an image. Save it as PNG, JPEG, TIFF, WebP or BMP."
+            ) from None
+        except (image_library.DecompressionBombError, image_library.DecompressionBombWarning):
+            raise ValueError(f"{path} has too many pixels. Resize it first.") from None
+        except (OSError, ValueError, TypeError, SyntaxError, EOFError, Warning) as error:
+            raise ValueError(f"{path} is damaged or not an image: {error}.") from None
+
+
+def _check_pixels(path: Path, image: Any) -> None:
+    """An image of one colour is a small file, whatever its size."""
+    width, height = image.size
+    check_memory(
+        _BYTES_PER_PIXEL * width * height,
+        what=f"{path}, an image of {width:,} x {height:,} pixels,",
+        remedy="Resize it first.",
+    )
+
+
+def shrunk(image: Any, most_pixels: int) -> Any:
+    """The image with at most this many pixels and the same aspect ratio."""
+    width, height = image.size
+    if width * height <= most_pixels:
+        return image
+    factor = (most_pixels / (width * height)) ** 0.5
+    size = (max(int(width * factor), 1), max(int(height * factor), 1))
+    return image.resize(size, _pillow()[0].Resampling.BOX)
+
+
+def pixels(image: Any) -> FloatArray:
+    """Brightness (h, w) or colour (h, w, 3) from 0 to 1."""
+    if image.mode in ("I", "F", "I;16", "I;16B", "I;16L"):
+        values = np.asarray(image, dtype=np.float64)
+        return np.asarray(values / max(float(np.abs(values).max()), 1e-300))
+    grey = image.mode in ("1", "L", "LA")
+    return np.asarray(image.convert("L" if grey else "RGB"), dtype=np.float64) / 255.0
+
+
+def read_scribbles(path: Path, size: tuple[int, int], most: int) -> tuple[IntArray, list[str]]:
+    """Marks of the pixels, 0 for none, and remarks; each colour is a segment.
+
+    Pixels are marked if they are not transparent or, without transparency, not black.
+    """
+    image = load_image(path)
+    if image.size != size:
+        raise ValueError(
+            f"{path} is {image.size[0]} x {image.size[1]} pixels, but the image is {size[0]} x "
+            f"{size[1]}. Draw on a layer of the same size."
+        )
+    rgba = np.asarray(image.convert("RGBA"), dtype=np.int64)
+    transparent = bool((rgba[..., 3] < 255).any())
+    marked = rgba[..., 3] >= 128 if transparent else rgba[..., :3].any(axis=2)
+    if not marked.any():
+        raise ValueError(f"{path} has no marks: every pixel is black or transparent.")
+    code = (rgba[..., 0] << 16) + (rgba[..., 1] << 8) + rgba[..., 2] + 1
+    code[~marked] = 0
+    colours, counts = np.unique(code[marked], return_counts=True)
+    kept = colours[counts >= _LEAST_SHARE * counts.sum()]
+    remarks = []
+    if len(kept) < len(colours):
+        remarks.append(
+            f"{len(colours) - len(kept)} rare colours of the scribbles were ignored, probably from "
+            "soft brush edges."
+        )
+    if len(kept) > most:
+        raise ValueError(
+            f"{path} has {len(kept)} colours, but -k is {most}. Each colour is a segment: increase "
+            "-k, or use fewer colours and a hard brush."
+        )
+    marks = np.zeros(code.shape, dtype=np.int64)
+    for number, colour in enumerate(kept.tolist(), start=1):
+        marks[code == colour] = number
+    return marks, remarks
+
+
+def shrunk_marks(marks: IntArray, shape: tuple[int, int]) -> IntArray:
+    """The marks at a smaller size; thin strokes are kept."""
+    if marks.shape == shape:
+        return marks
+    small = np.zeros(shape, dtype=np.int64)
+    rows, columns = np.nonzero(marks)
+    target = (rows * shape[0] // marks.shape[0], columns * shape[1] // marks.shape[1])
+    small[target] = marks[rows, columns]
+    return small
+
+
+def enlarged(memberships: FloatArray, size: tuple[int, int]) -> FloatArray:
+    """Memberships interpolated to a larger size; they still sum to one."""
+    height, width, k = memberships.shape
+    if (width, height) == size:
+        return memberships
+    library, _ = _pillow()
+    check_allocation(
+        (size[1], size[0], k),
+        np.float32,
+        what="the segments of every pixel",
+        remedy="Resize the image first.",
+        copies=_COPIES,
+    )
+    result = np.empty((size[1], size[0], k), dtype=np.float32)
+    for number in range(k):
+        layer = library.fromarray(memberships[..., number].astype(np.float32))
+        result[..., number] = np.asarray(layer.resize(size, library.Resampling.BILINEAR))
+    result = np.maximum(result, 0.0)
+    return np.asarray(result / result.sum(axis=2, keepdims=True))
+
+
+def painted(image: Any, memberships: FloatArray, paint: Paint) -> Any:
+    """An image of the segments."""
+    library, _ = _pillow()
+    k = memberships.shape[2]
+    labels = memberships.argmax(axis=2)
+    if paint is Paint.labels:
+        if k > 256:
+            raise ValueError("An image of labels holds at most 256 segments; write .npz instead.")
+        return library.fromarray(labels.astype(np.uint8))
+    original = np.asarray(image.convert("RGB"), dtype=np.float64) / 255.0
+    if paint is Paint.mean:
+        flat, weights = original.reshape(-1, 3), memberships.reshape(-1, k)
+        colours = (weights.T @ flat) / np.maximum(weights.sum(axis=0), 1e-12)[:, None]
+        mixed = colours[labels]
+    else:
+        # Colours mix where two segments are both likely.
+        mixed = memberships @ palette(k)
+    if paint is Paint.overlay:
+        mixed = 0.5 * mixed + 0.5 * original
+    return library.fromarray(np.round(255 * np.clip(mixed, 0, 1)).astype(np.uint8))
+
+
+def palette(k: int) -> FloatArray:
+    """Colours as rows of numbers from 0 to 1."""
+    known = [[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in _COLOURS[:k]]
+    more = [
+        colorsys.hsv_to_rgb((i * _GOLDEN) % 1.0, 0.55 + 0.4 * (i % 2), 0.6 + 0.35 * (i % 3) / 2)
+        for i in range(k - len(known))
+    ]
+    return np.array([*known, *map(list, more)])
+
+
+def _pillow() -> tuple[Any, Any]:
+    from soffit.io.data_error import need
+
+    what = "Reading images with Pillow"
+    return need("PIL.Image", "image", what), need("PIL.ImageOps", "image", what)

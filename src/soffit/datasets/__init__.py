@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from soffit.datasets.blocks import make_block_stochastic
-from soffit.datasets.curves import make_bridge, make_donut, make_moons, make_rings
-from soffit.datasets.lines import make_lines
+from soffit.datasets.curves import make_bridge, make_donut, make_lines, make_moons, make_rings
 from soffit.datasets.loading import (
     Dataset,
     data_home,
@@ -12,7 +10,13 @@ from soffit.datasets.loading import (
     list_datasets,
     load,
 )
-from soffit.datasets.mixtures import make_gaussians, make_skewed, make_student_t, make_unequal
+from soffit.datasets.mixtures import (
+    make_block_stochastic,
+    make_gaussians,
+    make_skewed,
+    make_student_t,
+    make_unequal,
+)
 from soffit.datasets.sample import Sample, SimilaritySample
 
 __all__ = [

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from soffit._process import without_warnings
+from soffit._threads import without_warnings
 from soffit._typing import FloatArray, IntArray
 from soffit.affinity import Affinity, NeighborGraph
 from soffit.affinity.isolation import Surroundings

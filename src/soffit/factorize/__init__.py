@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from soffit.factorize.divergence.em import solve_em
-from soffit.factorize.nonnegative.parallel import solve_parallel
-from soffit.factorize.nonnegative.sweeps import solve_coordinate, solve_multiplicative
+from soffit.factorize.nonnegative.sweeps import (
+    solve_coordinate,
+    solve_multiplicative,
+    solve_parallel,
+)
 from soffit.factorize.problem import Factorization, Problem
 from soffit.factorize.simplex.gradient import solve_gradient, solve_gradients
 from soffit.factorize.simplex.growth import solve_growth
@@ -13,11 +16,15 @@ from soffit.factorize.simplex.rows import solve_locally, solve_rows
 from soffit.factorize.solvers import SOLVERS
 from soffit.factorize.starts import diffused_start, labels_start, random_start, spectral_start
 from soffit.factorize.tuples.solve import solve_tuples
-from soffit.partition.candidates import best_partition, n_fine_vectors
-from soffit.partition.choose import GraphPartition, graph_partition
-from soffit.partition.constrained import Correction
+from soffit.partition.candidates import (
+    GraphPartition,
+    best_partition,
+    graph_partition,
+    n_fine_vectors,
+)
 from soffit.partition.cut import normalized_cut, relaxed_bound
 from soffit.partition.eigenvectors import leading_eigenvectors
+from soffit.partition.label_sweeps import Correction
 
 __all__ = [
     "SOLVERS",

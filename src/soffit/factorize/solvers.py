@@ -9,9 +9,12 @@ from typing import Protocol
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize.divergence.em import solve_em
 from soffit.factorize.divergence.placement import ColumnRows
-from soffit.factorize.nonnegative.parallel import solve_parallel
 from soffit.factorize.nonnegative.placement import NonnegativeRows
-from soffit.factorize.nonnegative.sweeps import solve_coordinate, solve_multiplicative
+from soffit.factorize.nonnegative.sweeps import (
+    solve_coordinate,
+    solve_multiplicative,
+    solve_parallel,
+)
 from soffit.factorize.problem import Factorization, Problem
 from soffit.factorize.simplex.gradient import solve_gradient
 from soffit.factorize.simplex.growth import solve_growth

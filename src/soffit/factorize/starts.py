@@ -11,9 +11,9 @@ from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity.side_information import without_negative
 from soffit.graph import Graph, reciprocal, without_diagonal
 from soffit.normalize import degree
-from soffit.partition.candidates import cluster_kmeans, cluster_qr
-from soffit.partition.choose import graph_partition, partitions_of_linked
+from soffit.partition.candidates import graph_partition, partitions_of_linked
 from soffit.partition.eigenvectors import leading_eigenvectors
+from soffit.partition.rounding import cluster_kmeans, cluster_qr
 
 
 def project_rows(V: FloatArray) -> FloatArray:

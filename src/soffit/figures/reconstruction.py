@@ -12,7 +12,7 @@ from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.factorize.divergence.placement import ColumnRows
 from soffit.factorize.simplex.placement import FittedRows
 from soffit.figures.style import DIFFERENCE, SHARE, colour_bar, dress, link_axes, scale
-from soffit.fitting.copies import of_distinct_objects
+from soffit.fitting.data import of_distinct_objects
 from soffit.fitting.fitted import SimilarityPlacer
 from soffit.results.summary import Summary
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity.given_objects import Affinities, Objects
 from soffit.affinity.precomputed import Precomputed
+from soffit.fitting.data import Data
 from soffit.fitting.fitted import Fitted, Placer, Smoothing
 from soffit.fitting.monitor import Progress
-from soffit.fitting.recipe import Data, Recipe
-from soffit.fitting.run import membership_attributes, run
+from soffit.fitting.recipe import Recipe, membership_attributes, run
 from soffit.selection.density import Density
 
 # Attributes that describe clusters one by one, or the uncertainty of these clusters: they are no

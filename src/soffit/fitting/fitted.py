@@ -11,12 +11,12 @@ import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity, SideInformation
-from soffit.affinity.given_objects import Preparation
+from soffit.affinity.given_objects import Preparation, is_matrix_affinity
 from soffit.affinity.isolation import Surroundings
 from soffit.affinity.side_information import with_side, without_negative
 from soffit.factorize.problem import Stop
 from soffit.graph import Graph
-from soffit.memberships import Extension
+from soffit.memberships import Extension, carried_over
 from soffit.memberships.measures import on_simplex
 from soffit.normalize import Normalized
 
@@ -102,6 +102,22 @@ class Unchanged:
     def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
         """The rows as they are."""
         return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """A smoothing, and what was added to the memberships of the fitted objects afterwards."""
+
+    smoothing: Smoothing
+    correction: FloatArray
+    _arrays: ClassVar[dict[str, str]] = {
+        "smoothing": "part place() n? p? j k",
+        "correction": "finite n k",
+    }
+
+    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+        """Memberships of new objects, corrected like those of the fitted objects they resemble."""
+        return carried_over(self.smoothing.place(rows, table, block), block, self.correction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,15 +280,23 @@ class Fitted:
         "n_iter": "natural",
     }
 
+    def prepared(self, table: Any) -> Any:
+        """New objects, stored and scaled as the fitted ones are."""
+        affinity = getattr(self.placer, "affinity", None)
+        if is_sparse(table) and affinity is not None and not is_matrix_affinity(affinity):
+            fitted = affinity.fitted_rows(np.zeros(1, dtype=np.int64))
+            table = table if is_sparse(fitted) else table.toarray()
+        return self.preparation.apply(table)
+
     def place(self, table: Any) -> FloatArray:
         """Memberships of new objects: the stages of the fit, in the same order."""
         assert self.placer is not None
-        return on_simplex(self.placer.place(self.preparation.apply(table)))
+        return on_simplex(self.placer.place(self.prepared(table)))
 
     def explained(self, table: Any) -> float:
         """Share of the squared affinities of new objects that the factor explains."""
         assert self.placer is not None
-        explained, total = self.placer.explained(self.preparation.apply(table))
+        explained, total = self.placer.explained(self.prepared(table))
         return explained / total if total > 0 else 0.0
 
     @property
@@ -284,7 +308,7 @@ class Fitted:
         """How far outside new objects lie, or the fitted ones; see `Surroundings`."""
         placer: Any = self.placer
         if table is not None:
-            return np.asarray(1.0 - placer.tail(self.preparation.apply(table)))
+            return np.asarray(1.0 - placer.tail(self.prepared(table)))
         # Equal objects may have been fitted as one.
         index = self.attributes.get("copies_")
         p = placer.inner_tail()

@@ -1,4 +1,4 @@
-"""Progress, time limits and interruptions of a fit."""
+"""Progress, time limits, interruptions and callbacks of a fit."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from threading import RLock
 from time import perf_counter
 from typing import Any, TypeVar
@@ -15,18 +17,119 @@ from sklearn.exceptions import ConvergenceWarning
 
 from soffit._compile import told_of_compiling
 from soffit._memory import peak_memory
-from soffit._threads import Deadline, OutOfTime, time_limit
+from soffit._threads import Deadline, OutOfTime, search_limit, time_limit
 from soffit._wording import Message, Parameter
 from soffit.factorize.problem import Factorization, Stop
-from soffit.fitting.callbacks import Tasks
 from soffit.results.fit_quality import EarlyStop
+
+
+@cache
+def has_callbacks() -> bool:
+    """Whether the installed scikit-learn has callbacks."""
+    return find_spec("sklearn.callback") is not None
+
+
+class Tasks:
+    """A fit as a task, its phases as subtasks, searches inside them, and their iterations.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The model with its callbacks.
+    root : CallbackContext
+        The context of the fit.
+    data : dict
+        The arguments X and y of all hooks.
+    """
+
+    def __init__(self, estimator: Any, root: Any, data: dict[str, Any]) -> None:
+        self._given = {"estimator": estimator, **data}
+        self._most = getattr(estimator, "max_iter", None)
+        self._root = root
+        self._phase: Any = None
+        self._search: Any = None
+        self._last = 0
+
+    def phase(self, name: str) -> bool:
+        """Begin a phase; returns whether a callback wants to stop at the end of the last one."""
+        stop = self.close()
+        self._phase = self._begun(self._root, name, None)
+        return stop
+
+    def iteration(self, number: int) -> bool:
+        """Report an iteration; returns whether a callback wants to stop."""
+        if self._phase is None:
+            self.phase("fit")
+        if self._search is not None and number <= self._last:
+            # Another search of the same phase.
+            self._end("_search")
+        if self._search is None:
+            self._search = self._begun(self._phase, "iterations", self._most)
+        self._last = number
+        if self._most is not None and number > self._most:
+            return False
+        context = self._begun(self._search, "iteration", 0)
+        return bool(context.call_on_fit_task_end(**self._given))
+
+    def close(self) -> bool:
+        """End the current phase; returns whether a callback wants to stop."""
+        ended = self._end("_search")
+        return self._end("_phase") or ended
+
+    def _begun(self, parent: Any, name: str, most: int | None) -> Any:
+        context = parent.subcontext(task_name=name, max_subtasks=most)
+        context.call_on_fit_task_begin(**self._given)
+        return context
+
+    def _end(self, which: str) -> bool:
+        context = getattr(self, which)
+        setattr(self, which, None)
+        return context is not None and bool(context.call_on_fit_task_end(**self._given))
+
+
+def with_tasks(estimator: Any, X: Any, y: Any, work: Callable[[Tasks], Result]) -> Result:
+    """The result of a fit, whose callbacks are told of it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With what `set_callbacks` has set, or a meta-estimator has propagated.
+    X, y : object
+        The arguments of `fit`.
+    work : callable
+        The fit, which is given the tasks to report to.
+    """
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    data = {"X": X, "y": y}
+
+    def fit(model: Any) -> Result:
+        root = CallbackSupportMixin._init_callback_context(model, max_subtasks=None)
+        root.call_on_fit_task_begin(estimator=model, **data)
+        tasks = Tasks(model, root, data)
+        result = work(tasks)
+        tasks.close()
+        root.call_on_fit_task_end(
+            estimator=model,
+            reconstruction_attributes=lambda: {
+                "_fitted": model._fitted,
+                **model._fitted.attributes,
+            },
+            **data,
+        )
+        return result
+
+    managed: Callable[[Any], Result] = with_callbacks(fit)
+    return managed(estimator)
+
 
 Result = TypeVar("Result")
 # Phases of a fit in order, each with its typical share of the time, in any unit.
 Plan = tuple[tuple[str, float], ...]
 
-# What is over `max_time` when a fit without any result so far is given up: the rest of the margin,
-# a second and a tenth, is for what follows a first result. Small fits always have one.
+# What is over `max_time` when a search ends within an iteration, and a fit without any result is
+# given up: the rest of the margin, a second and a tenth, is for what follows a first result. Small
+# fits always have one.
 _GRACE, _GRACE_SHARE = 0.3, 0.05
 _FEW_OBJECTS = 5000
 # Seconds between two updates of a phase: on a terminal, and in a log.
@@ -194,12 +297,16 @@ class Progress:
         self._phase = ""
         self._plan: Plan = ()
         self._given_up = Deadline(None)
+        self._searches = Deadline(None)
         # Searches may run in several threads; callbacks need not be thread-safe.
         self._lock = RLock()
         self._open = ExitStack()
         self._compiled_in: str | None = None
 
     def __enter__(self) -> Progress:
+        if self._max_time is not None:
+            self._searches = self._late()
+            self._open.enter_context(search_limit(self._searches))
         if self._display is not None:
             self._open.enter_context(told_of_compiling(self._compiling))
         return self
@@ -294,10 +401,17 @@ class Progress:
         With few objects it is never given up.
         """
         if self._max_time is not None and n_objects > _FEW_OBJECTS:
-            over = _GRACE + _GRACE_SHARE * self._max_time
-            left = self._begin + self._max_time + over - perf_counter()
-            self._given_up = Deadline.after(left)
+            self._given_up = self._late()
+            self._searches.spares_first = False
         return time_limit(self._given_up)
+
+    def _late(self) -> Deadline:
+        """When `max_time` is clearly over."""
+        assert self._max_time is not None
+        over = _GRACE + _GRACE_SHARE * self._max_time
+        late = Deadline.after(self._begin + self._max_time + over - perf_counter())
+        late.spares_first = True
+        return late
 
     def keep_result(self) -> None:
         """There is a partition to return: from now on, the fit is not given up."""

@@ -1,67 +1,35 @@
-"""The parts of a model: affinities, number of clusters, problem, memberships."""
+"""The one fit: a recipe, the values that its steps exchange, and the run to a fitted value."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse as sp
 
-from soffit._typing import FloatArray, IntArray
-from soffit.affinity import SideInformation
-from soffit.affinity.given_objects import Objects
+from soffit._typing import FloatArray
+from soffit._wording import Message, Parameter
+from soffit.affinity import Affinity, NeighborGraph
+from soffit.affinity.given_objects import Affinities
 from soffit.factorize import Factorization, Problem
 from soffit.factorize.problem import Stop
-from soffit.fitting.data import Constraints, PartialLabels
-from soffit.fitting.fitted import Fitted, Part, Smoothing
+from soffit.factorize.solvers import fitted_rows
+from soffit.fitting.data import Data, distinct_data, for_all_objects
+from soffit.fitting.fitted import Fitted, Part, SimilarityPlacer, Smoothing, Unchanged, rule_only
 from soffit.fitting.monitor import Plan, Progress
+from soffit.memberships import entropy, extension
+from soffit.memberships.measures import on_simplex
 from soffit.normalize import Normalized
 
 if TYPE_CHECKING:
-    from soffit.selection.density import Density
+    pass
 
 Relations = TypeVar("Relations")
-
-
-@dataclass(frozen=True, eq=False)
-class Data:
-    """The arguments of `fit`, read and checked.
-
-    Parameters
-    ----------
-    objects : Objects
-        The objects, with the affinity to compute from them.
-    constraints : Constraints
-        Pairs and pair weights, as passed.
-    labels : PartialLabels, optional
-        Labels of some of the objects.
-    columns : mapping
-        `n_features_in_` and, if the columns have names, `feature_names_in_`.
-    side : SideInformation, optional
-        The checked pairs.
-    weights : array of shape (n,), optional
-        Weights of the objects, 1 on average; None if all are equal.
-    copies : int array, optional
-        The number of each given object among these, if equal ones were joined.
-    density : Density, optional
-        The density at the objects, if it is known better than from their affinity.
-    """
-
-    objects: Objects
-    constraints: Constraints = field(default_factory=Constraints)
-    labels: PartialLabels | None = None
-    columns: Mapping[str, Any] = field(default_factory=dict)
-    side: SideInformation | None = None
-    weights: FloatArray | None = None
-    copies: IntArray | None = None
-    density: Density | None = None
-
-    @property
-    def names(self) -> NDArray[Any] | None:
-        """Names of the objects, if the input has any."""
-        return self.objects.names
+# The first steps of a fit take longer with more clusters than these.
+_FEW_CLUSTERS = 20
 
 
 @dataclass(frozen=True)
@@ -180,3 +148,214 @@ class Smoothed:
     smoothing: Smoothing
     attributes: Mapping[str, Any] = field(default_factory=dict)
     stopped: Stop | None = None
+
+
+Factorize = Callable[[Stage[Affinities]], Solution]
+Smooth = Callable[[Stage[Affinities], Solution, FloatArray], Smoothed]
+
+
+def run(
+    recipe: Recipe[Relations],
+    data: Data,
+    random_state: np.random.RandomState,
+    progress: Progress,
+    *,
+    warm: Fitted | None = None,
+) -> Fitted:
+    """Run a recipe.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        The model.
+    data : Data
+        The objects.
+    random_state : RandomState
+        Source of randomness.
+    progress : Progress
+        Shows phases and iterations, and says when to stop.
+    warm : Fitted, optional
+        An earlier fit to start from.
+    """
+    n = data.objects.n_objects
+    check_n_clusters(recipe.n_clusters, n)
+    if data.side is None:
+        data = replace(data, side=data.constraints.side_information(n, data.names))
+    whole = data
+    progress.expect(recipe.plan)
+    with progress.limited(recipe.effort * n * max((recipe.n_clusters or 0) // _FEW_CLUSTERS, 1)):
+        if recipe.weighted:
+            data = distinct_data(data, recipe.n_clusters)
+        relations = recipe.relate(data, random_state, progress)
+        stage = Stage(data, relations, Count(recipe.n_clusters or 0), random_state, progress, warm)
+        fitted = recipe.solve(replace(stage, count=recipe.count(stage)))
+    objective = fitted.attributes.get("objective_")
+    reached = "" if objective is None else f", objective {objective:.6g}"
+    progress.finish(f"{fitted.n_iter} iterations{reached}")
+    return for_all_objects(fitted, data, whole)
+
+
+def check_n_clusters(n_clusters: int | None, n_objects: int) -> None:
+    """Refuse more clusters than objects."""
+    if n_clusters is not None and n_objects < n_clusters:
+        raise ValueError(
+            Message(
+                Parameter("n_clusters", n_clusters),
+                f" is larger than the number of objects, n_samples={n_objects}. Choose ",
+                Parameter("n_clusters"),
+                f" of at most {n_objects}.",
+            )
+        )
+
+
+# --- models of pairs ------------------------------------------------------------------------------
+
+
+def similarity_recipe(
+    n_clusters: int | None,
+    factorize: Factorize,
+    smooth: Smooth | None = None,
+    *,
+    count: Callable[[Stage[Affinities]], Count] | None = None,
+    weighted: bool = False,
+    max_clusters: int | None = None,
+) -> Recipe[Affinities]:
+    """A recipe that factorizes a matrix of affinities.
+
+    Parameters
+    ----------
+    n_clusters : int or None
+        The number of clusters; None selects it.
+    factorize : callable
+        From affinities and a number of clusters to a solution.
+    smooth : callable, optional
+        From the factor's rows to memberships; by default the rows are the memberships.
+    count : callable, optional
+        Another rule for the number of clusters.
+    weighted : bool
+        Whether objects may have weights.
+    max_clusters : int, optional
+        The largest number that is considered if none is given.
+    """
+    return Recipe(
+        n_clusters,
+        relate=partial(relate_pairs, n_clusters=n_clusters),
+        count=count or partial(given_or_chosen, max_clusters=max_clusters),
+        solve=partial(_solve, factorize=factorize, smooth=smooth or leave_rows),
+        weighted=weighted,
+    )
+
+
+def relate_pairs(
+    data: Data,
+    random_state: np.random.RandomState,
+    progress: Progress,
+    *,
+    n_clusters: int | None = None,
+) -> Affinities:
+    """The affinities of all objects, with constraints on pairs."""
+    progress.phase("affinities")
+    found = data.objects.affinities(n_clusters, data.weights)
+    weight = data.constraints.checked_pair_weight(data.objects.n_objects, found.A.dtype)
+    return replace(found, side=data.side, pair_weight=weight)
+
+
+def given_or_chosen(stage: Stage[Affinities], *, max_clusters: int | None = None) -> Count:
+    """The given number of clusters, or one selected from the graph."""
+    if stage.n_clusters:
+        return stage.count
+    stage.progress.phase("number of clusters")
+    affinity = _affinity_of_choice(stage)
+    # Imported where a number is chosen: most fits are given one.
+    from soffit.selection import choose_k_of_graph
+    from soffit.selection.density import Density
+
+    density = stage.data.density or Density.of(affinity, stage.relations.table)
+    choice = choose_k_of_graph(affinity.matrix_, density=density, max_clusters=max_clusters)
+    return Count(choice.n_clusters, {"k_choice_": choice})
+
+
+def _affinity_of_choice(stage: Stage[Affinities]) -> Affinity:
+    """The model's affinity; or a neighbour graph, where a kernel of distances hides the density."""
+    affinity = stage.relations.affinity
+    metric = getattr(affinity, "metric", None)
+    if metric is None or isinstance(affinity, NeighborGraph) or sp.issparse(affinity.matrix_):
+        return affinity
+    return NeighborGraph(metric=metric).fit(stage.relations.table)
+
+
+def leave_rows(stage: Stage[Affinities], solution: Solution, rows: FloatArray) -> Smoothed:
+    """The rows of the factor are the memberships."""
+    return Smoothed(rows, Unchanged())
+
+
+def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) -> Fitted:
+    stage.progress.phase("factorization")
+    solution = factorize(stage)
+    found = stage.progress.note_stop(solution.found)
+
+    def finish() -> tuple[Any, Smoothed]:
+        stage.progress.phase("memberships")
+        placed = extension(solution.problem, found)
+        return placed, smooth(stage, solution, fitted_rows(solution.problem, found))
+
+    placed, smoothed = stage.progress.insist(finish)
+    if smoothed.stopped is not None:
+        found = replace(found, stopped=smoothed.stopped)
+    given = stage.relations
+    attributes = {
+        **stage.data.columns,
+        **stage.count.attributes,
+        **search_attributes(found),
+        "object_names_": stage.data.names,
+        **affinity_attributes(given),
+        "scale_": found.scale,
+        "side_information_": given.side,
+        **solution.attributes,
+        **smoothed.attributes,
+        **membership_attributes(smoothed.memberships),
+    }
+    placer = SimilarityPlacer(
+        given.affinity,
+        rule_only(solution.normalized),
+        placed,
+        smoothed.smoothing,
+        solution.part,
+        masses=given.masses,
+    )
+    return Fitted(attributes, given.preparation, placer, found.stopped, found.n_iter)
+
+
+# --- attributes -----------------------------------------------------------------------------------
+
+
+def affinity_attributes(given: Affinities) -> dict[str, Any]:
+    """Public attributes that describe the affinities."""
+    attributes: dict[str, Any] = {"affinity_matrix_": given.A}
+    recall = getattr(given.affinity, "recall_", None)
+    if recall is not None:
+        attributes["neighbor_recall_"] = float(recall)
+    return attributes
+
+
+def search_attributes(found: Factorization) -> dict[str, Any]:
+    """Public attributes that every factorization has."""
+    return {
+        "n_clusters_": found.factor.shape[1],
+        "factor_": found.factor,
+        "objective_": found.objective,
+        "objective_history_": found.history,
+        "n_iter_": found.n_iter,
+        "stop_reason_": found.stopped,
+        "converged_": found.stopped == "converged",
+    }
+
+
+def membership_attributes(memberships: FloatArray) -> Mapping[str, Any]:
+    """Public attributes that follow from the memberships."""
+    memberships = on_simplex(memberships)
+    return {
+        "memberships_": memberships,
+        "labels_": memberships.argmax(axis=1),
+        "entropy_": entropy(memberships),
+    }

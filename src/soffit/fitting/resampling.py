@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
 
 import numpy as np
 
-from soffit._process import without_warnings
+from soffit._threads import without_warnings
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity.given_objects import Affinities
-from soffit.fitting.data import Constraints
-from soffit.fitting.fitted import Smoothing
+from soffit.fitting.data import Constraints, Data
+from soffit.fitting.fitted import Corrected
 from soffit.fitting.monitor import Progress
-from soffit.fitting.recipe import Count, Data, Recipe, Smoothed, Stage
-from soffit.fitting.run import run
-from soffit.memberships import carried_over, combine
+from soffit.fitting.recipe import Count, Recipe, Smoothed, Stage, run
+from soffit.memberships import combine
 from soffit.partition.candidates import size_aware_cut
 
 # A bootstrap sample leaves out 37 % as well, but has duplicates.
@@ -24,22 +22,6 @@ SHARE_KEPT = 0.63
 LEAST_PARTS = 2
 _CLEAN_CUT = 0.01
 _SEEDS = np.iinfo(np.int32).max
-
-
-@dataclass(frozen=True, eq=False)
-class Corrected:
-    """A smoothing, and what was added to the memberships of the fitted objects afterwards."""
-
-    smoothing: Smoothing
-    correction: FloatArray
-    _arrays: ClassVar[dict[str, str]] = {
-        "smoothing": "part place() n? p? j k",
-        "correction": "finite n k",
-    }
-
-    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
-        """Memberships of new objects, corrected like those of the fitted objects they resemble."""
-        return carried_over(self.smoothing.place(rows, table, block), block, self.correction)
 
 
 def over_subsamples(

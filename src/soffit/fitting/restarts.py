@@ -19,7 +19,7 @@ from soffit.factorize.problem import Scale
 from soffit.factorize.starts import partition_start
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Solution, Stage
-from soffit.normalize import normalize
+from soffit.normalize import unnormalized
 
 # Seconds between two checks of a waiting thread.
 _PATIENCE = 0.2
@@ -65,7 +65,7 @@ def factorize_from_starts(
         progress.phase("start without empty clusters")
         again = solve(partition_start(A, k))
         found = found if has_empty_cluster(again) else again
-    return Solution(problem, normalize(A, None), found)
+    return Solution(problem, unnormalized(A), found)
 
 
 def has_empty_cluster(found: Factorization) -> bool:

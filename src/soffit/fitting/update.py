@@ -11,17 +11,16 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from soffit._memory import check_allocation
-from soffit._process import without_warnings
+from soffit._threads import without_warnings
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity
 from soffit.affinity.given_objects import Objects, is_matrix_affinity
 from soffit.affinity.isolation import OUTSIDE_FROM, Surroundings
-from soffit.fitting.copies import DistinctColumns
 from soffit.fitting.curation import distinct_objects, recorded, without_clusters
+from soffit.fitting.data import Data, DistinctColumns
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Smoothing, Unchanged
 from soffit.fitting.monitor import Progress
-from soffit.fitting.recipe import Data, Recipe
-from soffit.fitting.run import membership_attributes, run
+from soffit.fitting.recipe import Recipe, membership_attributes, run
 from soffit.graph import pair_components
 from soffit.selection import choose_k_of_graph
 from soffit.selection.density import Density
@@ -215,7 +214,7 @@ def update_fit(
         preparation = preparation.grown(table.shape[0])
         table = preparation.apply(table)
     elif not is_matrix:
-        table = preparation.apply(table)
+        table = fitted.prepared(table)
     m, k = table.shape[0], old["n_clusters_"]
     # Equal objects may have been fitted as one: affinities are those of distinct objects.
     known = old["affinity_matrix_"].shape[0]

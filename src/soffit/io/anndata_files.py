@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from soffit._wording import Message, Parameter
 from soffit.inputs import read_input
-from soffit.io.data_error import DataError, check_names, need, shown
-from soffit.io.limits import check_bytes
+from soffit.io.data_error import DataError, check_bytes, check_names, need, shown
 from soffit.io.source import Source, text_array
 from soffit.io.tables.table import check_unique
 

@@ -1,17 +1,19 @@
-"""Errors about files, and phrases that their messages share."""
+"""Errors about files, among them those that do not fit into memory, and shared phrases."""
 
 from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterable, Sequence
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from soffit._wording import Message, Parameter
+import numpy as np
 
-# A message lists at most this many names.
-_MAX_NAMED = 5
+from soffit._memory import limit_words, memory_budget, size_words
+from soffit._wording import Message, Parameter, first_few
+
 _MAX_SHOWN = 40
 
 
@@ -85,18 +87,6 @@ def shown(value: object) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 4]}...{text[-1]}"
 
 
-def listed(items: Iterable[object], limit: int = _MAX_NAMED) -> str:
-    """The first few items, and how many more there are."""
-    words = [str(item) for item in items]
-    rest = len(words) - limit
-    return ", ".join(words[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number and its noun, the noun in the right form."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def check_names(path: Path, wanted: Sequence[str], known: Sequence[str], parameter: str) -> None:
     """Refuse names of columns that the file does not have."""
     present = set(known)
@@ -109,9 +99,9 @@ def check_names(path: Path, wanted: Sequence[str], known: Sequence[str], paramet
         Message(
             f"{path}: ",
             Parameter(parameter),
-            f" names {listed(map(shown, unknown))}, but there is no such column.",
+            f" names {first_few(map(shown, unknown))}, but there is no such column.",
         ),
-        f"{hint}The columns are {listed(map(shown, known), 12)}.",
+        f"{hint}The columns are {first_few(map(shown, known), 12)}.",
     )
 
 
@@ -129,3 +119,47 @@ def need(module: str, extra: str, purpose: str) -> Any:
         raise DataError(
             f"{purpose} needs the package {package}, which {what}.", f'{how} "soffit[{extra}]"'
         ) from error
+
+
+def check_bytes(path: Path, needed: float, what: str, remedy: str) -> None:
+    """Raise DataError if so many bytes do not fit."""
+    budget = memory_budget()
+    if needed > budget:
+        raise DataError(
+            f"{path}: {what} needs {size_words(needed)} of memory, {limit_words(budget)}", remedy
+        )
+
+
+def table_dtype(path: Path, n_rows: int, n_columns: int) -> tuple[type[np.floating], list[str]]:
+    """The precision in which a table fits, and a note if that is not float64."""
+    entries = float(n_rows) * float(n_columns)
+    if 8 * entries <= memory_budget():
+        return np.float64, []
+    check_bytes(
+        path,
+        4 * entries,
+        f"its table of {n_rows:,} rows and {n_columns:,} columns",
+        Message("Choose fewer columns (", Parameter("columns"), "), or a subsample of the rows."),
+    )
+    return np.float32, ["Numbers are in single precision: double does not fit into memory."]
+
+
+def check_archive(path: Path) -> None:
+    """Refuse a zip archive whose contents, by its own directory, do not fit into memory."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise DataError(
+            f"{path}: the archive is damaged or truncated ({error}).", "Copy or save it again."
+        ) from error
+    if any(member.flag_bits & 1 for member in members):
+        raise DataError(f"{path}: the archive is encrypted.", "Save it without a password.")
+    unpacked = float(sum(member.file_size for member in members))
+    check_bytes(
+        path,
+        unpacked,
+        "unpacking it",
+        f"The file itself has only {size_words(path.stat().st_size)}: make sure that you trust its "
+        "origin, or save a part of it.",
+    )

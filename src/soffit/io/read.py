@@ -13,12 +13,17 @@ from soffit._wording import Message, Parameter
 from soffit.io.anndata_files import read_annotated
 from soffit.io.data_error import DataError
 from soffit.io.file_options import FileOptions
-from soffit.io.formats import recognise
-from soffit.io.graphs.edges import could_be_edges, has_edge_header, read_edges
-from soffit.io.graphs.graph_files import read_gexf, read_gml, read_graphml, read_node_link
-from soffit.io.local_files import LocalFile
-from soffit.io.matrices.arrays import source_from_npy, source_from_npz
-from soffit.io.matrices.matrix_market import read_matrix_market
+from soffit.io.formats import LocalFile, recognise
+from soffit.io.graph_files import (
+    could_be_edges,
+    has_edge_header,
+    read_edges,
+    read_gexf,
+    read_gml,
+    read_graphml,
+    read_node_link,
+)
+from soffit.io.matrices.arrays import read_matrix_market, source_from_npy, source_from_npz
 from soffit.io.matrices.square_matrix import read_matrix
 from soffit.io.source import KINDS, Source
 from soffit.io.tables.columns import Impute, TextRule
@@ -206,13 +211,7 @@ def _read_delimited(path: Path, kind: str, choice: Choice, options: FileOptions)
         if kind == "graph" and _is_edge_list(edges):
             return _read_edge_list(edges, choice)
         if kind == "auto" and could_be_edges(edges):
-            edges.notes.append(
-                Message(
-                    "Read as an edge list, because its first two columns look like nodes. Pass ",
-                    *(Parameter("kind", "table"), " if they are features."),
-                )
-            )
-            return _read_edge_list(edges, choice)
+            return _read_guessed_edges(edges, choice, "its first two columns look like nodes")
     return _from_rows(DelimitedRows.open(path, "auto", options), kind, choice)
 
 
@@ -224,13 +223,8 @@ def _from_rows(rows: Rows, kind: str, choice: Choice) -> Source:
     if kind == "graph" and _is_edge_list(rows):
         return _read_edge_list(rows, choice)
     if kind == "auto" and has_edge_header(rows.names):
-        raise DataError(
-            f"{rows.path}: its columns {', '.join(map(repr, rows.names))} look like an edge list.",
-            Message(
-                *("Pass ", Parameter("kind", "graph"), " if it is one, or "),
-                *(Parameter("kind", "table"), " if the columns are features."),
-            ),
-        )
+        named = " and ".join(repr(name) for name in rows.names[:2])
+        return _read_guessed_edges(rows, choice, f"its first columns are {named}")
     if kind in ("distances", "similarities", "graph"):
         return read_matrix(rows, choice, kind)  # type: ignore[arg-type]
     return read_table(rows, choice, ask=kind == "auto")
@@ -245,6 +239,16 @@ def _is_edge_list(rows: Rows) -> bool:
 def _read_edge_list(rows: Rows, choice: Choice) -> Source:
     _refuse_choice(rows.path, choice, "an edge list", ("columns", "drop", "id", "label"))
     return read_edges(rows)
+
+
+def _read_guessed_edges(rows: Rows, choice: Choice, reason: str) -> Source:
+    rows.notes.append(
+        Message(
+            f"Read as an edge list, because {reason}. Pass ",
+            *(Parameter("kind", "table"), " if they are features."),
+        )
+    )
+    return _read_edge_list(rows, choice)
 
 
 def _read_edges_file(path: Path, kind: str, choice: Choice, options: FileOptions) -> Source:

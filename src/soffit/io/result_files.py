@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from soffit._atomic import replaced
-from soffit.io.data_error import DataError, need
+from soffit.io.data_error import DataError, check_bytes, need
 from soffit.io.file_options import FileOptions
-from soffit.io.formats import recognise, size_of
-from soffit.io.limits import check_bytes
-from soffit.io.local_files import LocalFile
+from soffit.io.formats import LocalFile, recognise, size_of
 from soffit.io.matrices.arrays import read_npz
 from soffit.io.result_tables import (
     TextForm,

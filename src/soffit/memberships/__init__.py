@@ -5,12 +5,18 @@ from soffit.factorize.nonnegative.placement import NonnegativeRows
 from soffit.factorize.simplex.placement import FittedRows
 from soffit.factorize.solvers import Extension, extension
 from soffit.memberships.assignment import as_sets, to_igraph, to_networkx
+from soffit.memberships.calibration import (
+    Walk,
+    pair_log_likelihood,
+    random_walk,
+    sharpen,
+    walk_length,
+    with_pairs,
+)
 from soffit.memberships.ensemble import Ensemble, carried_over, combine, pair_agreement, soften
 from soffit.memberships.measures import align, entropy, match_clusters, top_memberships
 from soffit.memberships.mixture import SeededMixture, fit_seeded_mixture
-from soffit.memberships.pairs import pair_log_likelihood, with_pairs
 from soffit.memberships.tree import ClusterTree, Level
-from soffit.memberships.walk import Walk, random_walk, sharpen, walk_length
 
 __all__ = [
     "ClusterTree",

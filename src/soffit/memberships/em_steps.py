@@ -7,12 +7,13 @@ components are linear in them. Components with a common covariance need the coor
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from soffit._typing import FloatArray
+from soffit._typing import FloatArray, IntArray
 
 # Entries of the largest working array.
 _BLOCK_ENTRIES = 2**19
@@ -104,14 +105,16 @@ def n_parameters(n_pieces: int, d: int, *, common: bool = False) -> float:
 def moments_of(Z: FloatArray) -> FloatArray:
     """Products of coordinates (upper triangle, row by row), the coordinates and a one."""
     n, d = Z.shape
-    moments = np.empty((n, d * (d + 1) // 2 + d + 1))
+    # Column by column in memory: loops over all objects are long ones.
+    moments = np.empty((d * (d + 1) // 2 + d + 1, n))
+    columns = moments[-1 - d : -1]
+    columns[:] = Z.T
     first = 0
     for i in range(d):
-        np.multiply(Z[:, i : i + 1], Z[:, i:], out=moments[:, first : first + d - i])
+        np.multiply(columns[i], columns[i:], out=moments[first : first + d - i])
         first += d - i
-    moments[:, first:-1] = Z
-    moments[:, -1] = 1.0
-    return moments
+    moments[-1] = 1.0
+    return moments.T
 
 
 def _coordinates(moments: FloatArray) -> FloatArray:
@@ -157,9 +160,16 @@ def _common_shape(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, Fl
     return np.repeat(_whitening(pooled[None], pooled), len(mass), axis=0), means
 
 
+@cache
+def _upper_triangle(d: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Rows and columns of the upper triangle, and how often each entry occurs in the matrix."""
+    row, column = np.triu_indices(d)
+    return row, column, np.where(row == column, 1.0, 2.0)
+
+
 def _symmetric(upper: FloatArray, d: int) -> FloatArray:
     """Symmetric matrices from their upper triangles, row by row."""
-    row, column = np.triu_indices(d)
+    row, column, _ = _upper_triangle(d)
     full = np.empty((len(upper), d, d))
     full[:, row, column] = upper
     full[:, column, row] = upper
@@ -231,11 +241,10 @@ def _quadratic_forms(pieces: Pieces) -> FloatArray:
     """Coefficients of the moments in (z - mean)' A (z - mean), one row per component."""
     g, d = pieces.means.shape
     precision = np.swapaxes(pieces.whitening, 1, 2) @ pieces.whitening
-    row, column = np.triu_indices(d)
+    row, column, times = _upper_triangle(d)
     slope = (precision @ pieces.means[:, :, None])[:, :, 0]
     forms = np.empty((g, len(row) + d + 1))
-    # The products below the diagonal equal those above it.
-    forms[:, : len(row)] = precision[:, row, column] * np.where(row == column, 1.0, 2.0)
+    forms[:, : len(row)] = precision[:, row, column] * times
     forms[:, len(row) : -1] = -2.0 * slope
     forms[:, -1] = (slope * pieces.means).sum(axis=1)
     return forms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -208,7 +208,20 @@ def power_to_agree(memberships: FloatArray, labels: IntArray) -> float:
     If memberships contradict one label in ten, the mean confidence is at most 0.9.
     """
     agreement = float(np.mean(memberships.argmax(axis=1) == labels))
-    return _largest_power([memberships], np.ones(1), agreement)
+    if float(memberships.max(axis=1).mean()) <= agreement:
+        return 1.0
+    # Logarithms are computed once. Relative to the largest entry of its row, which is then 1 to any
+    # power, so that a confidence is the reciprocal of a sum.
+    with np.errstate(divide="ignore"):
+        logs = np.log(memberships)
+    logs -= logs.max(axis=1, keepdims=True)
+    room, ones = np.empty_like(logs), np.ones(logs.shape[1], dtype=logs.dtype)
+
+    def excess(power: float) -> float:
+        raised = np.exp(np.multiply(logs, power, out=room), out=room)
+        return float(np.mean(1.0 / (raised @ ones))) - agreement
+
+    return _largest_without(excess)
 
 
 def _largest_power(parts: Sequence[FloatArray], weights: FloatArray, target: float) -> float:
@@ -216,6 +229,11 @@ def _largest_power(parts: Sequence[FloatArray], weights: FloatArray, target: flo
         average = _weighted([soften(part, power) for part in parts], weights)
         return float(average.max(axis=1).mean()) - target
 
+    return _largest_without(excess)
+
+
+def _largest_without(excess: Callable[[float], float]) -> float:
+    """The largest power up to one at which there is no excess."""
     if excess(1.0) <= 0:
         return 1.0
     if excess(_LEAST_POWER) >= 0:

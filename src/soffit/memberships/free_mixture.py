@@ -24,7 +24,7 @@ from soffit.memberships.mixture import (
     promising,
     trust_in,
 )
-from soffit.partition.kmeans import kmeans
+from soffit.partition.rounding import kmeans
 
 # Steps after which starts are compared, and until EM has converged.
 _FIRST_STEPS, _MOST_STEPS = 10, 150

@@ -366,10 +366,16 @@ def describe_partitions(
     spaces = _spaces(few[0], whole, X, weights)
     best = _best_kind(spaces, partitions[0], n_steps)
     is_whole = best.space is not spaces[0]
+    tails = best.fit.pieces.tails
+    joint = _criterion_of_one(spaces[1], tails) if len(spaces) > 1 and not is_whole else None
 
     def describe(number: int) -> DescribedPartition:
         labels = partitions[number]
-        space = best.space if is_whole else _spaces(few[number], whole, X, weights)[0]
+        space = best.space
+        if not is_whole:
+            space = Space.of(few[number], X, dict.fromkeys(_TAILS, 0.0), weights)
+            if joint is not None:
+                space = space._replace(rest={tails: joint - _criterion_of_one(space, tails)})
         return _described(_like(best, space, labels).advanced(n_steps), labels, n_clusters)
 
     others = each(describe, range(1, len(partitions)))

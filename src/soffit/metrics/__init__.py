@@ -1,8 +1,14 @@
 """Scores of hard and soft clusterings."""
 
 from soffit.metrics.hard import accuracy, adjusted_rand, nmi, purity, rand_index
-from soffit.metrics.reliability import CalibrationCurve, calibration_curve, calibration_error
-from soffit.metrics.soft import brier, log_loss, posterior_distance
+from soffit.metrics.soft import (
+    CalibrationCurve,
+    brier,
+    calibration_curve,
+    calibration_error,
+    log_loss,
+    posterior_distance,
+)
 from soffit.metrics.soft_pairs import expected_ari, frobenius_ari
 
 __all__ = [

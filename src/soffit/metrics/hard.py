@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from soffit._memory import check_allocation
-from soffit._process import without_warnings
+from soffit._threads import without_warnings
 from soffit._typing import IntArray
 from soffit.memberships.measures import check_same_length, encode_labels, partners
 

@@ -1,15 +1,63 @@
-"""Scores of memberships as probabilities: Brier, logarithmic, distance to a true posterior."""
+"""Scores of memberships as probabilities, and their calibration."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from soffit._typing import FloatArray
-from soffit.memberships.measures import check_same_length
-from soffit.metrics.truth import check_probabilities, match_to_truth
+from soffit._typing import FloatArray, IntArray
+from soffit.memberships.measures import (
+    check_memberships,
+    check_same_length,
+    encode_labels,
+    overlap_table,
+    partners,
+)
+
+# Wide enough for float32 and for values rounded in a file, far too narrow for raw factors.
+_ROW_SUM_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Memberships and, for each object, the cluster matched to its true class (-1: none)."""
+
+    memberships: FloatArray
+    true_cluster: IntArray
+
+    def membership_of_truth(self) -> FloatArray:
+        """Membership in the true class; zero where no cluster is matched to that class."""
+        rows = np.arange(self.true_cluster.size)
+        own = self.memberships[rows, self.true_cluster]
+        return np.where(self.true_cluster >= 0, own, 0.0)
+
+
+def match_to_truth(y_true: Any, memberships: Any) -> Matched:
+    """Match clusters to classes by their overlap."""
+    values = check_probabilities(memberships, "memberships")
+    classes, _ = encode_labels(y_true, "y_true")
+    check_same_length(classes.size, values.shape[0], "y_true", "memberships")
+    partner = partners(overlap_table(classes, values, "y_true", "memberships"))
+    return Matched(memberships=values, true_cluster=partner[classes])
+
+
+def check_probabilities(memberships: Any, name: str) -> FloatArray:
+    """Return memberships in float64 whose rows sum to one."""
+    values = check_memberships(memberships, name).astype(np.float64, copy=False)
+    row_sums = values.sum(axis=1)
+    worst = int(np.abs(row_sums - 1).argmax())
+    if abs(row_sums[worst] - 1) > _ROW_SUM_TOLERANCE:
+        raise ValueError(
+            f"each row of {name} must sum to 1, row {worst} sums to {row_sums[worst]:g}; "
+            "divide each row by its sum."
+        )
+    return values
 
 
 def brier(y_true: ArrayLike, memberships: ArrayLike) -> float:
@@ -124,3 +172,99 @@ def posterior_distance(posterior: ArrayLike, memberships: ArrayLike) -> float:
 def _padded(memberships: FloatArray, n_clusters: int) -> FloatArray:
     missing = n_clusters - memberships.shape[1]
     return np.pad(memberships, ((0, 0), (0, missing))) if missing else memberships
+
+
+@dataclass(frozen=True)
+class CalibrationCurve:
+    """Mean confidence, accuracy and number of objects of each nonempty bin."""
+
+    confidence: FloatArray
+    accuracy: FloatArray
+    count: IntArray
+
+
+def calibration_curve(
+    y_true: ArrayLike, memberships: ArrayLike, *, n_bins: int = 15
+) -> CalibrationCurve:
+    """Accuracy of the largest membership as a function of its size.
+
+    Objects are sorted by their largest membership into bins of equal width over 0 to 1, each
+    including its upper end. Calibrated memberships lie on the diagonal: of the objects with
+    confidence 0.8, four in five are right. Clusters are matched to classes by their overlap, as
+    in `match_clusters`. An object is wrong if its largest membership is in a cluster without a
+    class, or if its class has no cluster.
+
+    Parameters
+    ----------
+    y_true : array of shape (n,)
+        Labels of any type.
+    memberships : array of shape (n, k)
+        Rows sum to one. k may differ from the number of classes.
+    n_bins : int, default 15
+        Number of bins.
+
+    Returns
+    -------
+    CalibrationCurve
+        Arrays `confidence`, `accuracy` (both within 0 to 1) and `count`, one entry per nonempty
+        bin, by increasing confidence.
+
+    Examples
+    --------
+    >>> from soffit.metrics import calibration_curve
+    >>> curve = calibration_curve(["a", "b", "b"], [[0.7, 0.3], [0.7, 0.3], [0.0, 1.0]], n_bins=5)
+    >>> curve.accuracy.tolist(), curve.count.tolist()
+    ([0.5, 1.0], [2, 1])
+    """
+    if isinstance(n_bins, bool) or not isinstance(n_bins, Integral) or n_bins < 1:
+        raise ValueError(f"n_bins must be a positive integer, got {n_bins!r}; try 15.")
+    matched = match_to_truth(y_true, memberships)
+    top = matched.memberships.argmax(axis=1)
+    confidence = np.minimum(matched.memberships.max(axis=1), 1.0)
+    right = (top == matched.true_cluster).astype(np.float64)
+    inner_edges = np.arange(1, n_bins) / n_bins
+    bins = np.searchsorted(inner_edges, confidence, side="left")
+    count = np.bincount(bins, minlength=n_bins)
+    used = count > 0
+    return CalibrationCurve(
+        confidence=np.bincount(bins, confidence, n_bins)[used] / count[used],
+        accuracy=np.bincount(bins, right, n_bins)[used] / count[used],
+        count=count[used],
+    )
+
+
+def calibration_error(y_true: ArrayLike, memberships: ArrayLike, *, n_bins: int = 15) -> float:
+    r"""Expected calibration error of the largest membership.
+
+    .. math:: \sum_b \frac{n_b}{n} |\text{accuracy}_b - \text{confidence}_b|
+
+    over the bins of `calibration_curve`. Range 0 (calibrated) to 1 (certain and always wrong).
+    It does not measure how informative the memberships are; use it together with `brier`.
+
+    Parameters
+    ----------
+    y_true : array of shape (n,)
+        Labels of any type.
+    memberships : array of shape (n, k)
+        Rows sum to one. k may differ from the number of classes.
+    n_bins : int, default 15
+        Number of bins of equal width.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Naeini, Cooper and Hauskrecht (2015). Obtaining well calibrated probabilities using Bayesian
+    binning. AAAI, 2901-2907.
+
+    Examples
+    --------
+    >>> from soffit.metrics import calibration_error
+    >>> round(calibration_error(["a", "b"], [[0.9, 0.1], [0.1, 0.9]]), 6)
+    0.1
+    """
+    curve = calibration_curve(y_true, memberships, n_bins=n_bins)
+    gap = np.abs(curve.accuracy - curve.confidence)
+    return float((curve.count * gap).sum() / curve.count.sum())

@@ -14,7 +14,7 @@ from soffit._memory import check_allocation
 from soffit._typing import FloatArray, IntArray
 from soffit.memberships.measures import check_same_length, encode_labels
 from soffit.metrics.hard import adjusted_rand
-from soffit.metrics.truth import check_probabilities
+from soffit.metrics.soft import check_probabilities
 
 # Relative size below which a denominator is only rounding error.
 _ROUNDING = 1e-12

@@ -26,8 +26,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from soffit._deprecation import current_names, warn_of_former_name
-from soffit._process import one_blas_thread, without_warnings
-from soffit._threads import OutOfTime, thread_limit
+from soffit._threads import OutOfTime, one_blas_thread, thread_limit, without_warnings
 from soffit._typing import FloatArray, IntArray
 from soffit._validation import (
     Function,
@@ -39,7 +38,7 @@ from soffit._validation import (
     WholeNumber,
     check_parameters,
 )
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, first_few
 from soffit.affinity import Settings
 from soffit.affinity.given_objects import (
     GOWER,
@@ -52,12 +51,10 @@ from soffit.affinity.given_objects import (
 )
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.exceptions import EmptyClusterWarning
-from soffit.fitting.callbacks import Tasks, has_callbacks, with_tasks
-from soffit.fitting.data import Constraints
+from soffit.fitting.data import Constraints, Data
 from soffit.fitting.fitted import Fitted, with_surroundings
-from soffit.fitting.monitor import Progress, warn_unless_converged
-from soffit.fitting.recipe import Data, Recipe
-from soffit.fitting.run import run
+from soffit.fitting.monitor import Progress, Tasks, has_callbacks, warn_unless_converged, with_tasks
+from soffit.fitting.recipe import Recipe, run
 from soffit.inputs import lazy_part, read_input, read_new_objects
 from soffit.memberships.assignment import UNASSIGNED, assigned, check_share
 from soffit.mixed_columns import MixedTable
@@ -67,8 +64,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-# Clusters that a message names.
-_LISTED = 5
+_NO_PLACER = (
+    "This model was fitted to a graph in blocks and places no new objects. Fit the graph together "
+    "with their edges."
+)
 
 
 class PageWriter:
@@ -153,7 +152,15 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     `fit` runs the recipe into one frozen value and publishes it; nothing else writes to the model.
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {}
+    _rules: ClassVar[dict[str, Rule]] = {
+        "metric": TextOrFunction(),
+        "n_neighbors": WholeNumber(1),
+        "standardize": OneOf(("auto", True, False)),
+        "max_time": OrNone(Number(0.0, strict=True)),
+        "verbose": Number(0.0),
+        "callback": OrNone(Function()),
+        "n_jobs": OrNone(WholeNumber(-(2**15))),
+    }
     # Which neighbours form an edge, and how it is weighted.
     _keep: ClassVar[Literal["mutual", "union"]] = "mutual"
     _weights: ClassVar[Literal["overlap", "local", "binary"]] = "overlap"
@@ -228,11 +235,16 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             data = self._read(X, constraints, y)
             self._warn_of_matrix(data.objects)
             seeds = check_random_state(self.random_state)
-            fitted = run(self._recipe(), data, seeds, progress, warm=warm)
-            # They are computed when they are needed, if there is no time for them now.
-            fitted = progress.attempt(lambda: with_surroundings(fitted)) or fitted
+            with thread_limit(self._n_jobs_for(data)):
+                fitted = run(self._recipe(), data, seeds, progress, warm=warm)
+                # They are computed when they are needed, if there is no time for them now.
+                fitted = progress.attempt(lambda: with_surroundings(fitted)) or fitted
         self._publish(fitted)
         return fitted
+
+    def _n_jobs_for(self, data: Data) -> int | None:
+        """Number of threads for these objects."""
+        return self.n_jobs
 
     def _run_on_blocks(self, X: Any, constraints: Constraints, tasks: Tasks | None) -> Fitted:
         """Run the recipe on a sample of a collection of blocks; see `soffit.distributed`."""
@@ -242,7 +254,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
                 "it to a sample and pass X to predict_proba, or use SoftClustering."
             )
         from soffit.distributed.row_blocks import check_no_pairs
-        from soffit.distributed.sampled_fit import fit_blocks
+        from soffit.distributed.sampled_fit import InMemory, fit_blocks
 
         if self.__sklearn_tags__().input_tags.pairwise:
             raise TypeError(
@@ -253,19 +265,24 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         seeds = check_random_state(self.random_state)
         with self._working(tasks) as progress:
 
-            def fit(table: Any, columns: NDArray[Any] | None) -> Fitted:
-                data = self._read(table, Constraints(), None)
+            def fit(
+                table: Any, columns: NDArray[Any] | None, weights: FloatArray | None = None
+            ) -> Fitted:
+                data = self._read(table, Constraints(sample_weight=weights), None)
                 if columns is not None:
                     data = replace(data, columns={**data.columns, "feature_names_in_": columns})
                 fitted = run(self._recipe(), data, seeds, progress)
                 return progress.attempt(lambda: with_surroundings(fitted)) or fitted
 
+            def geometry(table: Any) -> tuple[Any, Any]:
+                return self._read(table, Constraints(), None).objects.preparation, self.metric
+
+            further = getattr(self, "_recipe_of_further", lambda _: self._recipe())
             found = fit_blocks(
                 X,
-                fit,
+                InMemory(fit, geometry, further),
                 sample_size=self.sample_size,
                 refine=getattr(self, "refine", None),
-                make_recipe=getattr(self, "_recipe_of_further", lambda _: self._recipe()),
                 n_clusters=getattr(self, "n_clusters", None),
                 seeds=seeds,
                 progress=progress,
@@ -303,8 +320,13 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         for name, value in {**fitted.attributes, **(of_all or {})}.items():
             setattr(self, name, value)
 
-    def _shown_sample(self, X: Any, sizes: Any = None) -> tuple[Any, dict[str, Any]]:
-        """What a report shows of a fit to blocks, and what it says about all objects."""
+    def _shown_sample(
+        self, X: Any, sizes: Any = None, numbers: IntArray | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """What a report shows of objects in blocks, and what it says about all of them.
+
+        By default it shows some of the fitted ones.
+        """
         from soffit.distributed.shown_sample import count_and_write, rows_to_show
         from soffit.results.per_object import Result, cluster_names_of
 
@@ -316,7 +338,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         more: dict[str, Any] = {"all_sizes": sizes}
         if lazy_part(X) is None:
             return self._in_memory(), more
-        more["X"], names, rows = rows_to_show(X, model.sample_indices_)
+        numbers = model.sample_indices_ if numbers is None else numbers
+        more["X"], names, rows = rows_to_show(X, numbers)
         if names is not None:
             more["columns"] = [str(name) for name in names]
         # The columns are those of the fit, although the rows come without names.
@@ -327,6 +350,12 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     def _in_memory(self) -> Self:
         """The model itself, or that of the sample if it was fitted to a collection of blocks."""
         if "sample_indices_" not in vars(self):
+            if lazy_part(vars(self).get("memberships_")) is not None:
+                raise TypeError(
+                    f"This {type(self).__name__} was fitted to a graph in blocks, and its results "
+                    "stay with the workers. Store these, for example with "
+                    "memberships_.to_zarr(...), instead of the model."
+                )
             return self
         model = copy(self)
         model._publish(self._fitted)
@@ -468,6 +497,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         from soffit.distributed.placement import Placement, place_lazily
         from soffit.distributed.row_blocks import Blocks
 
+        if self._fitted.placer is None:
+            raise TypeError(_NO_PLACER)
         placement = Placement.of(self._fitted, vars(self).get("classes_"))
         blocks = Blocks.of(X)
         check_columns(self, blocks.columns)
@@ -479,14 +510,19 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         shared = Engine.current().share(placement, "model")
         return place_lazily(blocks, shared, placement, what, **options)
 
-    def _place(self, X: Any) -> FloatArray:
-        """Probabilities of new objects."""
+    def _place(self, X: Any, dtype: Any) -> FloatArray:
+        """Probabilities of new objects; of a collection of blocks as a Dask array."""
+        if lazy_part(X) is not None:
+            placed: FloatArray = self._place_blocks(X, "memberships")
+            return placed
         table = self._new_table(X)
         with one_blas_thread(), thread_limit(self.n_jobs):
-            return self._fitted.place(table)
+            return np.asarray(self._fitted.place(table), dtype=dtype)
 
     def _new_table(self, X: Any) -> Any:
         preparation = self._fitted.preparation
+        if self._fitted.placer is None:
+            raise TypeError(_NO_PLACER)
         if isinstance(preparation, MixedPreparation):
             return self._new_mixed_table(X, preparation)
         affinity = getattr(self._fitted.placer, "affinity", None)
@@ -551,18 +587,11 @@ class SimilarityClustering(
 ):
     """Base of all clusterings."""
 
-    _rules: ClassVar[dict[str, Rule]] = {
+    _rules = SimilarityEstimator._rules | {
         "n_clusters": OrNone(WholeNumber(1)),
-        "metric": TextOrFunction(),
-        "n_neighbors": WholeNumber(1),
-        "standardize": OneOf(("auto", True, False)),
         "max_iter": WholeNumber(1),
         "tol": Number(0.0),
-        "max_time": OrNone(Number(0.0, strict=True)),
         "warm_start": OneOf((True, False)),
-        "verbose": Number(0.0),
-        "callback": OrNone(Function()),
-        "n_jobs": OrNone(WholeNumber(-(2**15))),
     }
     _arrays = SimilarityEstimator._arrays | {
         "memberships_": "probabilities n k",
@@ -644,10 +673,7 @@ class SimilarityClustering(
             Rows sum to one.
         """
         check_is_fitted(self, "memberships_")
-        if lazy_part(X) is not None:
-            placed: FloatArray = self._place_blocks(X, "memberships")
-            return placed
-        return np.asarray(self._place(X), dtype=self.memberships_.dtype)
+        return self._place(X, self.memberships_.dtype)
 
     def predict(
         self, X: Any, *, min_certainty: float | None = None, max_novelty: float | None = None
@@ -864,10 +890,7 @@ def warn_of_empty_clusters(model: Any, attributes: Mapping[str, Any], depth: int
     empty = np.flatnonzero(np.bincount(labels, minlength=k) == 0)
     if len(empty) == 0:
         return
-    listed = ", ".join(str(number) for number in empty[:_LISTED])
-    which = f"number {listed}" if len(empty) == 1 else f"numbers {listed}"
-    if len(empty) > _LISTED:
-        which += ", ..."
+    which = f"{'number' if len(empty) == 1 else 'numbers'} {first_few(empty)}"
     used = k - len(empty)
     warnings.warn(
         EmptyClusterWarning(

@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 from soffit._validation import OneOf, OrNone, WholeNumber
 from soffit.affinity.given_objects import Affinities, Standardize
-from soffit.fitting.recipe import Recipe
+from soffit.fitting.recipe import Recipe, similarity_recipe
 from soffit.fitting.restarts import factorize_from_starts
-from soffit.fitting.run import similarity_recipe
 from soffit.models.base import SimilarityClustering
 
 

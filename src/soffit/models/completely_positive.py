@@ -26,8 +26,7 @@ from soffit.factorize.starts import partition_start
 from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Part
 from soffit.fitting.monitor import Progress
-from soffit.fitting.recipe import Recipe, Solution, Stage
-from soffit.fitting.run import similarity_recipe
+from soffit.fitting.recipe import Recipe, Solution, Stage, similarity_recipe
 from soffit.graph import without_diagonal
 from soffit.models.base import SimilarityClustering
 from soffit.normalize import Normalized, normalize

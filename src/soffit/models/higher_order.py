@@ -29,12 +29,18 @@ from soffit.factorize.tuples.solve import (
     solve_tuples,
     tuple_start,
 )
-from soffit.fitting.data import Constraints
+from soffit.fitting.data import Constraints, Data
 from soffit.fitting.fitted import Fitted, Smoothing, Unchanged, explained_squares
 from soffit.fitting.monitor import Progress
-from soffit.fitting.recipe import Count, Data, Recipe, Stage
+from soffit.fitting.recipe import (
+    Count,
+    Recipe,
+    Stage,
+    check_n_clusters,
+    membership_attributes,
+    search_attributes,
+)
 from soffit.fitting.restarts import solve_in_threads
-from soffit.fitting.run import check_n_clusters, membership_attributes, search_attributes
 from soffit.inputs import read_input
 from soffit.models.base import SimilarityClustering, read_columns
 

@@ -26,12 +26,18 @@ from soffit.factorize import (
     solve_locally,
     solve_rows,
 )
-from soffit.fitting.data import Constraints
-from soffit.fitting.fitted import Part
+from soffit.fitting.data import Constraints, Data
+from soffit.fitting.fitted import Corrected, Part
 from soffit.fitting.monitor import Plan
-from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
-from soffit.fitting.resampling import SHARE_KEPT, Corrected, over_subsamples, resample_phase
-from soffit.fitting.run import Smooth, similarity_recipe
+from soffit.fitting.recipe import (
+    Recipe,
+    Smooth,
+    Smoothed,
+    Solution,
+    Stage,
+    similarity_recipe,
+)
+from soffit.fitting.resampling import SHARE_KEPT, over_subsamples, resample_phase
 from soffit.graph import Graph, Locality
 from soffit.memberships import (
     SeededMixture,
@@ -41,10 +47,18 @@ from soffit.memberships import (
     walk_length,
     with_pairs,
 )
-from soffit.memberships.alternatives import Alternative, average_over, weigh_partitions
-from soffit.memberships.calibration import calibrated, choose_mixture, linked, sharpened
+from soffit.memberships.calibration import (
+    Alternative,
+    average_over,
+    calibrated,
+    choose_mixture,
+    linked,
+    random_walks,
+    sharpened,
+    weigh_partitions,
+)
 from soffit.models.base import SimilarityClustering
-from soffit.normalize import normalize
+from soffit.normalize import degree
 from soffit.partition.candidates import RankedPartition, size_aware_cut
 from soffit.results.fit_quality import UNSTABLE_BELOW, unstable_message
 
@@ -58,6 +72,8 @@ _MOST_MIXED = 150
 # Rows of the factor are solved to this gap: the walk that smooths them hides smaller differences.
 _ROW_GAP = 1e-6
 _SEEDS = np.iinfo(np.int32).max
+# Up to so many objects, and entries of their table or matrix, one thread is used.
+_FEW_OBJECTS, _FEW_ENTRIES = 2_000, 2**17
 # Shares of the time at some hundred thousand objects; `benchmarks/scale.py` prints them.
 _PLAN: Plan = (("affinities", 0.6), ("start", 0.15), ("row blocks", 0.1), ("memberships", 0.15))
 
@@ -75,9 +91,10 @@ class SoftClustering(SimilarityClustering):
     cluster the loss of a hard partition is a normalized cut, so that large and small clusters are
     treated alike. Memberships are the rows of W after a random walk whose length follows the
     spectral gap; for features with Euclidean distances they are averaged with the posterior of a
-    mixture that starts at the clusters and stays near them. A sparse table has no mixture, so that
-    its memberships differ from those of the same table as an array. With `n_resamples` they are
-    also averaged over fits to subsamples, and softened to the agreement of these fits.
+    mixture that starts at the clusters and stays near them. Sparse tables that are like texts, or
+    have more than 67 million cells, have no mixture; others give the same result as an array. With
+    `n_resamples` memberships are also averaged over fits to subsamples, and softened to the
+    agreement of these fits.
 
     Parameters
     ----------
@@ -112,9 +129,11 @@ class SoftClustering(SimilarityClustering):
     sample_size : int, default 1,000,000
         For Dask collections: how many rows are fitted. The others are placed as new objects are.
         A collection with no more rows is fitted as a whole.
-    refine : {"leftovers", None}, default "leftovers"
-        For Dask collections larger than the sample: search all rows for clusters that the sample
-        is too small to show. They come in addition to `n_clusters`.
+    refine : {"leftovers", "micro", None}, default "leftovers"
+        For Dask collections larger than the sample. "leftovers": search all rows for clusters that
+        the sample is too small to show. They come in addition to `n_clusters`. "micro": fit the
+        centres of small groups of all rows instead of a sample, which separates many clusters
+        better, but is less well calibrated.
     max_iter : int, default 100
         Maximum number of sweeps over the rows.
     tol : float, default 1e-4
@@ -163,7 +182,8 @@ class SoftClustering(SimilarityClustering):
     copies_ : ndarray of shape (n,)
         Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
     sample_indices_ : ndarray of shape (s,)
-        Only for Dask collections: the numbers of the fitted rows.
+        Only for Dask collections: the numbers of the fitted rows, or with ``refine="micro"`` of
+        those closest to the fitted centres.
     leftover_share_ : float
         Only for Dask collections: the share of rows outside what the sample shows; NaN if there was
         no time to search for them.
@@ -200,7 +220,7 @@ class SoftClustering(SimilarityClustering):
         "constraint_weight": Number(0.0, strict=True, maximum=1.0),
         "transitive": OneOf((True, False)),
         "sample_size": WholeNumber(1),
-        "refine": OneOf(("leftovers", None)),
+        "refine": OneOf(("leftovers", "micro", None)),
     }
 
     _arrays = SimilarityClustering._arrays | {
@@ -232,7 +252,7 @@ class SoftClustering(SimilarityClustering):
         constraint_weight: float = 1.0,
         transitive: bool = False,
         sample_size: int = 1_000_000,
-        refine: Literal["leftovers"] | None = "leftovers",
+        refine: Literal["leftovers", "micro"] | None = "leftovers",
         max_iter: int = 100,
         tol: float = 1e-4,
         max_time: float | None = None,
@@ -314,6 +334,12 @@ class SoftClustering(SimilarityClustering):
 
     def _recipe(self) -> Recipe[Affinities]:
         return self._recipe_with(find_start)
+
+    def _n_jobs_for(self, data: Data) -> int | None:
+        # A graph of few objects: threads would take longer to take turns than to work.
+        shape = getattr(data.objects.table, "shape", ())
+        is_small = data.objects.n_objects <= _FEW_OBJECTS and np.prod(shape) <= _FEW_ENTRIES
+        return 1 if is_small else self.n_jobs
 
     def _recipe_with(self, find_start: FindStart) -> Recipe[Affinities]:
         """The recipe with a given rule for the partition at which the search starts."""
@@ -399,7 +425,7 @@ def _factorize(
     part = Part(diagonal="dropped", strays_of=k, degrees=_background(given))
     A = part.of(given.A)
     degrees = Graph.of(A).degrees()
-    normalized = normalize(A, "degree")
+    normalized = degree(A)
     N = normalized.matrix
     warm = stage.warm_factor(A.shape[0])
 
@@ -409,7 +435,7 @@ def _factorize(
             return find_start(A, N, degrees, k, None, weights=given.weights)
         joined = given.side.joined(A, constraint_weight)
         sums = Graph.of(joined).degrees()
-        N_joined = normalize(joined, "degree").matrix
+        N_joined = degree(joined).matrix
         return find_start(joined, N_joined, sums, k, given.side, weights=given.weights)
 
     stage.progress.phase("start")
@@ -604,13 +630,13 @@ def _over_alternatives(
     """Memberships averaged over all partitions that are nearly as good as the best."""
     graph, n_steps = solution.graph, solution.attributes["n_steps_"]
     others = solution.alternatives[1:]
-
-    def memberships(other: Alternative) -> FloatArray:
-        rows = labels_start(other.labels, best.shape[1], dtype=best.dtype)
-        walked = random_walk(graph, rows, n_steps, locality=solution.locality).memberships
-        return calibrated(walked, graph, other.mixture, table)
-
-    average = average_over(best, [memberships(o) for o in others], [o.weight for o in others])
+    starts = [labels_start(other.labels, best.shape[1], dtype=best.dtype) for other in others]
+    walked = random_walks(graph, starts, n_steps, locality=solution.locality)
+    found = [
+        calibrated(rows, graph, other.mixture, table)
+        for rows, other in zip(walked, others, strict=True)
+    ]
+    average = average_over(best, found, [other.weight for other in others])
     # Candidates spread objects without links evenly, for want of a reason.
     return np.where(linked(graph), average, best)
 

@@ -21,10 +21,17 @@ from soffit.factorize import Factorization
 from soffit.factorize.divergence.em import bipartite_rows, solve_em
 from soffit.factorize.divergence.em_starts import solve_em_from_starts
 from soffit.factorize.divergence.placement import ColumnRows
-from soffit.fitting.copies import of_distinct_objects
+from soffit.fitting.data import of_distinct_objects
 from soffit.fitting.fitted import Part
-from soffit.fitting.recipe import Count, Recipe, Smoothed, Solution, Stage
-from soffit.fitting.run import leave_rows, similarity_recipe
+from soffit.fitting.recipe import (
+    Count,
+    Recipe,
+    Smoothed,
+    Solution,
+    Stage,
+    leave_rows,
+    similarity_recipe,
+)
 from soffit.graph import Graph, without_diagonal
 from soffit.memberships.tree import ClusterTree, Level
 from soffit.models.relation_factorization import RelationModel, relation_problem

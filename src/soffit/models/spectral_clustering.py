@@ -16,18 +16,17 @@ from soffit._validation import OneOf, OrNone, WholeNumber
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.factorize import Problem, labels_start, leading_eigenvectors, solve_rows
 from soffit.fitting.fitted import Part
-from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage
-from soffit.fitting.run import leave_rows, similarity_recipe
+from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage, leave_rows, similarity_recipe
 from soffit.graph import Graph, without_diagonal
 from soffit.models.base import WeightedClustering
-from soffit.normalize import normalize
-from soffit.partition.candidates import cluster_qr, unit_rows
+from soffit.normalize import degree
 from soffit.partition.cut import bound_from, leading_values, normalized_cut
 from soffit.partition.rounding import (
-    component_numbers,
+    cluster_qr,
     distribute_components,
     fill_empty_clusters,
-    round_by_kmeans,
+    kmeans,
+    unit_rows,
 )
 
 _SEEDS = np.iinfo(np.int32).max
@@ -250,7 +249,7 @@ def _factorize(
 ) -> _RoundedSolution:
     A, k = without_diagonal(stage.relations.A), stage.n_clusters
     degrees = Graph.of(A).degrees()
-    normalized = normalize(A, "degree")
+    normalized = degree(A)
     stage.progress.phase("eigenvectors")
     seed = int(stage.random_state.randint(_SEEDS))
     round_rows = partial(round_rows, seed=seed)
@@ -306,7 +305,7 @@ def _partition(
     values: FloatArray = np.empty(0)
     if len(linked):
         A, N = (A, N) if len(linked) == n else (A[linked][:, linked], N[linked][:, linked])
-        component = component_numbers(A)
+        component = Graph.of(A).components()
         # The same path for both storages: components of a dense matrix are detected, too.
         split = component.max() > 0
         values, V = leading_eigenvectors(sp.csr_array(N) if split else N, k)
@@ -347,7 +346,7 @@ def _round(
         labels = cluster_qr(V if variant == "njw" else Y)
     else:
         weights = weights if variant == "njw" else degrees
-        labels = round_by_kmeans(Y, weights=weights, random_state=seed, n_init=n_init)
+        labels = kmeans(Y, Y.shape[1], random_state=seed, n_init=n_init, weights=weights)
     return fill_empty_clusters(labels, Y)
 
 

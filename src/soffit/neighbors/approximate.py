@@ -8,18 +8,17 @@ the lists and decide when to stop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from soffit._threads import each
+from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit.graph import inverse_order
-from soffit.neighbors.recall import Recall
-from soffit.neighbors.trees import Tree, grow_tree, ranges, ranges_of_leaves
 
 # Points per leaf: of the first tree, whose lists are empty, and of later ones.
 _FIRST_LEAF, _LEAF = 368, 136
@@ -152,6 +151,10 @@ class NeighborIndex:
 
         each(place, ranges(len(X_new)), self.n_jobs)
         return indices, distances
+
+    def without_distances(self) -> NeighborIndex:
+        """The same for queries only."""
+        return replace(self, squares=np.empty((len(self.order), 0), dtype=np.float32))
 
     def rows(self, numbers: IntArray) -> FloatArray:
         """Some of the points, in single precision."""
@@ -410,3 +413,98 @@ def _standard(X: FloatArray, n_jobs: int | None) -> tuple[FloatArray, FloatArray
 
     each(fill, parts, n_jobs)
     return points, shift, size
+
+
+_SAMPLE = 256
+_COMPARED_AT_ONCE = 64
+
+# Fills the lists of a range of the chosen objects by comparing them with all others.
+Comparison = Callable[[range, IntArray, IntArray], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Recall:
+    """Recall of neighbour lists, by the true neighbours of a sample."""
+
+    chosen: IntArray
+    members: IntArray
+
+    @classmethod
+    def of(cls, n: int, n_neighbors: int, compare: Comparison, n_jobs: int | None) -> Recall:
+        """Compare a sample of n objects with all of them."""
+        size = min(_SAMPLE, n)
+        chosen = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+        members = np.full((size, n_neighbors), -1, dtype=np.int32)
+        parts = pieces(size, _COMPARED_AT_ONCE)
+        each(lambda part: compare(part, chosen, members), parts, n_jobs)
+        return cls(chosen, members)
+
+    def of_lists(self, lists: IntArray) -> float:
+        """Share of the true neighbours that the lists of the chosen objects contain."""
+        listed = lists[:, : self.members.shape[1]]
+        return float((self.members[:, :, None] == listed[:, None, :]).any(axis=2).mean())
+
+
+# Subtrees are grown in pieces of this many points, which fit into the cache.
+_RANGE = 2**14
+_MOST_RANGES = 64
+# The largest prime below 2**64: powers of two modulo it separate the random numbers of levels.
+_PRIME = 2**64 - 59
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Points in the order of the leaves, bounds of the leaves, and the planes of the nodes."""
+
+    order: IntArray
+    bounds: IntArray
+    normals: FloatArray
+    offsets: FloatArray
+
+
+def grow_tree(
+    points: FloatArray, leaf: int, seed: int, n_jobs: int | None, *, keep_planes: bool = False
+) -> Tree:
+    """A tree whose leaves have about `leaf` points, within a factor of the square root of two."""
+    from soffit.neighbors.kernels import grow
+
+    n, d = points.shape
+    depth = max(round(np.log2(n / leaf)), 0)
+    n_kept = 2**depth - 1 if keep_planes else 0
+    normals = np.zeros((n_kept, d), dtype=np.float32)
+    offsets = np.zeros(n_kept, dtype=np.float32)
+    order = np.arange(n, dtype=np.int32)
+    heights = np.empty(n, dtype=np.float32)
+    bounds = np.array([0, n], dtype=np.int64)
+    state = np.uint64(0x9E3779B97F4A7C15 ^ (seed * 0x2545F491))
+
+    def grow_level(node: int, steps: int) -> None:
+        own = np.uint64((int(state) + pow(2, len(bounds), _PRIME) + node) % 2**64)
+        # A stack of ranges to be halved; it never holds more than one per level, and one more.
+        stack = np.empty((steps + 2, 4), dtype=np.int64)
+        stack[0] = bounds[node], bounds[node + 1], len(bounds) - 2 + node, steps
+        states = np.full(steps + 2, own, dtype=np.uint64)
+        line = np.empty(d, dtype=np.float32)
+        grow(points, order, heights, normals, offsets, stack, states, line)
+
+    done = 0
+    while done < depth:
+        # The first halvings one level at a time, then whole subtrees.
+        steps = 1 if n / (len(bounds) - 1) > 2 * _RANGE else depth - done
+        each(partial(grow_level, steps=steps), range(len(bounds) - 1), n_jobs)
+        for _ in range(steps):
+            middle = (bounds[:-1] + bounds[1:]) // 2
+            bounds = np.sort(np.concatenate([bounds, middle]))
+        done += steps
+    return Tree(order, bounds, normals, offsets)
+
+
+def ranges(n: int) -> list[range]:
+    """Ranges of points for threads: few enough that each may have a mark for every point."""
+    return pieces(n, max(_RANGE, -(-n // _MOST_RANGES)))
+
+
+def ranges_of_leaves(bounds: IntArray) -> list[range]:
+    """Ranges of leaves, by their number of points."""
+    n_leaves, n = len(bounds) - 1, int(bounds[-1])
+    return pieces(n_leaves, max(_RANGE * n_leaves // n, -(-n_leaves // _MOST_RANGES), 1))

@@ -14,9 +14,7 @@ import scipy.sparse as sp
 
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
-from soffit.neighbors.approximate import ENOUGH, NeighborIndex
-from soffit.neighbors.recall import Recall
-from soffit.neighbors.trees import ranges
+from soffit.neighbors.approximate import ENOUGH, NeighborIndex, Recall, ranges
 
 _PROJECTED_COLUMNS = 64
 _LISTED_BY = 10

@@ -10,7 +10,7 @@ import numpy as np
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray, Matrix
 from soffit.graph import Graph
-from soffit.normalize.result import Normalized, new_array, observed_pairs
+from soffit.normalize.normalized import Normalized, new_array, observed_pairs
 
 _WHAT = "the additive normalization, whose result is dense even for sparse affinities,"
 

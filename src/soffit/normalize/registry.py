@@ -7,8 +7,7 @@ from typing import Any
 
 from soffit._typing import Matrix
 from soffit.normalize.additive import additive
-from soffit.normalize.degree import degree
-from soffit.normalize.result import Normalized, unnormalized
+from soffit.normalize.normalized import Normalized, degree, unnormalized
 from soffit.normalize.sinkhorn import sinkhorn
 
 NORMALIZATIONS: dict[str | None, Callable[..., Normalized]] = {

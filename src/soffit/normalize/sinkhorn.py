@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, Matrix
 from soffit.graph import Graph, row_numbers
-from soffit.normalize.result import Normalized, check_nonnegative, observed_pairs
+from soffit.normalize.normalized import Normalized, check_nonnegative, observed_pairs
 
 _REMEDY = (
     "Give every object a similarity to itself (a positive diagonal), or use normalization='degree'."

@@ -13,11 +13,10 @@ import scipy.sparse as sp
 from scipy.linalg import eigh_tridiagonal
 from sklearn.exceptions import ConvergenceWarning
 
-from soffit._process import without_warnings
+from soffit._threads import without_warnings
 from soffit._typing import FloatArray, IntArray
 from soffit.graph import Graph
-from soffit.partition.candidates import unit_rows
-from soffit.partition.rounding import fill_empty_by_size
+from soffit.partition.rounding import fill_empty_by_size, unit_rows
 
 _SIGNALS = 128
 _FILTER_DEGREE = 60

@@ -8,7 +8,7 @@ import numpy as np
 
 from soffit._typing import FloatArray, Matrix
 from soffit.graph import Graph
-from soffit.normalize import normalize
+from soffit.normalize import degree
 from soffit.partition.candidates import share_inside
 from soffit.partition.eigenvectors import leading_eigenvectors
 
@@ -100,7 +100,7 @@ def relaxed_bound(A: Matrix, n_clusters: int, *, random_state: int = 0) -> float
     linked = graph.linked()
     values: FloatArray = np.empty(0)
     if len(linked):
-        N = normalize(graph.subgraph(linked).matrix, "degree").matrix
+        N = degree(graph.subgraph(linked).matrix).matrix
         values, _ = leading_eigenvectors(N, n_clusters, random_state=random_state)
     return bound_from(values, n - len(linked), n_clusters)
 

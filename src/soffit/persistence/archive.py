@@ -12,8 +12,8 @@ from typing import IO, Any
 import numpy as np
 
 from soffit._memory import limit_words, memory_budget, size_words
-from soffit.persistence.encode import ARRAY_KINDS
-from soffit.persistence.state import ModelFileError
+from soffit.persistence.codec import ARRAY_KINDS
+from soffit.persistence.schema import ModelFileError
 
 DOCUMENT = "model.json"
 MANIFEST = "manifest.json"

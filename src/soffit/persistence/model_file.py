@@ -10,11 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from soffit._atomic import replaced
 from soffit._version import __version__
 from soffit.persistence.archive import ModelArchive, array_header, write_archive
-from soffit.persistence.decode import check_attributes, decode_model
-from soffit.persistence.encode import Encoder
+from soffit.persistence.codec import Encoder, check_attributes, decode_model
 from soffit.persistence.migrations import FORMAT_VERSION, MIGRATIONS, migrated
-from soffit.persistence.schema import MODELS, NAMES, check_shapes
-from soffit.persistence.state import ModelFileError
+from soffit.persistence.schema import MODELS, NAMES, ModelFileError, check_shapes
 
 FORMAT = "soffit model"
 

@@ -60,10 +60,9 @@ from soffit.affinity.mixed_table import MixedPreparation
 from soffit.affinity.tuples import DEVIATIONS, TupleMeasure
 from soffit.catalogue import MODELS as CATALOGUE
 from soffit.factorize.tuples.placement import TupleRows
-from soffit.fitting.copies import DistinctColumns
 from soffit.fitting.curation import Merged, Split
-from soffit.fitting.fitted import Fitted, Part, SimilarityPlacer, Unchanged
-from soffit.fitting.resampling import Corrected
+from soffit.fitting.data import DistinctColumns
+from soffit.fitting.fitted import Corrected, Fitted, Part, SimilarityPlacer, Unchanged
 from soffit.fitting.update import GrownPlacer
 from soffit.memberships import (
     ClusterTree,
@@ -81,10 +80,14 @@ from soffit.neighbors.mixed.mixed_distance import MixedDistance, MixedSearch
 from soffit.neighbors.search import ApproximateSearch, ExactSearch, SparseSearch
 from soffit.normalize import Normalized
 from soffit.normalize.additive import AdditiveNormalized
-from soffit.normalize.degree import DegreeNormalized
+from soffit.normalize.normalized import DegreeNormalized
 from soffit.normalize.sinkhorn import SinkhornNormalized
-from soffit.persistence.state import ModelFileError
 from soffit.selection import KChoice
+
+
+class ModelFileError(ValueError):
+    """A model file cannot be read or written; the message says why, and what to do."""
+
 
 # --- the registry ---------------------------------------------------------------------------------
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from soffit._typing import is_sparse
 from soffit._version import __version__
+from soffit._wording import Say
 from soffit.catalogue import MODELS
 from soffit.report.html import code, name, paragraph, text
-from soffit.results.fit_quality import agreement_sentence
-from soffit.results.parameters import settings, written
+from soffit.results.fit_quality import agreement_sentence, settings, written
 from soffit.results.profiles import column_groups
 from soffit.results.sentences import choice_evidence, choice_made, edited, standardization
 from soffit.results.summary import Summary
@@ -36,7 +36,7 @@ _AFFINITIES = {
 _PEOPLE = ("euclidean", "manhattan", "hamming", "jaccard", "minkowski", "canberra", "mahalanobis")
 
 
-def account(summary: Summary) -> list[str]:
+def account(summary: Summary, say: Say) -> list[str]:
     """Paragraphs, already HTML."""
     first = [*_input(summary), *_notes(summary)]
     if summary.model is None:
@@ -46,7 +46,7 @@ def account(summary: Summary) -> list[str]:
         ]
         return [" ".join(first), *sentences] if first else sentences
     second = [
-        text(standardization(summary) or ""),
+        text(say(standardization(summary) or "")),
         _similarities(summary),
         _method(summary),
         _pairs(summary),

@@ -9,8 +9,7 @@ import numpy as np
 from soffit._typing import IntArray, is_sparse
 from soffit.figures.layouts import Layout, layouts
 from soffit.figures.style import part_shown, thinned
-from soffit.report.html import data_block, json_block, packed_array, text
-from soffit.report.overview import dot
+from soffit.report.html import data_block, dot, json_block, packed_array, text
 from soffit.results.summary import Summary
 from soffit.results.words import capitalized, shorten, visible
 

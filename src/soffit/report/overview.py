@@ -1,4 +1,4 @@
-"""The top of the page: what was found, and each cluster on a card."""
+"""What was found: lead, warnings, a card per cluster, and the objects between clusters."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import PurePath
 import numpy as np
 
 from soffit._typing import is_sparse
-from soffit.report.drawing import picture
-from soffit.report.html import bullets, name, paragraph, text
+from soffit._wording import Say
+from soffit.report.html import bullets, dot, name, paragraph, picture, text
 from soffit.results.cautions import Caution, checks
 from soffit.results.differences import Difference
-from soffit.results.members import Members, overlap_with
+from soffit.results.members import Between, Members, between, least_certain, overlap_with
 from soffit.results.pixel_grid import PixelGrid
 from soffit.results.sentences import differing, headline
-from soffit.results.summary import UNCERTAIN_BELOW, Summary
+from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
 from soffit.results.words import (
     capitalized,
     count_of,
@@ -90,23 +90,24 @@ def _how_many(summary: Summary) -> str:
 # --- warnings -------------------------------------------------------------------------------------
 
 
-def warnings_list(summary: Summary) -> str:
+def warnings_list(summary: Summary, say: Say) -> str:
     """Warnings about the result; nothing if there are none."""
     found = [check.caution for check in checks(summary) if check.caution is not None]
     if not found:
         return ""
-    items = bullets([_warning(caution) for caution in found], kind="remarks")
+    items = bullets([_warning(caution, say) for caution in found], kind="remarks")
     return (
         '<section id="warnings" aria-labelledby="warnings-title">'
         f'<h2 id="warnings-title" class="sr">Warnings</h2>{items}</section>'
     )
 
 
-def _warning(caution: Caution) -> str:
-    return f"<h3>{text(caution.heading)}</h3><p>{text(caution.seen)} {text(caution.remedy)}</p>"
+def _warning(caution: Caution, say: Say) -> str:
+    words = f"{text(say(caution.seen))} {text(say(caution.remedy))}"
+    return f"<h3>{text(caution.heading)}</h3><p>{words}</p>"
 
 
-def checks_section(summary: Summary) -> str:
+def checks_section(summary: Summary, say: Say) -> str:
     """What was checked, with what result, and what could not be checked."""
     done = [check for check in checks(summary) if not check.skipped]
     skipped = [check for check in checks(summary) if check.skipped]
@@ -119,7 +120,9 @@ def checks_section(summary: Summary) -> str:
         sentences.append(f"See the warnings above on {listed(bad)}.")
     content = paragraph(*(text(sentence) for sentence in sentences))
     if skipped:
-        items = [f"{text(capitalized(check.subject))}: {text(check.skipped)}" for check in skipped]
+        items = [
+            f"{text(capitalized(check.subject))}: {text(say(check.skipped))}" for check in skipped
+        ]
         content += "<p>Not checked:</p>" + bullets(items, kind="plain")
     return content
 
@@ -168,7 +171,7 @@ class _Card:
         )
         return (
             f'<article class="card"><h3>{dot(cluster)}{title} '
-            f"<small>{count_of(size, 'object')}, {percent(share).replace(' ', '&nbsp;')}"
+            f"<small>{count_of(size, 'object')}, {text(percent(share))}"
             "</small></h3>"
             f'<div class="size"><span class="c{cluster}" style="width:{100 * share:.1f}%">'
             "</span></div>"
@@ -214,31 +217,28 @@ class _Card:
             return "It is well separated from all others."
         other, share = found
         return (
-            f"It overlaps most with {text(shorten(summary.name_of(other)))}, "
-            f"which has {short_percent(share)} of the membership of its objects."
+            f"It overlaps most with {text(shorten(summary.name_of(other)))}: "
+            f"{text(short_percent(share))} of its membership is there."
         )
 
     def _typical(self, cluster: int) -> str:
         if not self._has_names:
             return ""
-        if self._summary.has_given_links and self._summary.table is None:
-            found, word = self._members.central(cluster), "Best linked"
-        else:
-            found, word = self._members.typical(cluster), "Typical"
+        word, found = self._members.shown(cluster)
         named = listed([name(shorten(self._summary.id_of(i), 40)) for i in found])
-        return f"{word}: {named}." if named else ""
+        return f"{capitalized(word)}: {named}." if named else ""
 
 
 def _word(found: Difference) -> str:
     """``hockey (31 %, overall 9 %)``."""
-    here, everywhere = (text(value).replace(" ", "&nbsp;") for value in found.values())
+    here, everywhere = map(text, found.values())
     return f"<em>{name(shorten(found.column, 30))}</em> ({here}, overall {everywhere})"
 
 
 def _sign(found: Difference) -> str:
     """``petal length is high (mean 5.6, overall 3.8)``."""
     label = f"<em>{name(shorten(found.column))}</em>"
-    here, everywhere = (text(value) for value in found.values())
+    here, everywhere = map(text, found.values())
     side = "up" if found.difference > 0 else "down"
     if found.is_share:
         word = "common" if found.difference > 0 else "rare"
@@ -250,6 +250,82 @@ def _sign(found: Difference) -> str:
     return f'<span class="{side}" aria-hidden="true"></span>{words}'
 
 
-def dot(cluster: int) -> str:
-    """The colour of a cluster."""
-    return f'<span class="dot c{cluster}"></span>'
+_MOST = 6
+
+
+def between_section(summary: Summary) -> str:
+    """A card for each of the least certain objects; nothing if all are clear."""
+    found = least_certain(summary, _MOST)
+    if not found:
+        return ""
+    grid = PixelGrid.of(summary)
+    cards = "".join(_card(summary, between(summary, position), grid) for position in found)
+    n = int(np.count_nonzero(summary.certainty < CLEAR_FROM))
+    more = f" The {len(found)} least certain ones are shown." if n > len(found) else ""
+    verb = "does" if n == 1 else "do"
+    words = f"{count_of(n, 'object')} {verb} not clearly belong to one {summary.noun}.{more}"
+    return (
+        '<section id="between" aria-labelledby="between-title">'
+        f'<h2 id="between-title">Objects between {summary.plural}</h2>{paragraph(words)}'
+        f'<div class="cards">{cards}</div></section>'
+    )
+
+
+def _card(summary: Summary, found: Between, grid: PixelGrid | None) -> str:
+    shares = "".join(
+        f'<span class="c{cluster}" style="width:{100 * share:.1f}%"></span>'
+        for cluster, share in zip(found.clusters, found.shares, strict=True)
+    )
+    words = ", ".join(
+        f"{short_percent(share)} {text(shorten(summary.name_of(cluster)))}"
+        for cluster, share in zip(found.clusters, found.shares, strict=True)
+    )
+    heading = name(shorten(summary.id_of(found.position)))
+    is_number = summary.ids is None or summary.ids[found.position].isdecimal()
+    kind = "Object " if is_number else ""
+    content = _pictures(summary, found, grid) if grid is not None else _values(summary, found)
+    return (
+        f'<article class="card between"><h3>{kind}{heading}</h3>'
+        f'<div class="size">{shares}</div><p>{words}.</p>{content}</article>'
+    )
+
+
+def _values(summary: Summary, found: Between) -> str:
+    sentence = paragraph(text(found.sentence(summary))) if found.links or found.columns else ""
+    if not found.columns:
+        return sentence
+    heads = "".join(
+        f'<th scope="col">{dot(cluster)}{text(shorten(summary.names[cluster], 16))}</th>'
+        for cluster in found.clusters
+    )
+    rows = "".join(
+        f'<tr><th scope="row">{name(shorten(item.column, 28))}</th><td>{text(item.own)}</td>'
+        + "".join(
+            f"<td{_mark(item.nearer == side)}>{text(shorten(typical, 24))}</td>"
+            for side, typical in enumerate((item.first, item.second))
+        )
+        + "</tr>"
+        for item in found.columns
+    )
+    return (
+        f'{sentence}<table class="compare"><caption class="sr">Values of the object and means of '
+        f"both {summary.plural}; the nearer one is marked</caption><thead><tr><td></td>"
+        f'<th scope="col">it</th>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+    )
+
+
+def _mark(is_nearer: bool) -> str:
+    return ' class="nearer"' if is_nearer else ""
+
+
+def _pictures(summary: Summary, found: Between, grid: PixelGrid) -> str:
+    means = summary.means
+    if means is None:
+        return ""
+    own = grid.picture(np.asarray(summary.table)[found.position])
+    parts = [f"<figure>{picture(own, 'The object')}<figcaption>it</figcaption></figure>"]
+    for cluster in found.clusters:
+        label = summary.name_of(cluster)
+        mean = picture(grid.picture(means.inside[cluster]), f"Mean of {label}")
+        parts.append(f"<figure>{mean}<figcaption>{text(shorten(label, 20))}</figcaption></figure>")
+    return f'<div class="pictures">{"".join(parts)}</div>'

@@ -1,20 +1,23 @@
-"""Which columns set a cluster apart from all objects."""
+"""Which columns set clusters apart, and clusters that are nothing but the values of a few."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.results.words import number, short_percent, shorten
 
 # Differences from here on, in standard deviations, are worth a mention.
 NOTABLE = 0.5
 NOTABLE_WORD = 0.2
+# Words or genes that a larger share of the objects has tell nothing by their presence.
+EVERYWHERE = 0.95
 # Columns named per cluster, in a report and as JSON.
 MOST_COLUMNS = 3
 _ROWS_AT_ONCE = 2**16
@@ -104,7 +107,9 @@ class ColumnMeans:
         """
         size = np.abs(self.difference[cluster])
         if self.presence is not None:
-            size = np.where(self.difference[cluster] >= NOTABLE_WORD, size, 0.0)
+            # A share says nothing of a word or gene that nearly all objects have.
+            tells = (self.difference[cluster] >= NOTABLE_WORD) & (self.presence[-1] < EVERYWHERE)
+            size = np.where(tells, size, 0.0)
             order = np.argsort(-size, kind="stable")[:most]
             return [int(column) for column in order if size[column] > 0]
         order = np.argsort(-size, kind="stable")[:most]
@@ -197,3 +202,58 @@ def _is_binary(table: Matrix) -> NDArray[np.bool_]:
     other = table.copy()
     other.data = (other.data != 0) & (other.data != 1)
     return np.asarray(np.asarray(other.sum(axis=0)).ravel() == 0)
+
+
+# Columns with more values are not discrete; with more of these columns only the best are paired.
+_MOST_VALUES = 20
+_MOST_PAIRED = 12
+# The values tell the cluster of all but this share of the objects, and of all but this share of
+# those outside the largest cluster. A combination of values has this many objects at least.
+_MISSES = 0.02
+_MISSES_OUTSIDE = 0.1
+_LEAST_PER_COMBINATION = 5
+
+
+def telling_columns(values: FloatArray, names: Sequence[str], labels: IntArray) -> tuple[str, ...]:
+    """The one or two columns whose values determine the clusters; none if no columns do.
+
+    Parameters
+    ----------
+    values : array of shape (n, p)
+        Numbers and codes, NaN where missing.
+    names : sequence of str
+        Names of the columns.
+    labels : array of shape (n,)
+        Cluster of each object.
+    """
+    n = len(labels)
+    outside = n - int(np.bincount(labels).max())
+    allowed = min(_MISSES * n, _MISSES_OUTSIDE * outside)
+    if outside == 0:
+        return ()
+    codes = {name: _codes(column) for name, column in zip(names, values.T, strict=True)}
+    discrete = {name: code for name, code in codes.items() if code is not None}
+    misses = {name: _misses(code, labels) for name, code in discrete.items()}
+    ranked = sorted(misses, key=lambda name: (misses[name], discrete[name].max()))
+    if ranked and misses[ranked[0]] <= allowed:
+        return (ranked[0],)
+    for one, other in combinations(ranked[:_MOST_PAIRED], 2):
+        width = int(discrete[other].max()) + 1
+        both = np.unique(discrete[one] * width + discrete[other], return_inverse=True)[1]
+        if (both.max() + 1) * _LEAST_PER_COMBINATION <= n and _misses(both, labels) <= allowed:
+            return one, other
+    return ()
+
+
+def _codes(column: FloatArray) -> IntArray | None:
+    """The number of each object's value, a gap being one of them; None if there are many values."""
+    found, codes = np.unique(column, return_inverse=True)
+    few = min(_MOST_VALUES, len(column) // _LEAST_PER_COMBINATION)
+    return np.asarray(codes) if 1 < len(found) <= few else None
+
+
+def _misses(codes: IntArray, labels: IntArray) -> int:
+    """Objects whose cluster is not the most frequent one of their value."""
+    k = int(labels.max()) + 1
+    counts = np.bincount(codes * k + labels, minlength=(int(codes.max()) + 1) * k).reshape(-1, k)
+    return len(labels) - int(counts.max(axis=1).sum())

@@ -1,9 +1,12 @@
-"""Whether a fit converged and whether its clusters are stable, in words and with a remedy."""
+"""Facts about a fit: its settings, whether it converged, and whether its clusters are stable."""
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from soffit.results.words import count_of, percent
 
@@ -115,4 +118,58 @@ def unstable_message(model: str, agreement: float) -> str:
         f"{model} is unstable. {agreement_sentence(agreement)} The memberships allow for it (see "
         "instability_ and cluster_stability_). Try another n_clusters or n_neighbors, or pass "
         "must_link or cannot_link."
+    )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One parameter."""
+
+    name: str
+    value: str
+    default: str
+    is_changed: bool
+
+
+def settings(model: Any) -> list[Setting]:
+    """All parameters in the order of the constructor."""
+    given = model.get_params(deep=False)
+    known = inspect.signature(type(model)).parameters
+    return [
+        Setting(
+            name=name,
+            value=written(given[name]),
+            default=written(parameter.default),
+            is_changed=not _same(given[name], parameter.default),
+        )
+        for name, parameter in known.items()
+        if name in given
+    ]
+
+
+def written(value: Any) -> str:
+    """A value as one would write it in Python; functions and random states by their names."""
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}" if value.size > 20 else repr(value.tolist())
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if callable(value):
+        return str(getattr(value, "__name__", type(value).__name__))
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return f"{type(value).__name__} object"
+    return repr(value)
+
+
+def _same(value: Any, default: Any) -> bool:
+    if value is default:
+        return True
+    if type(value) is not type(default) and not _both_numbers(value, default):
+        return False
+    return bool(np.all(value == default))
+
+
+def _both_numbers(a: Any, b: Any) -> bool:
+    kinds = (int, float, np.integer, np.floating)
+    return (
+        isinstance(a, kinds) and isinstance(b, kinds) and isinstance(a, bool) == isinstance(b, bool)
     )

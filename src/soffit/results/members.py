@@ -1,12 +1,17 @@
-"""Typical and uncertain members of clusters, and which clusters overlap."""
+"""Members of clusters: typical ones, uncertain ones, and why an object lies between two."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit.results.differences import ColumnMeans, divided
-from soffit.results.summary import Summary
+from soffit.results.cautions import repeated_rows
+from soffit.results.differences import NOTABLE, ColumnMeans, divided
+from soffit.results.profiles import ColumnGroup, column_groups
+from soffit.results.summary import CLEAR_FROM, Summary
+from soffit.results.words import capitalized, count_of, listed, number, short_percent, shorten
 
 # Typical members are chosen among this share of the members of a cluster, those with the highest
 # memberships.
@@ -48,11 +53,11 @@ class Members:
         order = np.lexsort((members, -np.round(strength, 9)))[:most]
         return [int(position) for position in members[order]]
 
-    def uncertain(self, cluster: int, most: int = 3) -> list[int]:
-        """The members with the highest entropy."""
-        members = np.flatnonzero(self._labels == cluster)
-        order = np.argsort(-self._summary.entropy[members], kind="stable")[:most]
-        return [int(position) for position in members[order]]
+    def shown(self, cluster: int) -> tuple[str, list[int]]:
+        """The members that stand for a cluster: the best linked or typical ones; the word first."""
+        if self._summary.has_given_links and self._summary.table is None:
+            return "best linked", self.central(cluster)
+        return "typical", self.typical(cluster)
 
     def runner_up(self, position: int) -> int:
         """The second most probable cluster of an object."""
@@ -102,3 +107,178 @@ def overlap_with(summary: Summary, cluster: int) -> tuple[int, float] | None:
     elsewhere[cluster] = 0.0
     other = int(elsewhere.argmax())
     return None if elsewhere[other] < _LEANING else (other, float(elsewhere[other]))
+
+
+_NAMED = 3
+# A missing value.
+_GAP = "\N{EN DASH}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One column: the object's value and what is typical of both clusters.
+
+    `nearer` is 0 if the value is nearer to the first cluster, 1 for the second, None if missing.
+    `gap` is the difference of the two clusters in standard deviations.
+    """
+
+    column: str
+    own: str
+    first: str
+    second: str
+    nearer: int | None
+    gap: float
+
+
+@dataclass(frozen=True)
+class Between:
+    """An object and the two clusters it lies between.
+
+    Attributes
+    ----------
+    position : int
+        The object.
+    clusters : tuple of two int
+        Its two most probable clusters.
+    shares : tuple of two float
+        Its memberships in them.
+    columns : tuple of Comparison
+        The columns in which the two clusters differ most, the largest difference first.
+    links : str
+        A sentence on its links, for graphs.
+    """
+
+    position: int
+    clusters: tuple[int, int]
+    shares: tuple[float, float]
+    columns: tuple[Comparison, ...]
+    links: str = ""
+
+    def sentence(self, summary: Summary) -> str:
+        """Which of its values speak for which cluster; the links of a graph's node."""
+        if self.links:
+            return self.links
+        sides: list[list[str]] = [[], []]
+        for found in self.columns:
+            if found.nearer is not None and found.gap >= NOTABLE:
+                sides[found.nearer].append(shorten(found.column, 40))
+        parts = [
+            f"{listed(sides[side][:_NAMED])} {'is' if len(sides[side]) == 1 else 'are'} nearer to "
+            f"{shorten(summary.name_of(self.clusters[side]))}"
+            for side in (0, 1)
+            if sides[side]
+        ]
+        if len(parts) == 2:
+            return f"{parts[0]}, but {parts[1]}."
+        return f"{parts[0]}." if parts else "The two clusters hardly differ in any single column."
+
+
+def between(summary: Summary, position: int, most: int = 6) -> Between:
+    """Compare an object with its two most probable clusters."""
+    row = summary.memberships[position]
+    first, second = (int(cluster) for cluster in np.argsort(-row, kind="stable")[:2])
+    columns = _columns(summary, position, first, second)[:most]
+    links = "" if columns else _links(summary, position, first, second)
+    shares = (float(row[first]), float(row[second]))
+    return Between(position, (first, second), shares, tuple(columns), links)
+
+
+def least_certain(summary: Summary, most: int = 6) -> list[int]:
+    """Objects that do not clearly belong to one cluster, the least certain first.
+
+    Objects between the same two clusters take turns with those between others; of objects with the
+    same values the first stands for all.
+    """
+    if summary.n_clusters == 1:
+        return []
+    order = np.argsort(summary.certainty, kind="stable")
+    doubtful = order[summary.certainty[order] < CLEAR_FROM]
+    if summary.table is not None:
+        copies = repeated_rows(summary.table[doubtful])
+        doubtful = np.delete(doubtful, np.asarray(copies, dtype=np.intp))
+    pairs = np.sort(np.argsort(-summary.memberships[doubtful], axis=1, kind="stable")[:, :2])
+    seen: dict[tuple[int, ...], int] = {}
+    turns: list[int] = []
+    for pair in map(tuple, pairs.tolist()):
+        turns.append(seen.get(pair, 0))
+        seen[pair] = turns[-1] + 1
+    ranked = np.argsort(np.array(turns, dtype=np.int64), kind="stable")
+    return [int(doubtful[place]) for place in ranked[:most]]
+
+
+def _columns(summary: Summary, position: int, first: int, second: int) -> list[Comparison]:
+    table, means = summary.table, summary.means
+    if table is None or means is None:
+        return []
+    row = np.asarray(
+        table[[position]].toarray()[0] if is_sparse(table) else table[position], dtype=np.float64
+    )
+    gaps = np.abs(means.difference[first] - means.difference[second])
+    groups = column_groups(summary)
+    strength = np.array([gaps[list(group.members)].max() for group in groups])
+    if is_sparse(table):
+        # A word that the object does not have says little.
+        strength = np.where([row[group.members[0]] != 0 for group in groups], strength, 0.0)
+    order = np.argsort(-strength, kind="stable")
+    return [
+        _compared(means, groups[place], row, (first, second), float(strength[place]))
+        for place in order
+        if strength[place] > 0
+    ]
+
+
+def _compared(
+    means: ColumnMeans, group: ColumnGroup, row: FloatArray, pair: tuple[int, int], gap: float
+) -> Comparison:
+    first, second = pair
+    members = list(group.members)
+    here, there = means.inside[first, members], means.inside[second, members]
+    if group.values:
+        known = ~np.isnan(row[members])
+        at = int(row[members].argmax()) if known.all() else -1
+        own = group.values[at] if at >= 0 and row[members[at]] > 0 else _GAP
+        nearer = None if own == _GAP else int(there[at] > here[at])
+        texts = [_most_frequent(group, shares) for shares in (here, there)]
+        return Comparison(group.name, own, texts[0], texts[1], nearer, gap)
+    j = members[0]
+    value, spread = float(row[j]), float(means.spread[j])
+    low, high = float(here[0]), float(there[0])
+    if np.isnan(value):
+        nearer, own = None, _GAP
+    else:
+        nearer = int(abs(value - high) < abs(value - low))
+        own = number(value, spread=spread)
+    if means.is_binary[j]:
+        own = _GAP if np.isnan(value) else ("yes" if value else "no")
+        texts = [f"{short_percent(share)} yes" for share in (low, high)]
+        return Comparison(group.name, own, texts[0], texts[1], nearer, gap)
+    return Comparison(
+        group.name, own, number(low, spread=spread), number(high, spread=spread), nearer, gap
+    )
+
+
+def _most_frequent(group: ColumnGroup, shares: FloatArray) -> str:
+    best = int(shares.argmax())
+    return f"{group.values[best]} ({short_percent(float(shares[best]))})"
+
+
+def _links(summary: Summary, position: int, first: int, second: int) -> str:
+    """How many links lead where, with the strongest neighbours by name."""
+    A = summary.affinities
+    if A is None or not summary.has_given_links:
+        return ""
+    row = np.asarray(A[[position]].toarray() if is_sparse(A) else A[[position]]).ravel().copy()
+    row[position] = 0.0
+    neighbours = np.flatnonzero(row > 0)
+    if not len(neighbours):
+        return ""
+    neighbours = neighbours[np.argsort(-row[neighbours], kind="stable")]
+    parts = []
+    for cluster in (first, second):
+        inside = [int(i) for i in neighbours if summary.labels[i] == cluster]
+        names = [shorten(summary.id_of(i), 30) for i in inside]
+        where = shorten(summary.name_of(cluster))
+        some = f" ({listed(names, most=_NAMED)})" if names else ""
+        parts.append(f"{len(inside)} to {where}{some}")
+    total = count_of(len(neighbours), "link")
+    return capitalized(f"of its {total}, {parts[0]} and {parts[1]}.")

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from soffit.results.fit_quality import agreement_sentence
-from soffit.results.parameters import settings
+from soffit.results.fit_quality import agreement_sentence, settings
 from soffit.results.sentences import choice_made, edited, uncertainty
 from soffit.results.summary import Summary
 from soffit.results.words import count_of, shorten

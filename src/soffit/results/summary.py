@@ -21,8 +21,7 @@ from soffit.affinity.precomputed import Precomputed, takes_matrix
 from soffit.inputs import read_input
 from soffit.memberships import entropy
 from soffit.mixed_columns import MixedTable
-from soffit.results.column_values import telling_columns
-from soffit.results.differences import MOST_COLUMNS, ColumnMeans, Difference
+from soffit.results.differences import MOST_COLUMNS, ColumnMeans, Difference, telling_columns
 from soffit.results.fit_quality import EarlyStop
 from soffit.results.per_object import (
     cluster_names_of,
@@ -272,11 +271,6 @@ class Summary:
     def name_of(self, cluster: int) -> str:
         """What to call a cluster inside a sentence."""
         return f"{self.noun} {self.names[cluster]}"
-
-    @property
-    def is_named(self) -> bool:
-        """Whether clusters have names rather than numbers."""
-        return any(name != str(number) for number, name in enumerate(self.names))
 
     @cached_property
     def sizes(self) -> IntArray:

@@ -13,8 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from soffit._deprecation import renamed_parameters
-from soffit._process import one_blas_thread
-from soffit._threads import thread_limit
+from soffit._threads import one_blas_thread, thread_limit
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit._validation import OneOf, ParameterError, check_parameters
 from soffit.affinity import Settings

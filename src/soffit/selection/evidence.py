@@ -15,11 +15,10 @@ from soffit.normalize import degree
 from soffit.partition.candidates import group_weights
 from soffit.partition.cut import bound_from
 from soffit.partition.multilevel import coarse_graph
-from soffit.selection.density import Density, mode_depths
+from soffit.selection.density import Density, mode_depths, valleys
 from soffit.selection.gaussian_clusters import Points, log_evidence
 from soffit.selection.path import PartitionPath
 from soffit.selection.pruning import random_edges, relaxation_times
-from soffit.selection.valleys import valleys
 
 # Share of the links that each resample leaves out.
 _LEFT_OUT = 0.2

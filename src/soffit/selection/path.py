@@ -10,15 +10,13 @@ import scipy.sparse as sp
 from soffit._typing import FloatArray, IntArray
 from soffit.partition.candidates import (
     MergeRule,
-    cluster_qr,
     conductance_gain,
     cut_gain,
     group_weights,
     merge_groups,
     size_aware_cut_between,
-    unit_rows,
 )
-from soffit.partition.kmeans import improved_labels
+from soffit.partition.rounding import cluster_qr, improved_labels, unit_rows
 
 # Clusters below this share of an even cluster are splinters; such partitions are a last resort.
 _SPLINTER_SHARE = 0.05

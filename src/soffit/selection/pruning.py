@@ -12,7 +12,7 @@ from soffit.factorize import Problem, labels_start, leading_eigenvectors
 from soffit.factorize.divergence.em import bipartite_rows, solve_em
 from soffit.graph import Graph
 from soffit.normalize import degree
-from soffit.partition.candidates import cluster_qr
+from soffit.partition.rounding import cluster_qr
 
 # The largest number considered, and the smallest mean cluster size.
 _MOST = 24

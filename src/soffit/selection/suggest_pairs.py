@@ -12,21 +12,17 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from soffit._process import one_blas_thread
+from soffit._threads import one_blas_thread
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import SideInformation
 from soffit.affinity.distinct import first_rows
-from soffit.affinity.named_pairs import called
+from soffit.affinity.side_information import called
 from soffit.factorize import leading_eigenvectors
 from soffit.graph import Graph, pair_components, reciprocal
-from soffit.normalize import normalize
-from soffit.partition.candidates import (
-    MergeRule,
-    cluster_qr,
-    conductance_gain,
-    cut_gain,
-)
+from soffit.normalize import degree
+from soffit.partition.candidates import MergeRule, conductance_gain, cut_gain
 from soffit.partition.multilevel import multilevel_eigenvectors
+from soffit.partition.rounding import cluster_qr
 
 # Eigenvectors of larger graphs are computed level by level.
 _MANY_OBJECTS = 20_000
@@ -112,7 +108,7 @@ def find_regions(A: Matrix, n_clusters: int, *, seed: int) -> IntArray:
     n = A.shape[0]
     n_regions = _number_of_regions(n, n_clusters)
     if not is_sparse(A) or n <= _MANY_OBJECTS:
-        V = leading_eigenvectors(normalize(A, "degree").matrix, n_regions, random_state=seed)[1]
+        V = leading_eigenvectors(degree(A).matrix, n_regions, random_state=seed)[1]
         return np.asarray(np.unique(cluster_qr(V), return_inverse=True)[1])
     # Rough vectors are good enough for regions, and much quicker. Isolated objects represent none.
     region = np.zeros(n, dtype=np.int64)

@@ -11,15 +11,15 @@ from soffit.factorize.divergence import relations as _em_relations
 from soffit.factorize.divergence.em import bipartite_rows
 from soffit.factorize.divergence.em_starts import solve_em_from_starts
 from soffit.metrics import accuracy
-from soffit.partition import choose
-from soffit.partition.choose import informative_partition
+from soffit.partition import candidates
+from soffit.partition.candidates import informative_partition
 
 
 @pytest.fixture
 def everything_is_large(monkeypatch):
     monkeypatch.setattr(_em_relations, "_LARGE", 100)
-    monkeypatch.setattr(choose, "_MOST_NODES", 600)
-    monkeypatch.setattr(choose, "_NODES_PER_SWEPT_CLUSTER", 20)
+    monkeypatch.setattr(candidates, "_MOST_NODES", 600)
+    monkeypatch.setattr(candidates, "_NODES_PER_SWEPT_CLUSTER", 20)
 
 
 def _solve(A, k, **options):
@@ -71,7 +71,7 @@ def test_the_phase_is_announced_and_a_callback_ends_the_search():
 
 @pytest.mark.usefixtures("everything_is_large")
 def test_many_clusters_need_no_eigenvectors(monkeypatch):
-    monkeypatch.setattr(choose, "_MOST_VECTORS", 5)
+    monkeypatch.setattr(candidates, "_MOST_VECTORS", 5)
     A, labels = planted_graph([150] * 8, 17, inside=14.0, outside=1.0)
     found = _solve(A, 8)
     assert accuracy(labels, bipartite_rows(found).argmax(axis=1)) > 0.8
@@ -84,10 +84,10 @@ from tests.reference.relations import planted_graph, relation_problem
 from tests.reference.threads import lower, watch
 from soffit import graph
 from soffit.factorize.divergence import em_starts, relations, sparse_rows
-from soffit.partition import choose, label_sweeps, multilevel
+from soffit.partition import candidates, label_sweeps, multilevel
 # This graph counts as large, and has many pieces.
 lower(relations, _LARGE=100)
-lower(choose, _MOST_NODES=400, _NODES_PER_SWEPT_CLUSTER=20)
+lower(candidates, _MOST_NODES=400, _NODES_PER_SWEPT_CLUSTER=20)
 for module in (sparse_rows, label_sweeps, graph):
     lower(module, _ROWS=128)
 lower(multilevel, _GROUPS=64)

@@ -19,7 +19,7 @@ from soffit.factorize.nonnegative.kernels import (
     sweep_weighted,
     weighted_terms,
 )
-from soffit.factorize.quadratic import exact_gram
+from soffit.factorize.problem import exact_gram
 from soffit.factorize.simplex.rows import known_pairs
 from soffit.graph import Graph
 

@@ -7,7 +7,7 @@ from tests.reference.nonnegative import nonnegative_problem, positive_start, rat
 from tests.reference.problems import planted_matrix, random_matrix
 
 from soffit.factorize import solve_parallel
-from soffit.factorize.nonnegative import parallel as _parallel
+from soffit.factorize.nonnegative import sweeps as _parallel
 
 
 @pytest.mark.parametrize("weighted", [False, True])

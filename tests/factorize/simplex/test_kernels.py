@@ -14,7 +14,7 @@ from tests.reference.factorization import (
 from tests.reference.problems import random_matrix, random_rows
 
 from soffit.factorize import Problem
-from soffit.factorize.quadratic import exact_gram
+from soffit.factorize.problem import exact_gram
 from soffit.factorize.simplex.kernels import (
     GAP,
     N_VECTORS,

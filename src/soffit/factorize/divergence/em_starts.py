@@ -16,7 +16,7 @@ from soffit.factorize.divergence.sparse_rows import solve_on_support, support_st
 from soffit.factorize.problem import Factorization, Problem
 from soffit.factorize.starts import diffused_start, labels_start
 from soffit.graph import Graph
-from soffit.partition.choose import (
+from soffit.partition.candidates import (
     informative_partition,
     partitions_of_linked,
     spectral_partitions,

@@ -11,9 +11,12 @@ import numpy as np
 
 from soffit._typing import FloatArray
 from soffit.factorize.descent import Callback, Descent
-from soffit.factorize.problem import Factorization, Problem, check_support, copy_start
-from soffit.factorize.quadratic import (
+from soffit.factorize.problem import (
+    Factorization,
+    Problem,
     best_scale,
+    check_support,
+    copy_start,
     exact_gram,
     loss,
     misfit,

@@ -10,8 +10,16 @@ import numpy as np
 
 from soffit._typing import FloatArray
 from soffit.factorize.descent import Callback, Descent
-from soffit.factorize.problem import Factorization, Problem, check_support, copy_start
-from soffit.factorize.quadratic import best_scale, exact_gram, loss, pair_gram
+from soffit.factorize.problem import (
+    Factorization,
+    Problem,
+    best_scale,
+    check_support,
+    copy_start,
+    exact_gram,
+    loss,
+    pair_gram,
+)
 
 # Iterations over which the gain is averaged, as rounding can hide the gain of a single one.
 _WINDOW = 10

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from soffit.io.data_error import DataError, shown
+from soffit.io.data_error import DataError, check_bytes, shown
 from soffit.io.file_options import FileOptions
-from soffit.io.limits import check_bytes
 from soffit.io.tables.tabular import unique_names
 from soffit.io.tables.typed import FrameRows, readable
 
@@ -39,11 +38,6 @@ def is_node_link(content: Any) -> bool:
     if not isinstance(content, dict) or not isinstance(content.get("nodes"), list):
         return False
     return any(isinstance(content.get(key), list) for key in ("links", "edges"))
-
-
-def open_json(path: Path, options: FileOptions) -> FrameRows:
-    """The table in a JSON file."""
-    return json_rows(path, load_json(path), options)
 
 
 def json_rows(path: Path, content: Any, options: FileOptions) -> FrameRows:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray
 from soffit._wording import Message, Parameter
-from soffit.io.data_error import DataError, shown
-from soffit.io.limits import table_dtype
+from soffit.io.data_error import DataError, shown, table_dtype
 from soffit.io.text.numbers import MISSING, TRUTH_VALUES, ColumnKind
 
 

@@ -1,1 +1,0 @@
-"""Graphs: edge lists, GraphML and GML."""
