@@ -8,7 +8,7 @@ from soffit.normalize import normalize
 from soffit.partition import candidates as _graph_partition
 from soffit.partition.candidates import graph_partition, partition_rank
 from soffit.partition.eigenvectors import leading_eigenvectors
-from soffit.partition.multilevel import are_accurate, regularized_eigenvectors
+from soffit.partition.multilevel import are_accurate, has_accurate_span, regularized_eigenvectors
 
 BLOCK, SPLINTERS = 600, 12
 
@@ -131,3 +131,15 @@ def test_vectors_in_single_precision_are_accurate_up_to_rounding(planted):
     V += np.random.default_rng(1).normal(scale=1.5e-6 / 30, size=V.shape).astype(np.float32)
     assert are_accurate(N, values, V)
     assert not are_accurate(N, values, V[:, [1, 0, 2, 3, 4, 5]])
+
+
+def test_a_span_is_accurate_if_vectors_of_nearly_equal_eigenvalues_are_mixed():
+    values = np.array([1.0, 0.99999, 0.99998, 0.5, 0.4])
+    N = sp.csr_array(np.diag(values))
+    V = np.eye(5)
+    V[:3, :3] = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
+    assert has_accurate_span(N, values, V, 3)
+    assert not are_accurate(N, values, V)
+    assert not has_accurate_span(N, values, V, 2)
+    assert not has_accurate_span(N, values, V[:, ::-1], 3)
+    assert not has_accurate_span(N, values[:3], V[:, :3], 3)

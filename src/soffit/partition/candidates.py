@@ -26,6 +26,7 @@ from soffit.partition.multilevel import (
     CoarseGraph,
     are_accurate,
     coarse_graph,
+    has_accurate_span,
     multilevel_eigenvectors,
     regularized_eigenvectors,
 )
@@ -376,7 +377,11 @@ def _eigenvectors(graph: Graph, N: Matrix, n_vectors: int, k: int) -> tuple[Floa
     if graph.is_sparse and graph.n > _FEW_DIRECT:
         values, V = multilevel_eigenvectors(graph.csr, n_vectors, random_state=0)
         # Elongated clusters have eigenvalues close to 1, which a coarser graph confuses.
-        if graph.n > _MOST_DIRECT or are_accurate(N, values[: k + 1], V[:, : k + 1]):
+        if (
+            graph.n > _MOST_DIRECT
+            or has_accurate_span(N, values, V, k)
+            or are_accurate(N, values[: k + 1], V[:, : k + 1])
+        ):
             return values, V
     return leading_eigenvectors(N, n_vectors, random_state=0)
 

@@ -115,6 +115,8 @@ _MOST_FILTERS = 2
 _ACCURATE = 0.3
 # The smallest distance from 1 that counts, and the smallest in units of rounding.
 _SMALLEST_GAP, _ROUNDINGS = 1e-6, 100.0
+# Residuals up to this share of the gap after the clusters leave their span accurate.
+_SHARE_OF_GAP = 0.05
 # Tolerance for the products of the columns of an orthonormal basis.
 _ORTHONORMAL = 1e-9
 
@@ -143,6 +145,21 @@ def are_accurate(N: Matrix, values: FloatArray, V: FloatArray) -> bool:
     # Eigenvalues of 1, one per component, have no distance, and residuals at rounding level.
     smallest = max(_SMALLEST_GAP, _ROUNDINGS * float(np.finfo(V.dtype).eps))
     return bool(np.all(residuals <= _ACCURATE * np.maximum(1.0 - values, smallest)))
+
+
+def has_accurate_span(N: Matrix, values: FloatArray, V: FloatArray, k: int) -> bool:
+    """Whether the first k vectors span what the first k eigenvectors do.
+
+    The sine of the angle between both is at most the residual over the gap after the k eigenvalues.
+    Partitions depend on the span only, so that vectors of nearly equal eigenvalues may be mixed.
+    """
+    if len(values) <= k:
+        return False
+    first = V[:, :k]
+    residuals = np.linalg.norm(
+        Graph.of(N).product(first) - first * values[:k].astype(V.dtype), axis=0
+    )
+    return bool(residuals.max() <= _SHARE_OF_GAP * (values[k - 1] - values[k]))
 
 
 def _improved(N: Graph, V: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -202,9 +219,6 @@ def _orthonormal(V: FloatArray) -> FloatArray:
 # Tolerance and restarts of the search for regularized vectors.
 _TOL = 1e-4
 _MOST_RESTARTS = 100
-# Residuals of improved vectors, relative to the gap after the clusters: the sine of the angle by
-# which their span differs from the right one is not larger.
-_SHARE_OF_GAP = 0.05
 
 
 def regularized_eigenvectors(
@@ -244,7 +258,7 @@ def regularized_eigenvectors(
     N = sp.csr_array((weights.astype(A.dtype), A.indices, A.indptr), shape=A.shape)
     if near is not None:
         values, V = _improved(Graph.of(N), near)
-        if _is_separate(N, values, V, n_clusters):
+        if has_accurate_span(N, values, V, n_clusters):
             return V[:, :n_vectors]
     start = np.random.default_rng(random_state).uniform(0.5, 1.0, n).astype(A.dtype)
     width = min(2 * n_vectors + 20, n)
@@ -255,13 +269,3 @@ def regularized_eigenvectors(
     except ArpackNoConvergence:
         return None
     return np.asarray(V[:, np.argsort(-values, kind="stable")])
-
-
-def _is_separate(N: sp.csr_array, values: FloatArray, V: FloatArray, k: int) -> bool:
-    """Whether the residuals of the first k vectors are small against the gap after them."""
-    if len(values) <= k:
-        return False
-    residual = Graph.of(N).product(V[:, :k]) - V[:, :k] * values[:k].astype(V.dtype)
-    return bool(
-        np.linalg.norm(residual, axis=0).max() <= _SHARE_OF_GAP * (values[k - 1] - values[k])
-    )
