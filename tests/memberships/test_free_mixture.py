@@ -10,8 +10,9 @@ import pytest
 import soffit
 from soffit import SoftClustering
 from soffit.datasets import make_gaussians, make_moons, make_skewed, make_unequal
+from soffit.memberships import SeededMixture
 from soffit.memberships.free_mixture import free_mixture
-from soffit.memberships.mixture import Projection, SeededMixture, describe_partitions
+from soffit.memberships.mixture import Projection, describe_partitions
 from soffit.metrics import posterior_distance
 
 
