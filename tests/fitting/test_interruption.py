@@ -345,15 +345,30 @@ def _interrupted_once(function: Any, error: type[BaseException]) -> Any:
     ],
 )
 def test_ctrl_c_after_the_first_partition_returns_a_model(
-    module: str, name: str, touching: Sample, monkeypatch: pytest.MonkeyPatch
+    module: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A square has many partitions of nearly equal rank, which are averaged last."""
+    X = np.random.default_rng(31).uniform(size=(120, 2))
     original = getattr(import_module(module), name)
     monkeypatch.setattr(f"{module}.{name}", _interrupted_once(original, KeyboardInterrupt))
     with pytest.warns(ConvergenceWarning, match="interrupted"):
-        model = SoftClustering(3, random_state=31).fit(touching.X)
+        model = SoftClustering(3, random_state=31).fit(X)
     assert_stopped(model, "interrupted")
-    placed = model.predict_proba(touching.X)
+    placed = model.predict_proba(X)
     assert np.mean(placed.argmax(axis=1) == model.labels_) > 0.9
+
+
+@pytest.mark.parametrize("name", ["random_walk", "calibrated"])
+def test_ctrl_c_while_a_free_mixture_is_placed_loses_nothing(
+    name: str, touching: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are no other partitions to average over, and so nothing is left to do."""
+    whole = SoftClustering(3, random_state=31).fit(touching.X)
+    original = getattr(import_module("soffit.models.soft_clustering"), name)
+    broken = _interrupted_once(original, KeyboardInterrupt)
+    monkeypatch.setattr(f"soffit.models.soft_clustering.{name}", broken)
+    model = SoftClustering(3, random_state=31).fit(touching.X)
+    assert model.memberships_.tobytes() == whole.memberships_.tobytes()
 
 
 def test_ctrl_c_at_the_very_end_loses_nothing(
