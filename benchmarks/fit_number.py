@@ -50,7 +50,7 @@ FEATURES: dict[str, tuple[str, ...]] = {
     "table": (
         *("one", "log_k", "ahead", "gap", "smallest", "one_log_n", "one_thin", "thin_ahead"),
         *("depth", "next_depth", "link_depth", "next_link_depth"),
-        *("mixture", "few_mixture"),
+        *("mixture", "few_mixture", "dip", "next_dip", "compact"),
     ),
     "network": ("one", "log_k", "short", "one_above_chance"),
     "full": ("one", "log_k", "ahead", "gap", "smallest", "mixture"),

@@ -15,7 +15,7 @@ from soffit.selection import KChoice, choose_k, choose_k_of_graph
 
 QUICK = {"ks": range(1, 6), "n_resamples": 1}
 COLUMNS = ["k", "gap", "edge", "depth", "link_depth", "modularity", "bound", "cut", "smallest"]
-COLUMNS += ["valley", "mixture"]
+COLUMNS += ["valley", "mixture", "dip", "compact"]
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,9 @@ _GAUSSIAN_UP_TO = 500.0
 _IMPROBABLE = 100.0
 _CLEAR_GAIN = 20.0
 _FEW = 80.0
+# Dips below the first ratio are equally clear; above the second there is none.
+_CLEAR_DIP = 0.1
+_NO_DIP = 1.2
 
 WEIGHTS: dict[str, dict[str, float]] = {
     "table": {
@@ -96,6 +99,9 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
     - ``mixture``: how much less probable the objects are than as the best number of Gaussian
       clusters; ``few_mixture``: for one cluster of few objects, how much more probable they are as
       several;
+    - ``dip``, ``next_dip``: logarithm of the density between the two clusters that are least
+      separate, and with one more cluster; ``compact``: agreement with the partition by nearest
+      means;
     - ``short``: difference of the modularity to the largest one.
     """
     columns = evidence.columns
@@ -122,6 +128,7 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
             found[f"next_{name}"] = depth[1 : n + 1]
     if evidence.dimension is not None or evidence.is_full:
         found |= _of_mixture(evidence, n)
+        found |= _of_separation(evidence, n)
     if evidence.chance is not None:
         modularity = columns["modularity"][:n]
         found["short"] = several * (modularity - modularity.max())
@@ -140,6 +147,16 @@ def _of_mixture(evidence: Evidence, n: int) -> dict[str, FloatArray]:
     one = np.zeros(n)
     one[0] = np.clip(best, -_CLEAR_GAIN, _CLEAR_GAIN) / (1 + evidence.n_objects / _FEW)
     return {"mixture": -np.sqrt(short), "few_mixture": one}
+
+
+def _of_separation(evidence: Evidence, n: int) -> dict[str, FloatArray]:
+    """Dips between clusters, with one more cluster as well, and agreement with nearest means."""
+    if not evidence.n_points:
+        return {name: np.zeros(n) for name in ("dip", "next_dip", "compact")}
+    dip = np.log(np.minimum(evidence.columns["dip"], _NO_DIP) + _CLEAR_DIP)
+    several = np.arange(1, n + 1) > 1
+    compact = evidence.columns["compact"][:n]
+    return {"dip": several * dip[:n], "next_dip": dip[1 : n + 1], "compact": several * compact}
 
 
 def score_numbers(evidence: Evidence, numbers: IntArray) -> FloatArray:
