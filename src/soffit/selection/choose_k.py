@@ -61,8 +61,7 @@ class KChoice:
           transformed first. Only for tables, distances and full matrices of similarities;
         - ``"dip"``: the largest density between two neighbouring clusters, relative to that at
           their centres, along the direction that discriminates between them best; 1 or more where
-          one cluster was cut. ``"compact"``: adjusted Rand index with the partition by nearest
-          means. Both where there is a column "mixture";
+          one cluster was cut. Where there is a column "mixture";
         - ``"stability"``: mean adjusted Rand index with the partitions of resampled graphs, and
         - ``"likelihood"``: log-likelihood of held-out links in a degree-corrected block model, per
           unit of weight, relative to a model without clusters. Only with `n_resamples`;
@@ -166,7 +165,7 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     valley between any two clusters of the partition, while finer partitions cut through regions as
     dense as the clusters themselves; if a random walk separates k groups much longer than k + 1;
     if the objects are most probable as k Gaussian clusters, which tells most if there are few of
-    them; and if the density has a dip between any two clusters as a whole. One cluster of any shape
+    them; and if one cluster more would have to cut through another one. One cluster of any shape
     has no deep valleys. For networks, where distances are not known, the modularity of the
     partitions is compared with that of a random graph with the same degrees.
 

@@ -19,7 +19,7 @@ from soffit.selection.density import Density, mode_depths, valleys
 from soffit.selection.gaussian_clusters import Points, log_evidence, prepared
 from soffit.selection.path import PartitionPath
 from soffit.selection.pruning import random_edges, relaxation_times
-from soffit.selection.separation import adjusted_rand_of, separations
+from soffit.selection.separation import dips
 
 # Share of the links that each resample leaves out.
 _LEFT_OUT = 0.2
@@ -64,7 +64,7 @@ def _one(
     half = 0.5 * float(thinned.data.mean())
     for k in range(2, again.most + 1):
         labels = again.labels(k)
-        stability[k - 1] = adjusted_rand_of(path.labels(k)[linked], labels, k)
+        stability[k - 1] = _adjusted_rand(path.labels(k)[linked], labels, k)
         seen, unseen = (group_weights(graph, labels, k) for graph in (thinned, left_out))
         likelihood[k - 1] = _gain(seen, unseen, half)
     return stability, likelihood
@@ -85,6 +85,17 @@ def _gain(seen: FloatArray, left_out: FloatArray, half: float) -> float:
     volume = seen.sum(axis=1)
     gain = np.log((seen + half) / (np.outer(volume, volume) / volume.sum() + half))
     return float(np.sum(left_out * gain) / max(float(left_out.sum()), 1e-300))
+
+
+def _adjusted_rand(first: IntArray, second: IntArray, k: int) -> float:
+    """Adjusted Rand index of two partitions into at most k clusters."""
+    table = np.bincount(first * k + second, minlength=k * k).reshape(k, k).astype(np.float64)
+    together = np.sum(table * (table - 1))
+    a, b = table.sum(axis=1), table.sum(axis=0)
+    in_first, in_second = np.sum(a * (a - 1)), np.sum(b * (b - 1))
+    chance = in_first * in_second / (len(first) * (len(first) - 1.0))
+    most = (in_first + in_second) / 2
+    return float((together - chance) / (most - chance)) if most > chance else 1.0
 
 
 # A number is compared with this many larger ones.
@@ -183,9 +194,9 @@ def gather_evidence(
             return path.labels(k)[points.node]
 
         found["mixture"] = log_evidence(Z, labels_of, reach) / n_points
-        found["dip"], found["compact"] = separations(Z, labels_of, reach)
-        for name, worst in (("mixture", min), ("dip", max), ("compact", min)):
-            columns[name] = np.full(most + AHEAD, float(worst(found[name])))
+        found["dip"] = dips(Z, labels_of, reach)
+        columns["mixture"] = np.full(most + AHEAD, float(found["mixture"].min()))
+        columns["dip"] = np.full(most + AHEAD, float(found["dip"].max()))
     if n_resamples:
         agreement = resample(
             graph, path, n_vectors, n_resamples=n_resamples, random_state=random_state

@@ -13,7 +13,6 @@ from collections.abc import Callable
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray
-from soffit.partition.rounding import improved_labels
 
 # A sample represents many objects.
 _MOST_POINTS = 1500
@@ -27,13 +26,13 @@ _BANDWIDTH = 0.12
 _BETWEEN = np.array([0.3, 0.4, 0.5, 0.6, 0.7])
 _AROUND = np.array([-0.1, 0.0, 0.1])
 _MOST_RATIO = 2.0
-_KMEANS_STEPS = 6
 
 
-def separations(
-    Z: FloatArray, labels: Callable[[int], IntArray], most: int
-) -> tuple[FloatArray, FloatArray]:
-    """Evidence on the partitions into 1, 2, ..., `most` clusters.
+def dips(Z: FloatArray, labels: Callable[[int], IntArray], most: int) -> FloatArray:
+    """The shallowest dip of the partitions into 1, 2, ..., `most` clusters; 0 for one.
+
+    The dip of two clusters is the ratio of the density between them and at their centres: about 0
+    for a gap, 1 or more where one cluster was cut.
 
     Parameters
     ----------
@@ -43,27 +42,15 @@ def separations(
         The partition of these objects into a number of clusters.
     most : int
         The largest number.
-
-    Returns
-    -------
-    dip : ndarray of shape (most,)
-        The largest ratio, over pairs of neighbouring clusters, of the density between two clusters
-        and at their centres: about 0 for a gap, 1 or more where one cluster was cut; 0 for one.
-    compact : ndarray of shape (most,)
-        Adjusted Rand index with the partition by nearest means, which starts at this one.
     """
+    chosen = np.arange(len(Z))
     if len(Z) > _MOST_POINTS:
         chosen = np.sort(np.random.default_rng(0).permutation(len(Z))[:_MOST_POINTS])
-    else:
-        chosen = np.arange(len(Z))
-    Z = Z[chosen]
-    dip, compact = np.zeros(most), np.ones(most)
+    found = np.zeros(most)
     for k in range(2, most + 1):
-        found = np.unique(labels(k)[chosen], return_inverse=True)[1]
-        dip[k - 1] = worst_dip(Z, found)
-        means = improved_labels(Z, found, n_steps=_KMEANS_STEPS)
-        compact[k - 1] = adjusted_rand_of(found, means, int(found.max()) + 1)
-    return dip, compact
+        codes = np.unique(labels(k)[chosen], return_inverse=True)[1]
+        found[k - 1] = worst_dip(Z[chosen], codes)
+    return found
 
 
 def worst_dip(Z: FloatArray, labels: IntArray) -> float:
@@ -107,14 +94,3 @@ def _dip(A: FloatArray, B: FloatArray, center: FloatArray, w: FloatArray, gap: f
     at_centers = min(density[n : n + len(_AROUND)].max(), density[n + len(_AROUND) :].max())
     # One object more on both sides: few objects do not make a gap.
     return float(min((density[:n].min() + 1) / (at_centers + 1), _MOST_RATIO))
-
-
-def adjusted_rand_of(first: IntArray, second: IntArray, k: int) -> float:
-    """Adjusted Rand index of two partitions into at most k clusters."""
-    table = np.bincount(first * k + second, minlength=k * k).reshape(k, k).astype(np.float64)
-    together = np.sum(table * (table - 1))
-    a, b = table.sum(axis=1), table.sum(axis=0)
-    in_first, in_second = np.sum(a * (a - 1)), np.sum(b * (b - 1))
-    chance = in_first * in_second / (len(first) * (len(first) - 1.0))
-    most = (in_first + in_second) / 2
-    return float((together - chance) / (most - chance)) if most > chance else 1.0
