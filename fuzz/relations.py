@@ -18,6 +18,7 @@ Change = Callable[[Generator, Array], Array]
 # To the last bit.
 _EXACT: dict[str, Change] = {
     "again": lambda rng, X: X.copy(),
+    "sparse": lambda rng, X: sp.csr_array(X),
 }
 # The same partition of clear clusters.
 _SAME_PARTITION: dict[str, Change] = {
@@ -26,7 +27,6 @@ _SAME_PARTITION: dict[str, Change] = {
     "scaled": lambda rng, X: X * 10.0 ** rng.uniform(-100, 100),
     "shifted": lambda rng, X: X + rng.normal(size=X.shape[1]) * 1e3,
     "constant column": lambda rng, X: np.column_stack([X, np.full(len(X), rng.normal() * 100)]),
-    "sparse": lambda rng, X: sp.csr_array(X),
     "single precision": lambda rng, X: X.astype(np.float32),
 }
 

@@ -63,6 +63,16 @@ def test_layers_have_no_exceptions(repository):
     assert here - {"__init__", "__pycache__"} == layers
 
 
+def test_the_modules_that_contributing_names_exist(repository):
+    text = (repository / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`src/soffit/([a-z_/]+\.py)`", text))
+    # Code blocks begin with the file that they add.
+    added = set(re.findall(r"^ *# src/soffit/([a-z_/]+\.py)", text, re.MULTILINE))
+    missing = sorted(name for name in named - added if not (SOURCE / name).exists())
+    assert len(named) > 10
+    assert not missing
+
+
 @every_module
 def test_private_modules_stay_in_their_package(path):
     for line, target in _imports(path):

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from soffit import SoF
 from soffit._validation import ParameterError
-from soffit._wording import Message, Parameter
-from soffit.cli.console import _OPTIONS, in_words_of_the_command
+from soffit._wording import _OPTIONS, Message, Parameter, in_words_of_the_command
 from soffit.io import DataError, UnknownColumnError
 
 names = st.sampled_from(sorted(_OPTIONS))

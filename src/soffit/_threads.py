@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from threading import Lock
@@ -39,15 +39,21 @@ _this_thread = threading.local()
 _limit: ContextVar[int | None] = ContextVar("soffit_threads", default=None)
 # When the current work must end; None if it need not.
 _deadline: ContextVar[Deadline | None] = ContextVar("soffit_deadline", default=None)
+# When searches of the current fit end with what they have found; None if they need not.
+_search_deadline: ContextVar[Deadline | None] = ContextVar("soffit_search", default=None)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)
 
 
 @dataclass
 class Deadline:
-    """A moment of `perf_counter`, the time for compiling not counted, or none."""
+    """A moment of `perf_counter`, the time for compiling not counted, or none.
+
+    Searches whose first iteration is spared end after it at the earliest.
+    """
 
     moment: float | None
+    spares_first: bool = False
 
     @classmethod
     def after(cls, seconds: float | None) -> Deadline:
@@ -72,6 +78,39 @@ def time_limit(deadline: Deadline) -> Iterator[None]:
         yield
     finally:
         _deadline.reset(token)
+
+
+@contextmanager
+def search_limit(deadline: Deadline) -> Iterator[None]:
+    """A context in which searches end after a deadline and keep what they have found."""
+    token = _search_deadline.set(deadline)
+    try:
+        yield
+    finally:
+        _search_deadline.reset(token)
+
+
+def begin_search(n_iter: int) -> Token[Deadline | None] | None:
+    """From now on all loops end with `OutOfTime` after the deadline of searches, if there is one.
+
+    Returns what `end_search` needs; None if nothing has changed after so many iterations.
+    """
+    deadline = _search_deadline.get()
+    if deadline is None or (deadline.spares_first and n_iter == 0):
+        return None
+    return _deadline.set(deadline)
+
+
+def end_search(begun: Token[Deadline | None] | None) -> None:
+    """The time limit is again that before `begin_search`."""
+    if begun is not None:
+        _deadline.reset(begun)
+
+
+def is_late() -> bool:
+    """Whether the time for searches is over: what a fit can do without is left out."""
+    deadline = _search_deadline.get()
+    return deadline is not None and deadline.is_over
 
 
 def check_time() -> None:

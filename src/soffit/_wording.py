@@ -8,6 +8,8 @@ from typing import Any
 
 # A singleton that survives pickling.
 _NOT_GIVEN: Any = ...
+# How a message is worded: `str` for Python, `in_words_of_the_command` for the command line.
+Say = Callable[[str], str]
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,13 @@ class Message(str):
         return "".join(words(part) if isinstance(part, Parameter) else part for part in self.parts)
 
 
+def first_few(items: Iterable[object], most: int = 5) -> str:
+    """The first few items of a list, and how many more there are: ``a, b and 7 more``."""
+    words = [str(item) for item in items]
+    rest = len(words) - most
+    return ", ".join(words[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
 def _literal(value: Any) -> str:
     """A value as Python code."""
     if isinstance(value, (list, tuple)):
@@ -95,3 +104,91 @@ def _literal(value: Any) -> str:
     if isinstance(value, str) and value.isprintable() and not set(value) & {'"', "\\"}:
         return f'"{value}"'
     return repr(value)
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+# Options of the command for the parameters that messages of the library name.
+_OPTIONS = {
+    "n_clusters": "-k",
+    "max_clusters": "--max-clusters",
+    "n_neighbors": "--neighbors",
+    "n_resamples": "--resamples",
+    "standardize": "--standardize",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "max_time": "--max-time",
+    "levels": "--levels",
+    "must_link": "--must-link",
+    "cannot_link": "--cannot-link",
+    "scribbles": "--scribbles",
+    "kind": "--kind",
+    "columns": "--columns",
+    "drop": "--drop",
+    "id": "--id",
+    "label": "--label",
+    "impute": "--impute",
+    "text": "--text",
+    "min_certainty": "--min-certainty",
+    "sep": "--sep",
+    "decimal": "--decimal",
+    "thousands": "--thousands",
+    "na": "--na",
+    "sheet": "--sheet",
+    "skip_rows": "--skip-rows",
+    "encoding": "--encoding",
+    "session": "--session",
+}
+# Values that are hard to type or to see.
+_NAMED = {"\t": "tab", " ": "blank"}
+
+
+def in_words_of_the_command(said: str | BaseException) -> str:
+    """A message, or that of an exception or a warning, with options in place of parameters.
+
+    Only parameters that a `Message` marks are replaced: names of files and columns stay as they
+    are, whatever they are called.
+    """
+    message = message_of(said) if isinstance(said, BaseException) else said
+    return message.reworded(_as_option) if isinstance(message, Message) else str(message)
+
+
+def message_of(error: BaseException | str) -> str:
+    """The message of an exception or a warning, with its parameters marked if they were."""
+    if isinstance(error, str):
+        return error
+    message = getattr(error, "message", error.args[0] if error.args else "")
+    return message if isinstance(message, Message) else str(error)
+
+
+def as_options(given: dict[str, Any]) -> list[str]:
+    """Parameters and their values as one would type them, each argument on its own."""
+    import shlex
+
+    found: list[str] = []
+    for name, value in given.items():
+        words = shlex.split(_as_argument(value))
+        found += [_OPTIONS[name], words[0] if words else ""]
+    return found
+
+
+def _as_option(parameter: Parameter) -> str:
+    """The option for a parameter, with its value as one would type it."""
+    option = _OPTIONS.get(parameter.name)
+    if option is None:
+        return str(parameter)
+    return f"{option} {_as_argument(parameter.value)}" if parameter.has_value else option
+
+
+def _as_argument(value: Any) -> str:
+    import csv
+    import io
+    import shlex
+
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, (list, tuple)):
+        return _NAMED.get(value, shlex.quote(str(value)))
+    row = io.StringIO()
+    csv.writer(row, lineterminator="").writerow(value)
+    return shlex.quote(row.getvalue())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -280,18 +280,6 @@ class Graph:
 
         return each(apply, pieces(A.shape[0], _ROWS))
 
-    def same_as(self, other: Graph) -> bool:
-        """Whether another graph is equal in storage, precision and every entry."""
-        A, B = self.matrix, other.matrix
-        if A is B:
-            return True
-        if A.shape != B.shape or A.dtype != B.dtype or self.is_sparse != other.is_sparse:
-            return False
-        if is_sparse(A) and is_sparse(B):
-            parts = ((A.indptr, B.indptr), (A.indices, B.indices), (A.data, B.data))
-            return all(np.array_equal(*pair) for pair in parts)
-        return np.array_equal(A, B)
-
     # --- structure -------------------------------------------------------------------------------
 
     def components(self) -> IntArray:
@@ -492,12 +480,9 @@ class Locality:
         """The rows of an array in this order."""
         return np.take(V, self.order, axis=0)
 
-    def back(self, V: FloatArray, *, out: FloatArray | None = None) -> FloatArray:
-        """Rows in this order, put back into the original order, and into `out` if given."""
-        # Only with mode="clip" does NumPy write there directly; all indices are valid.
-        mode: Literal["clip", "raise"] = "raise" if out is None else "clip"
-        place = inverse_order(self.order, self.order.dtype)
-        return np.take(V, place, axis=0, out=out, mode=mode)
+    def back(self, V: FloatArray) -> FloatArray:
+        """Rows in this order, put back into the original order."""
+        return np.take(V, inverse_order(self.order, self.order.dtype), axis=0)
 
 
 def inverse_order(order: IntArray, dtype: DTypeLike) -> IntArray:

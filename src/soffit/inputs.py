@@ -18,10 +18,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._matrix_checks import checked_csr
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, first_few
 
-# A message lists at most this many columns.
-_MAX_NAMED = 5
 # Relative to the largest weight: smaller differences between the triangles are rounding.
 _ROUNDING = 1e-6
 
@@ -122,7 +120,7 @@ def _from_masked(array: Any) -> Input:
     count = int(np.ma.count_masked(array))
     if count and array.ndim == 2:
         gaps = np.ma.getmaskarray(array).any(axis=0)
-        where = f", in columns {_listed([str(column) for column in np.flatnonzero(gaps)])}"
+        where = f", in columns {first_few(np.flatnonzero(gaps))}"
     else:
         where = ""
     if count:
@@ -211,7 +209,7 @@ def _check_numeric(columns: Iterable[Any], dtypes: Iterable[Any], numeric: Itera
     if wrong:
         raise ValueError(
             Message(
-                f"X has columns that are not numeric: {_listed(wrong)}. Pass ",
+                f"X has columns that are not numeric: {first_few(wrong)}. Pass ",
                 *(
                     Parameter("metric", "gower"),
                     ", which compares numbers and text, drop them, or ",
@@ -230,17 +228,12 @@ def _check_complete(columns: Iterable[Any], gaps: Iterable[int]) -> None:
     if wrong:
         raise ValueError(
             Message(
-                f"X has missing values (NaN) in columns {_listed(wrong)}. Pass ",
+                f"X has missing values (NaN) in columns {first_few(wrong)}. Pass ",
                 *(Parameter("metric", "gower"), ", which compares what is there, drop these rows "),
                 "or columns, or fill in the values (for example with "
                 "sklearn.impute.SimpleImputer).",
             )
         )
-
-
-def _listed(items: Sequence[str]) -> str:
-    rest = len(items) - _MAX_NAMED
-    return ", ".join(items[:_MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 # --- graphs ---------------------------------------------------------------------------------------

@@ -16,12 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, first_few
 
 # Values of a text column that are described one by one.
 _MOST_VALUES = 20
-# A message lists at most this many columns.
-_MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -268,8 +266,7 @@ def _check_finite(table: MixedTable) -> None:
         if np.isinf(table.values[:, place]).any()
     ]
     if wrong:
-        more = f" and {len(wrong) - _MAX_NAMED} more" if len(wrong) > _MAX_NAMED else ""
         raise ValueError(
-            f"Input X contains infinity in the columns {', '.join(wrong[:_MAX_NAMED])}{more}. "
+            f"Input X contains infinity in the columns {first_few(wrong)}. "
             "Replace infinite values by NaN if they are unknown."
         )

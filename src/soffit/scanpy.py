@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import FloatArray
+from soffit._wording import first_few
 from soffit.io.source import Source
 from soffit.models.soft_clustering import SoftClustering
 from soffit.persistence import load, save
@@ -19,7 +20,6 @@ from soffit.results.per_object import Result
 
 # As many genes are few enough to be used as they are: the rule of scanpy.pp.neighbors.
 _FEW_GENES = 50
-_SHOWN = 5
 # Cells on which the projection of the reference is checked, and the largest deviation from it, as
 # a share of the spread of the components.
 _CHECKED = 200
@@ -497,6 +497,4 @@ def _map(adata: Any, basis: str | None) -> FloatArray | None:
 
 
 def _listed(names: Any) -> str:
-    found = [repr(str(name)) for name in names]
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return (", ".join(found[:_SHOWN]) + more) or "nothing"
+    return first_few(repr(str(name)) for name in names) or "nothing"

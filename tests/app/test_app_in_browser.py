@@ -198,15 +198,15 @@ def _compare_with_the_api(flowers: Path, downloaded: Path, shown: list[int]) -> 
 
 
 def test_colours_table_freeze_and_narrow_screens(browser, running):
-    with running("-k", 3) as app:
+    with running("-k", 3, "--resamples", 3) as app:
         opened = Opened(browser, app.address, color_scheme="dark")
         page = opened.page
         by_cluster = opened.page.locator(".map").screenshot()
         values = page.locator("select[aria-label='Colour by'] option").evaluate_all(
             "options => options.map(o => o.value)"
         )
-        assert {"cluster", "certainty", "entropy", "column:0"} <= set(values)
-        for value in ("entropy", "certainty", "column:0", "column:4"):
+        assert {"cluster", "certainty", "entropy", "overlap", "instability"} <= set(values)
+        for value in ("entropy", "overlap", "instability", "column:0", "column:4"):
             page.select_option("select[aria-label='Colour by']", value)
             page.wait_for_timeout(150)
             assert page.locator(".map").screenshot() != by_cluster

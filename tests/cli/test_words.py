@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from soffit import segment
+from soffit._wording import _OPTIONS, in_words_of_the_command
 from soffit.affinity import SideInformation
-from soffit.cli.console import _OPTIONS, in_words_of_the_command
 from soffit.fitting.recipe import check_n_clusters
 from soffit.io import DataError, read
 from soffit.models.soft_hierarchy import check_levels

@@ -37,6 +37,27 @@ def test_a_loss_of_nearly_zero_settles():
     assert descent.has_converged(1e-5)
 
 
+def test_a_nearly_exact_factorization_settles_when_it_improves_slowly():
+    descent = Descent(1.01e-4, W, S, norm=100.0)
+    descent.record(1.0e-4, W, S)
+    assert descent.has_converged(1e-5)
+    assert not descent.has_converged(1e-8)
+    descent.record(0.5e-4, W, S)
+    assert not descent.has_converged(1e-5)
+
+
+@pytest.mark.parametrize("solver", ["rows", "coordinate"])
+def test_nearly_as_many_clusters_as_objects_converge_soon(solver):
+    X = np.random.default_rng(61).normal(size=(40, 3))
+    A = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    start = np.random.default_rng(62).dirichlet(np.ones(37), size=40)
+    constraint = "simplex" if solver == "rows" else "nonnegative"
+    problem = Problem(A, 37, constraint=constraint)
+    found = SOLVERS[solver](problem, start, max_iter=20_000, tol=1e-5)
+    assert found.stopped == "converged"
+    assert found.n_iter < 1000
+
+
 def test_result_holds_the_record_and_the_last_point():
     seen = []
     descent = Descent(3.0, W, S, norm=9.0, callback=lambda *item: seen.append(item))

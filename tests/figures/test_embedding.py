@@ -12,7 +12,9 @@ from sklearn.decomposition import PCA
 
 from soffit import CompletelyPositive, SoftClustering
 from soffit.figures import embedding
-from soffit.figures.embedding import place, principal_components
+from soffit.figures.embedding import principal_components
+from soffit.figures.layouts import first_layout
+from soffit.results.summary import Summary
 
 
 def half_and_half(n):
@@ -26,7 +28,7 @@ def test_two_columns_are_their_own_map():
 
 def test_names_of_two_columns_are_the_axes():
     frame = pl.DataFrame({"height <cm>": [1.0, 2.0], "weight": [3.0, 5.0]})
-    placed = place(half_and_half(2), frame)
+    placed = first_layout(Summary.of(half_and_half(2), frame))
     assert placed.axes == ("height <cm>", "weight")
     np.testing.assert_array_equal(placed.points, [[1, 3], [2, 5]])
 
@@ -94,7 +96,7 @@ def test_a_precomputed_matrix_is_no_table(table):
     X = table[0][:40]
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     model = CompletelyPositive(3, metric="precomputed", random_state=7).fit(distances)
-    placed = place(model, distances)
+    placed = first_layout(Summary.of(model, distances))
     assert placed.axes is None
     assert placed.points.shape == (40, 2)
     assert np.isfinite(placed.points).all()
@@ -121,5 +123,5 @@ def test_missing_values_are_refused():
 
 
 def test_a_table_of_other_objects_is_refused():
-    with pytest.raises(ValueError, match="X has 3 rows but the model has 4 objects"):
+    with pytest.raises(ValueError, match="X has 3 rows, but there are memberships of 4 objects"):
         embedding(half_and_half(4), np.ones((3, 2)))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.reference.estimators import Array, Case, probabilities
 
 from benchmarks.datasets import load
 from soffit import SoftClustering
@@ -47,6 +48,38 @@ def test_sparse_features(blobs: Sample, storage: Any) -> None:
     model = SoftClustering(3, random_state=29).fit(storage(blobs.X))
     assert adjusted_rand(blobs.labels, model.labels_) == 1.0
     assert model.predict_proba(storage(blobs.X[:7])).shape == (7, 3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_storage_of_a_table_changes_nothing(of_pairs: Case, blobs: Sample, y: Array) -> None:
+    # Columns of different units, which are standardized.
+    X = np.where(blobs.X > 0, blobs.X, 0.0) * [1.0, 100.0]
+    dense, sparse = of_pairs.fit(X, y), of_pairs.fit(sp.csr_array(X), y)
+    assert probabilities(sparse).tobytes() == probabilities(dense).tobytes()
+    placed = dense.predict_proba(X[:9])
+    for model in (dense, sparse):
+        for new in (X[:9], sp.csc_array(X[:9])):
+            assert model.predict_proba(new).tobytes() == placed.tobytes()
+    if hasattr(dense, "update"):
+        updated = [model.update(sp.csr_array(X[:3] + 1.0)) for model in (dense, sparse)]
+        assert np.array_equal(updated[0].memberships_, updated[1].memberships_)
+
+
+def test_sparse_rows_of_similarities_to_fitted_objects(blobs: Sample) -> None:
+    A = np.exp(-((blobs.X[:, None] - blobs.X) ** 2).sum(axis=2))
+    for storage in (np.asarray, sp.csr_array):
+        model = SoftClustering(3, affinity="precomputed", random_state=29).fit(storage(A))
+        placed = model.predict_proba(sp.csr_array(A[:5]))
+        assert (placed.argmax(axis=1) == model.labels_[:5]).all()
+
+
+def test_texts_stay_sparse() -> None:
+    rng = np.random.default_rng(7)
+    X = sp.random_array((90, 400), density=0.04, random_state=rng, format="csr")
+    X = sp.csr_array(X + sp.csr_array(np.eye(90, 400)))
+    model = SoftClustering(2, random_state=29, metric="cosine").fit(X)
+    assert model.predict_proba(X[:5]).shape == (5, 2)
+    assert sp.issparse(model._fitted.placer.fitted_rows(np.arange(3)))
 
 
 def test_networkx_karate_club() -> None:

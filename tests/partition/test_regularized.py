@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from soffit.normalize import normalize
 from soffit.partition import candidates as _graph_partition
 from soffit.partition.candidates import graph_partition, partition_rank
-from soffit.partition.eigenvectors import leading_eigenvectors, regularized_eigenvectors
+from soffit.partition.eigenvectors import leading_eigenvectors
+from soffit.partition.multilevel import are_accurate, has_accurate_span, regularized_eigenvectors
 
 BLOCK, SPLINTERS = 600, 12
 
@@ -89,3 +90,56 @@ def test_tried_only_where_cuts_are_not_clean(across, monkeypatch):
     labels = graph_partition(A, normalize(A, "degree").matrix, 3).labels
     assert len(calls) == (0 if across == 0.0 else 1)
     assert len(set(zip(labels, block, strict=True))) == 3 or across > 0.0
+
+
+@pytest.fixture
+def planted():
+    """Six blocks of unequal degrees, and vectors near those that separate them."""
+    rng = np.random.default_rng(17)
+    block = np.arange(900) % 6
+    chance = np.where(block[:, None] == block, 0.12, 0.004) * rng.uniform(0.5, 1.5, 900)
+    half = sp.csr_array(np.triu(rng.random((900, 900)) < chance, 1).astype(float))
+    A = sp.csr_array(half + half.T)
+    _, V = leading_eigenvectors(normalize(A, "degree").matrix, 20)
+    return A, V
+
+
+def test_vectors_near_by_are_improved_to_the_same_span(planted, monkeypatch):
+    A, near = planted
+    sizes = np.ones(A.shape[0])
+    expected = regularized_eigenvectors(A, sizes, 20)[:, :6]
+    monkeypatch.setattr("soffit.partition.multilevel.eigsh", None)
+    found = regularized_eigenvectors(A, sizes, 20, near=near, n_clusters=6)
+    assert found.shape == (900, 20)
+    assert np.linalg.svd(expected.T @ found[:, :6])[1].min() > 0.999
+
+
+def test_vectors_that_are_not_near_are_no_help_and_no_harm(planted):
+    A, _ = planted
+    sizes = np.ones(A.shape[0])
+    useless = np.eye(900, 20)
+    expected = regularized_eigenvectors(A, sizes, 20)
+    found = regularized_eigenvectors(A, sizes, 20, near=useless, n_clusters=6)
+    assert np.linalg.svd(expected[:, :6].T @ found[:, :6])[1].min() > 0.999
+
+
+def test_vectors_in_single_precision_are_accurate_up_to_rounding(planted):
+    A, _ = planted
+    N = normalize(A.astype(np.float32), "degree").matrix
+    values, V = leading_eigenvectors(N, 6)
+    # As the products of some thousand nodes round.
+    V += np.random.default_rng(1).normal(scale=1.5e-6 / 30, size=V.shape).astype(np.float32)
+    assert are_accurate(N, values, V)
+    assert not are_accurate(N, values, V[:, [1, 0, 2, 3, 4, 5]])
+
+
+def test_a_span_is_accurate_if_vectors_of_nearly_equal_eigenvalues_are_mixed():
+    values = np.array([1.0, 0.99999, 0.99998, 0.5, 0.4])
+    N = sp.csr_array(np.diag(values))
+    V = np.eye(5)
+    V[:3, :3] = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
+    assert has_accurate_span(N, values, V, 3)
+    assert not are_accurate(N, values, V)
+    assert not has_accurate_span(N, values, V, 2)
+    assert not has_accurate_span(N, values, V[:, ::-1], 3)
+    assert not has_accurate_span(N, values[:3], V[:, :3], 3)

@@ -14,7 +14,7 @@ from soffit import SoftClustering
 from soffit.datasets import make_gaussians
 from soffit.report import write_report
 
-VOID = {"meta", "input", "br", "img", "link", "hr"}
+VOID = {"meta", "input", "br", "img", "link", "hr", "wbr"}
 HOSTILE = (
     "<script>window.hacked = 1</script>",
     "<img src=x onerror='window.hacked = 1'>",

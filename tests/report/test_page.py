@@ -13,6 +13,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from soffit import SoftClustering
+from soffit.figures.style import _luminance, colour, on_dark
 from soffit.io import Result, Source
 from soffit.report import write_report
 from soffit.report.html import json_block
@@ -246,13 +247,43 @@ def test_nothing_unusual_is_said_only_of_what_was_checked(make_page, fitted, blo
     assert "Far outliers: no table was given." in alone
 
 
+def test_a_report_of_a_command_names_options(make_page, fitted, blobs):
+    page = make_page(fitted, X=blobs[0], command="soffit fit blobs.csv -k 3")
+    text = page.by_id("account").text
+    assert "Stability under resampling: needs --resamples 10." in text
+    assert "n_resamples=10" not in text
+
+
+def test_long_names_can_be_broken(make_page, fitted, blobs):
+    names = ["total_phenols_of_diluted_wine", "<b>" + "x" * 30]
+    page = make_page(fitted, X=blobs[0], columns=names)
+    assert "total_<wbr>phenols_<wbr>of_" in page.content
+    assert "&lt;b&gt;x" in page.content
+    assert names[1] in page.by_id("columns").text
+
+
+def test_objects_with_the_same_values_are_shown_once(make_page):
+    X = np.repeat([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]], 10, axis=0)
+    G = np.repeat([[0.95, 0.05], [0.05, 0.95], [0.55, 0.45]], 10, axis=0)
+    page = make_page(Result.from_memberships(G), X=X, columns=["a", "b"])
+    assert page.by_id("between").text.count("Object ") == 1
+    assert "10 objects do not clearly belong" in page.by_id("between").text
+
+
 def test_colours_are_the_same_everywhere_for_many_clusters(make_page):
     G = np.repeat(np.eye(25) * 0.9 + 0.1 / 25, 4, axis=0)
     page = make_page(Result.from_memberships(G))
-    shades = json.loads(page.by_id("objects-spec").text)["colours"]
-    assert len(set(shades)) == 25
     style = page.all("style")[0].text
-    assert all(f".c{number}{{background:{shade}}}" in style for number, shade in enumerate(shades))
+    light, dark = re.findall(r":root\{((?:--c\d+:#[0-9a-f]{6};)+)\}", style)
+    for shades in (light, dark):
+        assert len(set(re.findall(r"#\w+", shades))) == 25
+    assert all(f".c{number}{{background:var(--c{number})}}" in style for number in range(25))
+
+
+def test_colours_can_be_told_from_a_dark_background():
+    assert on_dark("#ffa90e") == "#ffa90e"
+    assert on_dark("#bd1f01") != "#bd1f01"
+    assert all(_luminance(on_dark(colour(number))) > 0.144 for number in range(30))
 
 
 def test_pixels_are_shown_as_pictures(make_page):

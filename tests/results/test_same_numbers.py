@@ -108,7 +108,7 @@ def from_json(folder: Path) -> Seen:
 
 
 def from_report(folder: Path) -> Seen:
-    page = (folder / "report.html").read_text(encoding="utf-8")
+    page = (folder / "report.html").read_text(encoding="utf-8").replace("<wbr>", "")
     tables = re.findall(r"<table>.*?</table>", page, re.DOTALL)
     sizes = next(table for table in tables if "Expected size" in table)
     rows = [

@@ -44,6 +44,8 @@ _BETWEEN = (0.05, 0.95)
 # Rows like texts have at least so many columns, and entries in less than this share of them.
 _MANY_COLUMNS = 200
 _FEW_ENTRIES = 0.1
+# Other sparse tables are stored densely up to this size, half a gigabyte in double precision.
+_MOST_CELLS = 2**26
 # Lengths of rows, over 5 % to 95 % of them, that differ so much change Euclidean neighbours.
 _DIFFERENT_LENGTHS = 2.0
 # The name of the metric of mixed tables.
@@ -105,6 +107,8 @@ class Standardizer:
         """The table in the common unit, in its own precision."""
         if self.center is None or self.spread is None:
             return table
+        if is_sparse(table):
+            table = table.toarray()
         return ((table - self.center) / self.spread).astype(table.dtype)
 
 
@@ -388,6 +392,8 @@ def read_objects(
     is_matrix = takes_matrix(builder, settings.metric)
     if isinstance(builder, NeighborGraph) and not is_matrix and is_like_text(table):
         builder = _for_texts(affinity, builder, table)
+    elif not is_matrix and not isinstance(builder, CallableAffinity):
+        table = _stored_densely(table)
     how = settings.standardize
     return Objects(table, is_matrix, builder, given.names, given.columns, standardize=how)
 
@@ -398,6 +404,15 @@ def is_like_text(table: Any) -> bool:
         return False
     n, p = table.shape
     return bool(p >= _MANY_COLUMNS and table.count_nonzero() < _FEW_ENTRIES * n * p)
+
+
+def _stored_densely(table: Any) -> Any:
+    """A sparse table as an array, so that its storage does not change what is found.
+
+    Texts and very large tables stay sparse.
+    """
+    is_kept = not is_sparse(table) or is_like_text(table)
+    return table if is_kept or table.shape[0] * table.shape[1] > _MOST_CELLS else table.toarray()
 
 
 def _for_texts(affinity: Any, builder: NeighborGraph, table: Any) -> NeighborGraph:

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from soffit._memory import check_allocation
 from soffit._typing import IntArray, Matrix
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, first_few
 from soffit.graph import Graph, pair_components
 
 _SHOWN = 5
@@ -243,12 +243,11 @@ def _refuse(pairs: IntArray, names: NDArray[Any] | None) -> None:
     """Raise if any pair is known to be both together and apart."""
     if not len(pairs):
         return
-    shown = ", ".join(f"({a!r}, {b!r})" for a, b in (called(p, names) for p in pairs[:_SHOWN]))
-    more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
+    shown = first_few("({!r}, {!r})".format(*called(pair, names)) for pair in pairs)
     must, cannot = Parameter("must_link"), Parameter("cannot_link")
     raise ValueError(
         Message(
-            *(cannot, " contradicts ", must, f": {shown}{more} in ", cannot, " are also in ", must),
+            *(cannot, " contradicts ", must, f": {shown} in ", cannot, " are also in ", must),
             ". Remove one of the two statements.",
         )
     )

@@ -232,22 +232,22 @@ class Explorer {
       const values = Float32Array.from(this.slots);
       for (let i = 0; i < n; i++) strengths[i] = 50 + Math.max(this.certainty[i] - 85, 0) * (n > 50000 ? 0.75 : 1.15);
       this.legend(null);
-      scatter.setColours(values, strengths, state.palette);
+      scatter.setColours(values, strengths, this.tones.palette);
       return;
     }
     const values = new Float32Array(await this.channel.array(by));
     const column = by.startsWith("column:") ? state.columns[Number(by.slice(7))] : null;
     if (column && column.kind === "category") {
       for (let i = 0; i < n; i++) if (Number.isNaN(values[i])) values[i] = -1;
-      this.legend(column.categories.map((name, i) => [state.palette[i], name]));
-      scatter.setColours(values, strengths, state.palette);
+      this.legend(column.categories.map((name, i) => [this.tones.palette[i], name]));
+      scatter.setColours(values, strengths, this.tones.palette);
       return;
     }
     const known = values.filter((value) => Number.isFinite(value)).sort();
     // The ends are those of nearly all objects, so that one far value does not hide the others.
     const low = known[Math.floor(0.005 * (known.length - 1))] ?? 0;
     const high = known[Math.ceil(0.995 * (known.length - 1))] ?? 1;
-    const steps = 256, ramp = Explorer.ramp(state.ramp, steps, by === "certainty");
+    const steps = 256, ramp = Explorer.ramp(this.tones.ramp, steps, by === "certainty");
     for (let i = 0; i < n; i++) {
       values[i] = Number.isFinite(values[i])
         ? Math.min(Math.max(Math.round((values[i] - low) / (high - low || 1) * (steps - 1)), 0), steps - 1) : -1;
@@ -284,8 +284,18 @@ class Explorer {
     fill(legend, h("span", {}, say(entries.low)), bar, h("span", {}, say(entries.high)));
   }
 
+  // The colours that suit the background.
+  get tones() {
+    return this.state[getComputedStyle(this.root).getPropertyValue("--scheme").trim() === "dark" ? "dark" : "light"];
+  }
+
+  toneOf(slot) {
+    const { palette } = this.tones;
+    return palette[slot % palette.length];
+  }
+
   dot(cluster) {
-    return h("i", { className: "dot", style: { background: this.state.palette[this.state.clusters[cluster].slot % this.state.palette.length] } });
+    return h("i", { className: "dot", style: { background: this.toneOf(this.state.clusters[cluster].slot) } });
   }
 
   called(cluster) {
@@ -410,7 +420,7 @@ class Explorer {
         h("div", { className: "top" }, box, this.dot(cluster.cluster), name,
           h("span", { className: "size" }, count(cluster.size)),
           h("span", { className: "sure", title: "Mean certainty of its objects" }, share(cluster.certainty))),
-        h("div", { className: "bar" }, h("i", { style: { width: `${100 * cluster.size / largest}%`, background: state.palette[cluster.slot % state.palette.length] } })),
+        h("div", { className: "bar" }, h("i", { style: { width: `${100 * cluster.size / largest}%`, background: this.toneOf(cluster.slot) } })),
         words.length ? h("ul", { className: "words" }, words) : null,
         h("div", { className: "acts" },
           act("Show", "Select its objects on the map and in the table", "show", () => this.showCluster(cluster.cluster)),

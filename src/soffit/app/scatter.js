@@ -1,4 +1,8 @@
 // A scatter plot of up to a few million points: WebGL, pan, zoom, hover and lasso.
+// Where a computer is too slow to draw all points while they move, every few-th is drawn until they rest.
+const MOST_SKIPPED = 31;  // WebGL steps over at most 255 bytes, and a position has 8.
+const MANY = 50000;
+const FRAME = 25, REST = 200;  // milliseconds
 class Scatter {
   constructor(holder) {
     this.canvas = document.createElement("canvas");
@@ -83,7 +87,19 @@ class Scatter {
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
     gl.bufferData(gl.ARRAY_BUFFER, array, gl.DYNAMIC_DRAW);
     gl.enableVertexAttribArray(place);
-    gl.vertexAttribPointer(place, count, kind, normalized, 0, 0);
+    Object.assign(this.buffers[name], { kind, normalized, bytes: count * array.BYTES_PER_ELEMENT });
+    this.stride = 0;
+  }
+
+  // Which points are drawn: every step-th.
+  skip(step) {
+    if (this.stride === step) return;
+    const gl = this.gl;
+    for (const { buffer, place, count, kind, normalized, bytes } of Object.values(this.buffers)) {
+      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+      gl.vertexAttribPointer(place, count, kind, normalized, step === 1 ? 0 : step * bytes, 0);
+    }
+    this.stride = step;
   }
 
   setPoints(points) {
@@ -100,6 +116,8 @@ class Scatter {
     this.middle = [(left + right) / 2, (low + high) / 2];
     this.span = [(right - left) / 2 || 1, (high - low) / 2 || 1];
     this.flags = new Uint8Array(this.n);
+    this.front = false;
+    this.step = 1;
     this.grid = null;
     if (this.gl) {
       this.upload("position", points, this.gl.FLOAT, false);
@@ -134,6 +152,7 @@ class Scatter {
     for (let i = 0; i < this.n; i++) this.flags[i] &= ~mask;
     for (const i of objects) this.flags[i] |= mask;
     this.chosen = this.flags.some((flag) => flag & 1);
+    this.front = this.chosen || this.flags.some((flag) => flag & 2);
     if (this.gl) this.upload("flag", this.flags, this.gl.UNSIGNED_BYTE, false);
     this.draw();
   }
@@ -191,6 +210,25 @@ class Scatter {
     });
   }
 
+  // Draw while the view moves, and all points when it rests.
+  move() {
+    clearTimeout(this.moving);
+    this.moving = setTimeout(() => {
+      this.moving = 0;
+      if (this.stride > 1) this.draw();
+    }, REST);
+    this.draw();
+  }
+
+  // All points, and how many can be skipped so that a picture takes a frame: reading a pixel waits for it.
+  paintAll(draw) {
+    const begin = performance.now();
+    draw();
+    this.gl.readPixels(0, 0, 1, 1, this.gl.RGBA, this.gl.UNSIGNED_BYTE, new Uint8Array(4));
+    const milliseconds = performance.now() - begin;
+    this.step = milliseconds < 2 * FRAME ? 1 : Math.min(MOST_SKIPPED, Math.ceil(milliseconds / FRAME));
+  }
+
   paint() {
     const gl = this.gl;
     if (gl && this.width) {
@@ -207,10 +245,15 @@ class Scatter {
       gl.uniform1f(this.at.any, this.chosen ? 1 : 0);
       gl.uniform3f(this.at.ink, ...(dark ? [1, 1, 1] : [0.1, 0.13, 0.16]));
       gl.uniform1i(this.at.palette, 0);
-      for (const pass of [0, 1]) {
-        gl.uniform1f(this.at.pass, pass);
-        gl.drawArrays(gl.POINTS, 0, this.n);
-      }
+      this.skip(this.moving ? this.step : 1);
+      const points = () => {
+        for (const pass of this.front ? [0, 1] : [0]) {
+          gl.uniform1f(this.at.pass, pass);
+          gl.drawArrays(gl.POINTS, 0, Math.floor((this.n - 1) / this.stride) + 1);
+        }
+      };
+      if (this.moving || this.n < MANY) points();
+      else this.paintAll(points);
     }
     this.sketch();
   }
@@ -259,7 +302,7 @@ class Scatter {
     const after = this.toData(x, y);
     this.centre[0] += before[0] - after[0];
     this.centre[1] += before[1] - after[1];
-    this.draw();
+    this.move();
   }
 
   listen() {
@@ -293,7 +336,7 @@ class Scatter {
         const [sx, sy] = this.scale;
         this.centre[0] -= (here[0] - this.last[0]) * 2 / this.wide / sx;
         this.centre[1] += (here[1] - this.last[1]) * 2 / this.high / sy;
-        this.draw();
+        this.move();
       }
       this.last = here;
     });

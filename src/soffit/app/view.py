@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
 from soffit._version import __version__
+from soffit._wording import in_words_of_the_command
 from soffit.app.worker import Worker
-from soffit.figures.embedding import Placement, place
-from soffit.figures.style import DOUBT, colour
+from soffit.figures.layouts import Layout, first_layout
+from soffit.figures.style import DOUBT, DOUBT_ON_DARK, colour, on_dark
 from soffit.results.sentences import choice_evidence, choice_made, headline
 from soffit.results.words import capitalized, count_of
 from soffit.session.files import CANNOT_LINK, MUST_LINK, SessionFolder
@@ -62,7 +63,7 @@ class View:
         self, session: Session, worker: Worker, folder: SessionFolder | None, title: str
     ) -> None:
         self.session, self.worker, self.folder, self.title = session, worker, folder, title
-        self._placed: Placement | None = None
+        self._placed: Layout | None = None
         self._selection: NDArray[np.int64] | None = None
         self._orders: dict[Any, IntArray] = {}
         self._evidence: Any = None
@@ -95,6 +96,9 @@ class View:
     def _state(self) -> dict[str, Any]:
         session, outcome, worker = self.session, self.outcome, self.worker
         summary, state = outcome.summary, session.state
+        palette = [colour(slot) for slot in range(_PALETTE)]
+        # Without a folder it was opened from Python.
+        say = str if self.folder is None else in_words_of_the_command
         return {
             "sequence": worker.sequence,
             "version": outcome.version,
@@ -109,8 +113,8 @@ class View:
             "k": summary.n_clusters,
             "chosen": state.n_clusters,
             "clusters": [self._cluster(number) for number in range(summary.n_clusters)],
-            "palette": [colour(slot) for slot in range(_PALETTE)],
-            "ramp": [list(stop) for stop in DOUBT],
+            "light": {"palette": palette, "ramp": DOUBT},
+            "dark": {"palette": list(map(on_dark, palette)), "ramp": DOUBT_ON_DARK},
             "columns": [_column(column) for column in session.table.columns],
             "pixels": _pixels(session.table.columns),
             "measures": [name for name in self._measures() if name != "cluster"],
@@ -128,8 +132,8 @@ class View:
             "advice": session.advice(),
             "needed": state.needed_clusters(session.n_objects),
             "disputed": self._disputed(),
-            "notes": list(outcome.notes)[:_MOST_NOTES],
-            "cautions": [str(caution.message) for caution in outcome.cautions][:_MOST_NOTES],
+            "notes": [say(note) for note in outcome.notes][:_MOST_NOTES],
+            "cautions": [say(caution.message) for caution in outcome.cautions][:_MOST_NOTES],
             "folder": None if self.folder is None else str(self.folder.path),
             "map": self._map(),
         }
@@ -197,15 +201,19 @@ class View:
 
     # --- the map -------------------------------------------------------------------------------
 
-    def _placement(self) -> Placement:
+    def _placement(self) -> Layout:
         """Where objects are drawn; they stay there when the clusters change."""
         if self._placed is None:
-            self._placed = place(self.outcome.model, self.session.data)
+            self._placed = first_layout(self.outcome.summary)
         return self._placed
 
     def _map(self) -> dict[str, Any]:
         placed = self._placement()
-        axes = None if placed.axes is None else [capitalized(axis) for axis in placed.axes]
+        axes = (
+            None
+            if placed.axes is None
+            else [capitalized(axis or "spread evenly") for axis in placed.axes]
+        )
         return {"axes": axes, "note": placed.note}
 
     def _measures(self) -> dict[str, FloatArray]:

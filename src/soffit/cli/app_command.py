@@ -6,8 +6,6 @@ import secrets
 import webbrowser
 from typing import Annotated
 
-import typer
-
 from soffit.cli.console import show_warnings
 from soffit.cli.options import (
     CLUSTERING,
@@ -18,29 +16,24 @@ from soffit.cli.options import (
     Running,
     Verbosity,
     at_least,
+    option,
     with_option_groups,
 )
 from soffit.cli.sessions import SESSIONS, Sessions, open_session, with_model
 
 PortOption = Annotated[
     int,
-    typer.Option(
-        "--port",
-        metavar="N",
-        callback=at_least(0, 65535),
+    option(
+        "--port N",
+        SESSIONS,
+        "The port of the page on this computer. By default any that is free.",
         show_default=False,
-        rich_help_panel=SESSIONS,
-        help="The port of the page on this computer. By default any that is free.",
+        callback=at_least(0, 65535),
     ),
 ]
 NoBrowserOption = Annotated[
     bool,
-    typer.Option(
-        "--no-browser",
-        metavar="",
-        rich_help_panel=SESSIONS,
-        help="Print the address only, and do not open a browser.",
-    ),
+    option("--no-browser", SESSIONS, "Print the address only, and do not open a browser."),
 ]
 
 

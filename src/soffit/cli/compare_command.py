@@ -10,9 +10,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import typer
 
-from soffit.cli.console import Talk, in_words_of_the_command, usage_error
+from soffit._wording import in_words_of_the_command
+from soffit.cli.console import Talk, usage_error
 from soffit.cli.methods import METHODS, Settings, a, make_model, matrix_parameters
 from soffit.cli.options import (
     CLUSTERING,
@@ -28,6 +28,7 @@ from soffit.cli.options import (
     StandardizeOption,
     Verbosity,
     names_of,
+    option,
     with_option_groups,
 )
 from soffit.cli.steps import read_source, with_remarks
@@ -202,13 +203,7 @@ def _certain(labels: IntArray) -> FloatArray:
 
 OnlyOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--only",
-        metavar="A,B,C",
-        show_default=False,
-        rich_help_panel=MODEL,
-        help=f"Compare these methods only: {', '.join(KEYS)}.",
-    ),
+    option("--only A,B,C", MODEL, f"Compare these methods only: {', '.join(KEYS)}."),
 ]
 
 

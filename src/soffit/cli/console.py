@@ -5,15 +5,12 @@ Exit codes are 0 for success, 1 for bad data and 2 for bad usage.
 
 from __future__ import annotations
 
-import csv
 import difflib
 import errno
 import functools
-import io
 import json
 import math
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +25,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from soffit._wording import Message, Parameter
+from soffit._wording import in_words_of_the_command
 
 if TYPE_CHECKING:
     from soffit.results.summary import Summary
@@ -286,7 +283,8 @@ def show_choice(talk: Talk, summary: Summary) -> None:
         if sentence:
             talk.say(sentence)
     choice = summary.choice
-    if choice is not None and choice.runner_up is not None and choice.confidence < CLEAR_CHOICE:
+    # One cluster is an answer, not a fit to try.
+    if choice is not None and (choice.runner_up or 1) > 1 and choice.confidence < CLEAR_CHOICE:
         talk.say(f"Try -k {choice.runner_up} as well, and compare.")
 
 
@@ -294,41 +292,6 @@ BAD_DATA = 1
 INTERRUPTED = 130
 # Set this variable to see where an error comes from.
 TRACEBACK = "SOFFIT_TRACEBACK"
-# Options of the command for the parameters that messages of the library name.
-_OPTIONS = {
-    "n_clusters": "-k",
-    "max_clusters": "--max-clusters",
-    "n_neighbors": "--neighbors",
-    "n_resamples": "--resamples",
-    "standardize": "--standardize",
-    "random_state": "--seed",
-    "n_jobs": "--jobs",
-    "max_time": "--max-time",
-    "levels": "--levels",
-    "must_link": "--must-link",
-    "cannot_link": "--cannot-link",
-    "scribbles": "--scribbles",
-    "kind": "--kind",
-    "columns": "--columns",
-    "drop": "--drop",
-    "id": "--id",
-    "label": "--label",
-    "impute": "--impute",
-    "text": "--text",
-    "min_certainty": "--min-certainty",
-    "sep": "--sep",
-    "decimal": "--decimal",
-    "thousands": "--thousands",
-    "na": "--na",
-    "sheet": "--sheet",
-    "skip_rows": "--skip-rows",
-    "encoding": "--encoding",
-    "session": "--session",
-}
-
-
-# Values that are hard to type or to see.
-_NAMED = {"\t": "tab", " ": "blank"}
 
 
 def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -367,45 +330,6 @@ def message_of(error: Exception) -> str:
         f"Internal error ({type(error).__name__}: {error}). Please report it with the output of "
         f"`{TRACEBACK}=1 soffit ...`."
     )
-
-
-def in_words_of_the_command(said: str | BaseException) -> str:
-    """A message, or that of an exception or a warning, with options in place of parameters.
-
-    Only parameters that a `Message` marks are replaced: names of files and columns stay as they
-    are, whatever they are called.
-    """
-    message: Any = said
-    if isinstance(said, BaseException):
-        message = getattr(said, "message", said.args[0] if said.args else "")
-    return message.reworded(_as_option) if isinstance(message, Message) else str(said)
-
-
-def as_options(given: dict[str, Any]) -> list[str]:
-    """Parameters and their values as one would type them, each argument on its own."""
-    found: list[str] = []
-    for name, value in given.items():
-        words = shlex.split(_as_argument(value))
-        found += [_OPTIONS[name], words[0] if words else ""]
-    return found
-
-
-def _as_option(parameter: Parameter) -> str:
-    """The option for a parameter, with its value as one would type it."""
-    option = _OPTIONS.get(parameter.name)
-    if option is None:
-        return str(parameter)
-    return f"{option} {_as_argument(parameter.value)}" if parameter.has_value else option
-
-
-def _as_argument(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if not isinstance(value, (list, tuple)):
-        return _NAMED.get(value, shlex.quote(str(value)))
-    row = io.StringIO()
-    csv.writer(row, lineterminator="").writerow(value)
-    return shlex.quote(row.getvalue())
 
 
 def usage_error(text: str, option: str) -> typer.BadParameter:

@@ -10,19 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit.cli.console import Talk, in_words_of_the_command, usage_error
+from soffit._wording import in_words_of_the_command
+from soffit.cli.console import Talk, usage_error
 from soffit.cli.methods import DEFAULT_METHOD, Settings, make_model
-from soffit.cli.options import MODEL, Reading
+from soffit.cli.options import MODEL, Reading, option
 from soffit.cli.steps import Outputs, show_files, steps, this_command, with_remarks
 
 DaskOption = Annotated[
     str | None,
-    typer.Option(
-        "--dask",
-        metavar="WHERE",
-        show_default=False,
-        rich_help_panel=MODEL,
-        help="Read and place the objects block by block, for files larger than memory: local "
+    option(
+        "--dask WHERE",
+        MODEL,
+        "Read and place the objects block by block, for files larger than memory: local "
         "(processes of this machine), threads, or the address of a Dask scheduler. INPUT is then "
         "an .npy, .zarr, .parquet or .csv file, a folder, or a pattern such as 'part-*.parquet'; "
         "-o is a folder for Parquet files.",
@@ -30,13 +29,11 @@ DaskOption = Annotated[
 ]
 SampleSizeOption = Annotated[
     int | None,
-    typer.Option(
-        "--sample-size",
-        metavar="N",
+    option(
+        "--sample-size N",
+        MODEL,
+        "With --dask: how many objects are fitted (1,000,000); the others are placed.",
         min=1,
-        show_default=False,
-        rich_help_panel=MODEL,
-        help="With --dask: how many objects are fitted (1,000,000); the others are placed.",
     ),
 ]
 
@@ -157,13 +154,13 @@ def _read(talk: Talk, file: Path, reading: Reading) -> Any:
     from soffit.cli.options import names_of
     from soffit.io import UnknownColumnError, read_blocks
 
-    for option, value in (
+    for name, value in (
         ("--id", reading.id_column),
         ("--label", reading.label),
         ("--impute", reading.impute),
     ):
         if value is not None:
-            raise usage_error("It is not supported with --dask.", option)
+            raise usage_error("It is not supported with --dask.", name)
     try:
         with talk.working(f"Opening {file}"):
             return read_blocks(

@@ -45,7 +45,6 @@ IntoArgument = Annotated[
     typer.Argument(
         metavar="[FOLDER]",
         help="With --files: where to write them; it is created if needed.",
-        show_default=False,
     ),
 ]
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from soffit.cli.console import existing, show_summary, show_warnings, usage_error
-from soffit.cli.options import AFTERWARDS, Command, Verbosity, with_option_groups
+from soffit.cli.options import AFTERWARDS, Command, Verbosity, option, with_option_groups
 from soffit.cli.predict_command import ModelFile
 from soffit.cli.steps import Fit, Outputs, show_files
 
@@ -15,36 +13,29 @@ EDITS = "Edits"
 
 MergeOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--merge",
-        metavar="A,B,...",
-        show_default=False,
-        rich_help_panel=EDITS,
-        help="Merge these clusters, by number or name. May be repeated; all numbers are those of "
+    option(
+        "--merge A,B,...",
+        EDITS,
+        "Merge these clusters, by number or name. May be repeated; all numbers are those of "
         "the model as it is. The merged cluster has the lowest number, and those after the others "
         "move up.",
     ),
 ]
 SplitOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--split",
-        metavar="A[:N]",
-        show_default=False,
-        rich_help_panel=EDITS,
-        help="Split this cluster into N parts, 2 by default. The largest part keeps its number. "
+    option(
+        "--split A[:N]",
+        EDITS,
+        "Split this cluster into N parts, 2 by default. The largest part keeps its number. "
         "May be repeated; done after --merge, with the numbers that clusters then have.",
     ),
 ]
 NameOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--name",
-        metavar="A=NAME",
-        show_default=False,
-        rich_help_panel=EDITS,
-        help="Name a cluster. May be repeated; done last, with the numbers that clusters then "
-        "have.",
+    option(
+        "--name A=NAME",
+        EDITS,
+        "Name a cluster. May be repeated; done last, with the numbers that clusters then have.",
     ),
 ]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-import typer
-
 from soffit.cli.console import (
     Talk,
     show_choice,
@@ -29,37 +27,26 @@ from soffit.cli.options import (
     NeighborsOption,
     Pairs,
     Reading,
+    ResamplesOption,
     Running,
     Standardization,
     StandardizeOption,
     Verbosity,
-    at_least,
+    option,
     with_option_groups,
 )
 from soffit.cli.steps import Fit, Outputs, fit_model, read_pairs, read_source, show_files
 
 MethodOption = Annotated[
     str,
-    typer.Option(
-        "--method",
-        callback=known_method,
-        autocompletion=lambda: list(METHODS),
-        metavar="NAME",
-        rich_help_panel=MODEL,
-        help="The model. soft is best for most data. The others are published methods of the same "
+    option(
+        "--method NAME",
+        MODEL,
+        "The model. soft is best for most data. The others are published methods of the same "
         "family: sof, baum-eagon, completely-positive, relation, hierarchy, spectral, and "
         "higher-order for crossing lines.",
-    ),
-]
-ResamplesOption = Annotated[
-    int,
-    typer.Option(
-        "--resamples",
-        metavar="N",
-        callback=at_least(0),
-        rich_help_panel=MODEL,
-        help="Refit the model on N subsamples, which gives better-calibrated probabilities and "
-        "shows where the clusters are unstable. 10 is enough.",
+        callback=known_method,
+        autocompletion=lambda: list(METHODS),
     ),
 ]
 

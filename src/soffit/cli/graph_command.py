@@ -19,6 +19,7 @@ from soffit.cli.options import (
     Pairs,
     Running,
     Verbosity,
+    option,
     with_option_groups,
 )
 from soffit.cli.steps import Outputs, fit_model, read_pairs, read_source
@@ -27,7 +28,6 @@ EdgesFile = Annotated[
     Path,
     typer.Argument(
         metavar="EDGES",
-        show_default=False,
         help="The graph: an edge list (CSV, TSV or text with two columns of nodes and an optional "
         "third column of weights), GraphML, GML, GEXF, Matrix Market, or a square matrix of "
         "weights.",
@@ -35,15 +35,14 @@ EdgesFile = Annotated[
 ]
 MethodOption = Annotated[
     str,
-    typer.Option(
-        "--method",
-        callback=known_method,
-        autocompletion=lambda: list(METHODS),
-        metavar="NAME",
-        rich_help_panel=MODEL,
-        help="The model. soft finds communities of any size; relation models the edges as "
+    option(
+        "--method NAME",
+        MODEL,
+        "The model. soft finds communities of any size; relation models the edges as "
         "steps of a random walk, and a node may belong to several communities. Also: sof, "
         "baum-eagon, completely-positive, hierarchy, spectral.",
+        callback=known_method,
+        autocompletion=lambda: list(METHODS),
     ),
 ]
 

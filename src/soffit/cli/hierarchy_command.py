@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from rich.text import Text
 from rich.tree import Tree
 
@@ -27,6 +26,7 @@ from soffit.cli.options import (
     Standardization,
     StandardizeOption,
     Verbosity,
+    option,
     whole_numbers,
     with_option_groups,
 )
@@ -37,22 +37,19 @@ _MOST_BRANCHES = 60
 
 LevelsOption = Annotated[
     str | None,
-    typer.Option(
-        "--levels",
-        metavar="A,B,C",
-        show_default=False,
-        rich_help_panel=MODEL,
-        help="The number of clusters of each level, from the bottom to the top, such as 100,20,5. "
+    option(
+        "--levels A,B,C",
+        MODEL,
+        "The number of clusters of each level, from the bottom to the top, such as 100,20,5. "
         "By default soffit chooses them.",
     ),
 ]
 EachLevelOption = Annotated[
     bool,
-    typer.Option(
+    option(
         "--each-level",
-        metavar="",
-        rich_help_panel=RESULTS,
-        help="Write one file per level, not only for the top: clusters.csv becomes "
+        RESULTS,
+        "Write one file per level, not only for the top: clusters.csv becomes "
         "clusters-100.csv, clusters-20.csv and clusters-5.csv.",
     ),
 ]

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from soffit.cli.console import Talk, existing, in_words_of_the_command, show_summary
+from soffit._wording import in_words_of_the_command
+from soffit.cli.console import Talk, existing, show_summary
 from soffit.cli.options import LEARNING, Command, FileFormat, Verbosity, with_option_groups
 from soffit.cli.steps import describe_file, numbered_from_one
 
@@ -16,7 +17,6 @@ AnyFile = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        show_default=False,
         help="Any file that soffit reads or writes: data, memberships, or a model (.soffit).",
     ),
 ]

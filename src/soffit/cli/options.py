@@ -99,6 +99,13 @@ class Standardization(str, Enum):
     no = "no"
 
 
+def option(names: str, panel: str, words: str, **more: Any) -> Any:
+    """An option of a command, such as "-o --output FILE", its heading in the help, and the help."""
+    flags = [name for name in names.split() if name.startswith("-")]
+    metavar = "".join(name for name in names.split() if not name.startswith("-"))
+    return typer.Option(*flags, metavar=metavar, rich_help_panel=panel, help=words, **more)
+
+
 def at_least(
     minimum: int, maximum: int | None = None
 ) -> Callable[[typer.CallbackParam, int | None], int | None]:
@@ -126,7 +133,6 @@ InputFile = Annotated[
     Path,
     typer.Argument(
         metavar="INPUT",
-        show_default=False,
         help="The file: a table (CSV, TSV, Parquet, Arrow, JSON, Excel, NumPy), a square matrix, "
         "an edge list, a graph (GraphML, GML, GEXF, Matrix Market) or AnnData (.h5ad), also "
         "compressed (.csv.gz); - for standard input.",
@@ -135,74 +141,54 @@ InputFile = Annotated[
 
 KindOption = Annotated[
     Kind,
-    typer.Option(
-        "--kind",
-        metavar="KIND",
-        rich_help_panel=DATA,
-        help="What the file holds: table, distances, similarities or graph. Needed for a square "
+    option(
+        "--kind KIND",
+        DATA,
+        "What the file holds: table, distances, similarities or graph. Needed for a square "
         "symmetric matrix, which could be any of them.",
     ),
 ]
 ColumnsOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--columns",
-        metavar="A,B,C",
-        show_default=False,
-        rich_help_panel=DATA,
-        help="Use only these columns. Enclose a name that contains a comma in double quotes.",
+    option(
+        "--columns A,B,C",
+        DATA,
+        "Use only these columns. Enclose a name that contains a comma in double quotes.",
     ),
 ]
 DropOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--drop",
-        metavar="A,B",
-        show_default=False,
-        rich_help_panel=DATA,
-        help="Leave these columns out.",
-    ),
+    option("--drop A,B", DATA, "Leave these columns out."),
 ]
 IdOption = Annotated[
     str | None,
-    typer.Option(
-        "--id",
-        metavar="COLUMN",
-        show_default=False,
-        rich_help_panel=DATA,
-        help="The column that identifies the objects. It is written to the output, but not used as "
+    option(
+        "--id COLUMN",
+        DATA,
+        "The column that identifies the objects. It is written to the output, but not used as "
         "a feature.",
     ),
 ]
 LabelOption = Annotated[
     str | None,
-    typer.Option(
-        "--label",
-        metavar="COLUMN",
-        show_default=False,
-        rich_help_panel=DATA,
-        help="A column of true classes, used for evaluation only.",
-    ),
+    option("--label COLUMN", DATA, "A column of true classes, used for evaluation only."),
 ]
 ImputeOption = Annotated[
     Impute | None,
-    typer.Option(
-        "--impute",
-        metavar="HOW",
-        show_default=False,
-        rich_help_panel=DATA,
-        help="Leave missing values missing and compare what is there (none), fill them in with "
+    option(
+        "--impute HOW",
+        DATA,
+        "Leave missing values missing and compare what is there (none), fill them in with "
         "the median or the mean of their column, or drop the rows that have any (drop). By default "
         "they stay missing if at most a fifth of the entries is missing; otherwise it is an error.",
     ),
 ]
 TextOption = Annotated[
     TextColumns,
-    typer.Option(
-        "--text",
-        metavar="HOW",
-        rich_help_panel=DATA,
-        help="By default (auto) a column of text is compared as a whole and counts as much as a "
+    option(
+        "--text HOW",
+        DATA,
+        "By default (auto) a column of text is compared as a whole and counts as much as a "
         "column of numbers; names and dates are left out, with a note. Encode text as one column "
         "per value instead (onehot), or leave all of it out (drop).",
     ),
@@ -210,248 +196,204 @@ TextOption = Annotated[
 
 SepOption = Annotated[
     str | None,
-    typer.Option(
-        "--sep",
-        metavar="CHAR",
-        show_default=False,
-        rich_help_panel=FORMAT,
-        help="The character between the entries of a text file, such as ';', or tab or blank. "
+    option(
+        "--sep CHAR",
+        FORMAT,
+        "The character between the entries of a text file, such as ';', or tab or blank. "
         "Detected by default.",
     ),
 ]
 DecimalOption = Annotated[
     str | None,
-    typer.Option(
-        "--decimal",
-        metavar="CHAR",
-        show_default=False,
-        rich_help_panel=FORMAT,
-        help="The decimal sign: . or , (detected by default).",
-    ),
+    option("--decimal CHAR", FORMAT, "The decimal sign: . or , (detected by default)."),
 ]
 ThousandsOption = Annotated[
     str | None,
-    typer.Option(
-        "--thousands",
-        metavar="CHAR",
-        show_default=False,
-        rich_help_panel=FORMAT,
-        help="The separator of thousands: , or . or ' or blank (detected by default).",
+    option(
+        "--thousands CHAR",
+        FORMAT,
+        "The separator of thousands: , or . or ' or blank (detected by default).",
     ),
 ]
 NaOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--na",
-        metavar="A,B",
-        show_default=False,
-        rich_help_panel=FORMAT,
-        help="Entries that stand for a missing value, such as 999 or unknown, besides NA and the "
-        "like.",
+    option(
+        "--na A,B",
+        FORMAT,
+        "Entries that stand for a missing value, such as 999 or unknown, besides NA and the like.",
     ),
 ]
 SheetOption = Annotated[
     str | None,
-    typer.Option(
-        "--sheet",
-        metavar="NAME",
-        show_default=False,
-        rich_help_panel=FORMAT,
-        help="The sheet of an Excel workbook, by name or by number counted from 1.",
+    option(
+        "--sheet NAME",
+        FORMAT,
+        "The sheet of an Excel workbook, by name or by number counted from 1.",
     ),
 ]
 SkipRowsOption = Annotated[
     int,
-    typer.Option(
-        "--skip-rows",
-        metavar="N",
-        callback=at_least(0),
-        rich_help_panel=FORMAT,
-        help="Skip this many lines before the header.",
+    option(
+        "--skip-rows N", FORMAT, "Skip this many lines before the header.", callback=at_least(0)
     ),
 ]
 EncodingOption = Annotated[
     str | None,
-    typer.Option(
-        "--encoding",
-        metavar="NAME",
-        show_default=False,
-        rich_help_panel=FORMAT,
-        help="The encoding of a text file, such as latin-1. Detected by default.",
+    option(
+        "--encoding NAME",
+        FORMAT,
+        "The encoding of a text file, such as latin-1. Detected by default.",
     ),
 ]
 
 ClustersOption = Annotated[
     int | None,
-    typer.Option(
-        "-k",
-        "--clusters",
-        metavar="K",
+    option(
+        "-k --clusters K",
+        MODEL,
+        "The number of clusters. By default soffit chooses it and shows the evidence.",
         callback=at_least(1),
-        show_default=False,
-        rich_help_panel=MODEL,
-        help="The number of clusters. By default soffit chooses it and shows the evidence.",
     ),
 ]
 MaxClustersOption = Annotated[
     int | None,
-    typer.Option(
-        "--max-clusters",
-        metavar="K",
-        callback=at_least(1),
-        show_default=False,
-        rich_help_panel=MODEL,
-        help="The largest number of clusters to consider without -k. By default 20, and more while "
+    option(
+        "--max-clusters K",
+        MODEL,
+        "The largest number of clusters to consider without -k. By default 20, and more while "
         "the evidence grows.",
+        callback=at_least(1),
     ),
 ]
 NeighborsOption = Annotated[
     int | None,
-    typer.Option(
-        "--neighbors",
-        metavar="N",
+    option(
+        "--neighbors N",
+        MODEL,
+        "The number of neighbours per object. A larger number gives smoother clusters.",
         callback=at_least(1),
-        show_default=False,
-        rich_help_panel=MODEL,
-        help="The number of neighbours per object. A larger number gives smoother clusters.",
     ),
 ]
 StandardizeOption = Annotated[
     Standardization,
-    typer.Option(
-        "--standardize",
-        metavar="HOW",
-        rich_help_panel=MODEL,
-        help="Scale the columns of a table to a common spread: yes, no or auto, which does so if "
+    option(
+        "--standardize HOW",
+        MODEL,
+        "Scale the columns of a table to a common spread: yes, no or auto, which does so if "
         "their units differ so much that one column would decide alone.",
+    ),
+]
+ResamplesOption = Annotated[
+    int,
+    option(
+        "--resamples N",
+        MODEL,
+        "Refit the model on N subsamples, which gives better-calibrated probabilities and "
+        "shows where the clusters are unstable. 10 is enough.",
+        callback=at_least(0),
     ),
 ]
 SeedOption = Annotated[
     int,
-    typer.Option(
-        "--seed",
-        metavar="N",
+    option(
+        "--seed N",
+        MODEL,
+        "The random seed. The same seed gives the same result.",
         callback=at_least(0, 2**32 - 1),
-        rich_help_panel=MODEL,
-        help="The random seed. The same seed gives the same result.",
     ),
 ]
 JobsOption = Annotated[
     int | None,
-    typer.Option(
-        "--jobs",
-        metavar="N",
+    option(
+        "--jobs N",
+        MODEL,
+        "The number of processor cores; all of them by default. The result does not depend on it.",
         callback=at_least(1),
-        show_default=False,
-        rich_help_panel=MODEL,
-        help="The number of processor cores; all of them by default. The result does not depend "
-        "on it.",
     ),
 ]
 
 MaxTimeOption = Annotated[
     float | None,
-    typer.Option(
-        "--max-time",
-        metavar="SECONDS",
-        show_default=False,
-        rich_help_panel=MODEL,
-        help="Stop after this many seconds and keep the best result so far.",
+    option(
+        "--max-time SECONDS",
+        MODEL,
+        "Stop after this many seconds and keep the best result so far.",
     ),
 ]
 
 MustLinkOption = Annotated[
     Path | None,
-    typer.Option(
-        "--must-link",
-        metavar="FILE",
-        show_default=False,
-        rich_help_panel=CONSTRAINTS,
-        help="A file of pairs that belong to one cluster: two columns of identifiers, or of row "
+    option(
+        "--must-link FILE",
+        CONSTRAINTS,
+        "A file of pairs that belong to one cluster: two columns of identifiers, or of row "
         "numbers counted from 1. A line of more than two is a group that belongs together.",
     ),
 ]
 CannotLinkOption = Annotated[
     Path | None,
-    typer.Option(
-        "--cannot-link",
-        metavar="FILE",
-        show_default=False,
-        rich_help_panel=CONSTRAINTS,
-        help="A file of pairs that belong to different clusters. Of a line of more than two, all "
+    option(
+        "--cannot-link FILE",
+        CONSTRAINTS,
+        "A file of pairs that belong to different clusters. Of a line of more than two, all "
         "differ.",
     ),
 ]
 
 MinCertaintyOption = Annotated[
     float | None,
-    typer.Option(
-        "--min-certainty",
-        metavar="P",
-        callback=a_share,
-        show_default=False,
-        rich_help_panel=RESULTS,
-        help="In the output file, the cluster of an object whose largest membership is below P is "
+    option(
+        "--min-certainty P",
+        RESULTS,
+        "In the output file, the cluster of an object whose largest membership is below P is "
         "-1: none.",
+        callback=a_share,
     ),
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        show_default=False,
-        rich_help_panel=RESULTS,
-        help="Write your table with the cluster, certainty, entropy and memberships of each "
+    option(
+        "-o --output FILE",
+        RESULTS,
+        "Write your table with the cluster, certainty, entropy and memberships of each "
         "object. The ending chooses the format: csv, tsv, parquet, arrow, jsonl, json, xlsx or "
         "npz; also graphml, gml and gexf for graphs, and h5ad.",
     ),
 ]
 OnlyMembershipsOption = Annotated[
     bool,
-    typer.Option(
+    option(
         "--only-memberships",
-        metavar="",
-        rich_help_panel=RESULTS,
-        help="Leave the columns of your table out of the output file, except for the identifier.",
+        RESULTS,
+        "Leave the columns of your table out of the output file, except for the identifier.",
     ),
 ]
 ReportOption = Annotated[
     Path | None,
-    typer.Option(
-        "--report",
-        metavar="HTML",
-        show_default=False,
-        rich_help_panel=RESULTS,
-        help="Write a page with figures, a description of the clusters, and a table of all "
+    option(
+        "--report HTML",
+        RESULTS,
+        "Write a page with figures, a description of the clusters, and a table of all "
         "objects. It is one file that works offline.",
     ),
 ]
 SaveOption = Annotated[
     Path | None,
-    typer.Option(
-        "--save",
-        metavar="MODEL",
-        show_default=False,
-        rich_help_panel=RESULTS,
-        help="Write the fitted model to a file ending in .soffit, to assign new objects later "
+    option(
+        "--save MODEL",
+        RESULTS,
+        "Write the fitted model to a file ending in .soffit, to assign new objects later "
         "with `soffit predict`.",
     ),
 ]
 
 QuietOption = Annotated[
     bool,
-    typer.Option("-q", "--quiet", metavar="", rich_help_panel=VERBOSITY, help="Print errors only."),
+    option("-q --quiet", VERBOSITY, "Print errors only."),
 ]
 JsonOption = Annotated[
     bool,
-    typer.Option(
-        "--json",
-        metavar="",
-        rich_help_panel=VERBOSITY,
-        help="Print one JSON object, and nothing else.",
-    ),
+    option("--json", VERBOSITY, "Print one JSON object, and nothing else."),
 ]
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from soffit._wording import first_few
 from soffit.cli.console import Talk, existing, show_summary, usage_error
 from soffit.cli.dask_files import DaskOption, predict_in_blocks
 from soffit.cli.options import (
@@ -35,7 +36,6 @@ from soffit.cli.steps import (
     write_result,
 )
 
-_MAX_NAMED = 5
 # An object is far outside if chance puts one of all new objects there less often than this.
 _CHANCE = 0.05
 
@@ -51,10 +51,8 @@ def columns_to_read(path: Path, names: list[str], layout: FileFormat) -> list[st
         return None
     missing = [name for name in names if not any(_makes(column, name) for column in present)]
     if missing:
-        listed = ", ".join(repr(name) for name in missing[:_MAX_NAMED])
-        more = f" and {len(missing) - _MAX_NAMED} more" if len(missing) > _MAX_NAMED else ""
         raise ValueError(
-            f"{path} lacks columns of the model: {listed}{more}. Add them, or fit "
+            f"{path} lacks columns of the model: {first_few(map(repr, missing))}. Add them, or fit "
             "a model without them (`soffit fit --drop`)."
         )
     return [column for column in present if any(_makes(column, name) for name in names)]
@@ -68,7 +66,6 @@ ModelFile = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
-        show_default=False,
         help="A model written by `soffit fit --save`, ending in .soffit.",
     ),
 ]
@@ -76,7 +73,6 @@ NewFile = Annotated[
     Path,
     typer.Argument(
         metavar="INPUT",
-        show_default=False,
         help="The new objects, with the columns that the model was fitted to, in any order; other "
         "columns are ignored. For a model of a matrix or graph: one row per new object, one "
         "column per fitted object.",
@@ -230,7 +226,7 @@ def _read(talk: Talk, model: Any, path: Path, layout: FileFormat, **chosen: Any)
     n_given = source.data.shape[1]
     n_expected = getattr(model, "n_features_in_", n_given)
     if n_given != n_expected:
-        what = "columns, one per fitted object," if takes_matrix else "columns"
+        what = "columns, one per fitted object" if takes_matrix else "columns"
         raise ValueError(f"The model needs {n_expected} {what}, but the file has {n_given}.")
     return source
 

@@ -8,14 +8,21 @@ from typing import Annotated, Any
 import typer
 
 from soffit.cli.console import existing
-from soffit.cli.options import AFTERWARDS, DATA, Command, Reading, Verbosity, with_option_groups
+from soffit.cli.options import (
+    AFTERWARDS,
+    DATA,
+    Command,
+    Reading,
+    Verbosity,
+    option,
+    with_option_groups,
+)
 from soffit.cli.steps import check_output, numbered_from_one, read_source, show_files, this_command
 
 ResultFile = Annotated[
     Path,
     typer.Argument(
         metavar="RESULT",
-        show_default=False,
         help="Output of `soffit fit`: a file of memberships, or a model (.soffit).",
     ),
 ]
@@ -25,24 +32,21 @@ PageOption = Annotated[
         "-o",
         "--output",
         metavar="HTML",
-        show_default=False,
         help="The report; by default it has the name of the result, with the extension .html.",
     ),
 ]
 DataOption = Annotated[
     Path | None,
-    typer.Option(
-        "--data",
-        metavar="FILE",
-        show_default=False,
-        rich_help_panel=DATA,
-        help="The file that was clustered. With it the report shows the objects and the columns "
+    option(
+        "--data FILE",
+        DATA,
+        "The file that was clustered. With it the report shows the objects and the columns "
         "that set each cluster apart.",
     ),
 ]
 TitleOption = Annotated[
     str | None,
-    typer.Option("--title", show_default=False, help="The title of the report."),
+    typer.Option("--title", help="The title of the report."),
 ]
 
 

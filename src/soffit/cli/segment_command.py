@@ -23,6 +23,7 @@ from soffit.cli.options import (
     SeedOption,
     Verbosity,
     at_least,
+    option,
     with_option_groups,
 )
 from soffit.cli.steps import check_output, steps, with_remarks
@@ -44,63 +45,46 @@ _PICTURES = ("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp")
 
 ImageFile = Annotated[
     Path,
-    typer.Argument(
-        metavar="IMAGE", show_default=False, help="The image: PNG, JPEG, TIFF, WebP or BMP."
-    ),
+    typer.Argument(metavar="IMAGE", help="The image: PNG, JPEG, TIFF, WebP or BMP."),
 ]
 SegmentsOption = Annotated[
     int,
-    typer.Option(
-        "-k",
-        "--clusters",
-        metavar="K",
-        callback=at_least(1),
-        show_default=False,
-        rich_help_panel=MODEL,
-        help="The number of segments.",
-    ),
+    option("-k --clusters K", MODEL, "The number of segments.", callback=at_least(1)),
 ]
 ScribblesOption = Annotated[
     Path | None,
-    typer.Option(
-        "--scribbles",
-        metavar="PNG",
-        show_default=False,
-        rich_help_panel=MODEL,
-        help="An image of the same size with a few strokes. Strokes of one colour belong to one "
+    option(
+        "--scribbles PNG",
+        MODEL,
+        "An image of the same size with a few strokes. Strokes of one colour belong to one "
         "segment; black and transparent pixels are not marked.",
     ),
 ]
 PixelsOption = Annotated[
     int,
-    typer.Option(
-        "--max-pixels",
-        metavar="N",
-        callback=at_least(16),
-        rich_help_panel=MODEL,
-        help="Segment at most this many pixels: a larger image is downscaled, and its segments are "
+    option(
+        "--max-pixels N",
+        MODEL,
+        "Segment at most this many pixels: a larger image is downscaled, and its segments are "
         "drawn at full size. More pixels take longer.",
+        callback=at_least(16),
     ),
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        show_default=False,
-        rich_help_panel=RESULTS,
-        help="An image of the segments; or .npz for memberships, labels and entropies as arrays; "
+    option(
+        "-o --output FILE",
+        RESULTS,
+        "An image of the segments; or .npz for memberships, labels and entropies as arrays; "
         "or .html for an interactive figure.",
     ),
 ]
 PaintOption = Annotated[
     Paint,
-    typer.Option(
-        "--paint",
-        metavar="HOW",
-        rich_help_panel=RESULTS,
-        help="How to paint: in colours that mix where segments overlap (colours), over the image "
+    option(
+        "--paint HOW",
+        RESULTS,
+        "How to paint: in colours that mix where segments overlap (colours), over the image "
         "(overlay), each segment in its mean colour (mean), or as label numbers (labels).",
     ),
 ]

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from soffit.cli.console import Talk, as_options, usage_error
+from soffit._wording import as_options, in_words_of_the_command
+from soffit.cli.console import Talk, usage_error
 from soffit.cli.methods import DEFAULT_METHOD, Settings, make_model
 from soffit.cli.options import (
     ClustersOption,
@@ -17,9 +16,11 @@ from soffit.cli.options import (
     OptionGroup,
     Pairs,
     Reading,
+    ResamplesOption,
     Running,
     Standardization,
     StandardizeOption,
+    option,
 )
 from soffit.cli.steps import read_pairs, read_source, without_numbers
 
@@ -31,22 +32,19 @@ SESSIONS = "Session"
 
 SessionOption = Annotated[
     Path | None,
-    typer.Option(
-        "--session",
-        metavar="FOLDER",
-        show_default=False,
-        rich_help_panel=SESSIONS,
-        help="Where answers and edits are saved after each step, and resumed from. By default a "
+    option(
+        "--session FOLDER",
+        SESSIONS,
+        "Where answers and edits are saved after each step, and resumed from. By default a "
         "folder beside the input: flowers.session for flowers.csv.",
     ),
 ]
 FreshOption = Annotated[
     bool,
-    typer.Option(
+    option(
         "--fresh",
-        metavar="",
-        rich_help_panel=SESSIONS,
-        help="Start anew: an earlier session in the folder is kept as session.json.old.",
+        SESSIONS,
+        "Start anew: an earlier session in the folder is kept as session.json.old.",
     ),
 ]
 
@@ -59,6 +57,7 @@ class Sessions(OptionGroup):
     max_clusters: MaxClustersOption = None
     neighbors: NeighborsOption = None
     standardize: StandardizeOption = Standardization.auto
+    resamples: ResamplesOption = 0
     session: SessionOption = None
     fresh: FreshOption = False
 
@@ -71,6 +70,7 @@ class Sessions(OptionGroup):
             jobs=running.jobs,
             max_clusters=self.max_clusters,
             standardize=self.standardize.value,
+            resamples=self.resamples,
         )
         settings.check(DEFAULT_METHOD)
         return settings
@@ -161,6 +161,8 @@ def _command(file: Path, source: Any, settings: Settings) -> list[str]:
         fit["standardize"] = settings.standardize == "yes"
     if settings.max_clusters is not None and settings.clusters is None:
         fit["max_clusters"] = settings.max_clusters
+    if settings.resamples:
+        fit["n_resamples"] = settings.resamples
     if settings.seed:
         fit["random_state"] = settings.seed
     return ["soffit", "fit", str(file), *as_options(read | fit)]
@@ -177,5 +179,5 @@ def with_model(session: Session, talk: Talk, text: str) -> Any:
     ):
         outcome = session.refit(lambda event: tell(steps(event)))
     for note in outcome.notes:
-        talk.warn(note)
+        talk.warn(in_words_of_the_command(note))
     return outcome

@@ -15,7 +15,8 @@ import typer
 
 from soffit._compile import told_of_compiling
 from soffit._validation import ParameterError
-from soffit.cli.console import Talk, existing, in_words_of_the_command, usage_error
+from soffit._wording import in_words_of_the_command
+from soffit.cli.console import Talk, existing, usage_error
 from soffit.cli.methods import Settings, make_model
 from soffit.cli.options import (
     FileFormat,

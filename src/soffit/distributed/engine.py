@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import pickle
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -18,10 +17,9 @@ from typing import Any
 from soffit._memory import memory_budget, size_words
 from soffit._threads import OutOfTime, one_blas_thread, thread_limit
 from soffit._wording import Message
+from soffit.distributed.shared_value import resolved, share
 from soffit.fitting.monitor import Progress
 
-# Bytes of one piece of a shared value: Dask warns of tasks with more than 10 MB.
-_PIECE = 4 * 2**20
 # Seconds between two looks at a cluster.
 _PACE = 0.02
 # Tasks per thread between two looks at the clock, without a cluster.
@@ -85,42 +83,45 @@ class Engine:
         return list(self.client.scheduler_info(n_workers=-1)["workers"].values())
 
     def share(self, value: Any, name: str) -> Any:
-        """A value that all tasks can use: sent once, and made again if its worker is lost."""
-        from dask.delayed import delayed
-
-        key = f"soffit-{name}-{uuid.uuid4().hex}"
-        if self.client is None:
-            return delayed(value, name=key, traverse=False)
-        # Bytes in the tasks themselves: data that were only scattered would be lost with a worker.
-        whole = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-        pieces = [
-            self.client.submit(_piece, whole[first : first + _PIECE], key=f"{key}-{number}")
-            for number, first in enumerate(range(0, len(whole), _PIECE))
-        ]
-        return delayed(self.client.submit(_assembled, pieces, key=key))
+        """A value that all tasks can use; see `soffit.distributed.shared_value`."""
+        return share(self.client, value, name)
 
     def results(
-        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], progress: Progress
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        progress: Progress | None = None,
     ) -> list[Any]:
         """The results of a function for all arguments, which may be delayed, in order.
 
-        Ends with `OutOfTime` when the time of the fit is over.
+        Ends with `OutOfTime` when the time of the fit is over, if its progress is given.
         """
-        from dask.delayed import delayed
-
-        call = delayed(serial, pure=False, traverse=False)
-        stem = f"soffit-{function.__name__.strip('_').replace('_', '-')}-{uuid.uuid4().hex}"
-        tasks = [
-            call(function, *given, dask_key_name=(stem, number))
-            for number, given in enumerate(arguments)
-        ]
+        tasks = _tasks(function, arguments)
         found: dict[int, Any] = {}
         for number, result in self._completed(tasks):
             found[number] = result
-            progress.share_done(len(found), len(tasks))
-            if progress.is_hurried:
-                raise OutOfTime
+            if progress is not None:
+                progress.share_done(len(found), len(tasks))
+                if progress.is_hurried:
+                    raise OutOfTime
         return [found[number] for number in range(len(tasks))]
+
+    def keep(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        nout: int | None = None,
+    ) -> list[Any]:
+        """The same, but the results stay with the workers, which may still compute them.
+
+        `nout` is the number of parts of a result that can be used one by one.
+        """
+        tasks = _tasks(function, arguments, nout)
+        if self.client is not None:
+            return list(self.client.persist(tasks))
+        from dask.base import persist
+
+        return list(persist(*tasks))
 
     def _completed(self, tasks: list[Any]) -> Iterator[tuple[int, Any]]:
         """Numbers and results of tasks, as they are completed."""
@@ -181,15 +182,20 @@ def _worker_errors(number: int) -> Iterator[None]:
         ) from error
 
 
+def _tasks(
+    function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], nout: int | None = None
+) -> list[Any]:
+    from dask.delayed import delayed
+
+    call = delayed(serial, pure=False, traverse=False, nout=nout)
+    stem = f"soffit-{function.__name__.strip('_').replace('_', '-')}-{uuid.uuid4().hex}"
+    return [
+        call(function, *given, dask_key_name=(stem, number))
+        for number, given in enumerate(arguments)
+    ]
+
+
 def serial(function: Callable[..., Any], *arguments: Any) -> Any:
     """Run one task in one thread."""
     with one_blas_thread(), thread_limit(1):
-        return function(*arguments)
-
-
-def _piece(part: bytes) -> bytes:
-    return part
-
-
-def _assembled(pieces: list[bytes]) -> Any:
-    return pickle.loads(b"".join(pieces))
+        return function(*map(resolved, arguments))

@@ -15,10 +15,12 @@ from soffit._typing import FloatArray
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.distributed.engine import Engine, serial
 from soffit.distributed.row_blocks import Blocks, Place, as_table, stacked
+from soffit.distributed.shared_value import resolved
 from soffit.fitting.fitted import Fitted, SimilarityPlacer
 from soffit.fitting.update import GrownPlacer
 from soffit.memberships import entropy
 from soffit.memberships.assignment import UNASSIGNED, assigned
+from soffit.neighbors.search import ApproximateSearch
 
 What = Literal["memberships", "labels", "novelty"]
 # Rows are placed in numbers that are multiples of this: the last digits of a product of matrices
@@ -92,7 +94,7 @@ class Placement:
 
 
 def _lean(placer: Any) -> Any:
-    """A placer without the affinities among the fitted objects, which predictions do not need."""
+    """A placer without affinities and distances among fitted objects, which it does not need."""
     if isinstance(placer, GrownPlacer):
         return replace(
             placer,
@@ -101,9 +103,13 @@ def _lean(placer: Any) -> Any:
         )
     if not isinstance(placer, SimilarityPlacer) or not sp.issparse(placer.affinity.matrix_):
         return placer
-    affinity = copy(placer.affinity)
+    affinity: Any = copy(placer.affinity)
     A = affinity.matrix_
     affinity.matrix_ = sp.csr_array(A.shape, dtype=A.dtype)
+    search = getattr(affinity, "_search", None)
+    if isinstance(search, ApproximateSearch):
+        affinity._search = copy(search)
+        affinity._search.index = search.index.without_distances()
     return replace(placer, affinity=affinity)
 
 
@@ -211,5 +217,5 @@ def in_given_blocks(blocks: Blocks, rows: FloatArray, engine: Engine) -> Any:
     return da.concatenate(parts)
 
 
-def _rows_of(rows: FloatArray, first: int, last: int) -> FloatArray:
-    return rows[first:last]
+def _rows_of(rows: Any, first: int, last: int) -> FloatArray:
+    return np.asarray(resolved(rows)[first:last])

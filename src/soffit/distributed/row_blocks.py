@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import IntArray
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, first_few
 from soffit.distributed.engine import Engine, need_dask
 from soffit.fitting.monitor import Progress
 from soffit.inputs import lazy_part
-
-# A message lists at most this many rows or columns.
-_MAX_NAMED = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +100,7 @@ def _of_frame(frame: Any) -> Blocks:
     ]
     if wrong:
         raise ValueError(
-            f"X has columns that are not numeric: {_listed(wrong)}. Select the others, "
+            f"X has columns that are not numeric: {first_few(wrong)}. Select the others, "
             "X[[...]], or encode these as numbers (for example with dask.dataframe's "
             "X.categorize() and dask.dataframe.get_dummies)."
         )
@@ -147,8 +144,8 @@ class Place:
     def rows(self, inside: IntArray) -> str:
         """Rows of the block, as a message names them."""
         if self.first is None:
-            return f"rows {_listed([str(row) for row in inside])} of block {self.number}"
-        found = _listed([f"{row + self.first}" for row in inside])
+            return f"rows {first_few(inside)} of block {self.number}"
+        found = first_few(row + self.first for row in inside)
         return f"block {self.number}, rows {found}"
 
 
@@ -176,16 +173,11 @@ def _check_finite(table: Any, place: Place) -> None:
         wrong = ~np.isfinite(table)
         rows, columns = np.flatnonzero(wrong.any(axis=1)), np.flatnonzero(wrong.any(axis=0))
     if len(rows):
-        where = _listed([str(column) for column in columns])
+        where = first_few(columns)
         raise ValueError(
             f"X has missing or infinite values in {place.rows(rows)} (columns {where}). Drop these "
             "rows, or fill in the values before the fit."
         )
-
-
-def _listed(items: Sequence[str]) -> str:
-    rest = len(items) - _MAX_NAMED
-    return ", ".join(items[:_MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 # --- a sample -------------------------------------------------------------------------------------

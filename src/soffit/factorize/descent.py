@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from soffit._threads import OutOfTime, begin_search, end_search
 from soffit._typing import FloatArray
 from soffit.factorize.problem import Factorization, Stop
 
@@ -16,6 +17,8 @@ from soffit.factorize.problem import Factorization, Stop
 Callback = Callable[[int, float], object]
 # A loss below this share of the matrix's squared norm counts as zero.
 _NEGLIGIBLE = 1e-12
+# A share of the loss; the losses of matrices that can be reproduced exactly mostly fall faster.
+_SLOW = 0.02
 _REASONS: tuple[Stop, ...] = ("max_time", "callback", "interrupted")
 
 
@@ -42,9 +45,9 @@ class Descent:
                 descent.stop_if_converged(tol)
         return descent.result()
 
-    Ctrl-C inside the ``with`` block ends the run at the last recorded point. A solver that changes
-    its factor in place then calls `record_interrupted` if the descent was `interrupted`, because
-    that point may have moved. A second Ctrl-C is not caught.
+    Ctrl-C inside the ``with`` block, or a time limit that is clearly over, ends the run at the last
+    recorded point. A solver that changes its factor in place then calls `record_interrupted` if the
+    descent was `interrupted`, because that point may have moved. A second Ctrl-C is not caught.
 
     Parameters
     ----------
@@ -69,11 +72,16 @@ class Descent:
         callback: Callback | None = None,
     ) -> None:
         self.stopped: Stop | None = None
+        # Whether Ctrl-C or a time limit ended the run within an iteration.
+        self.interrupted = False
+        self._is_inside = False
         self._reached = _Reached(0, [first], 1, factor, scale)
         self._norm = norm
         self._callback = callback
 
     def __enter__(self) -> Descent:
+        self._limit = begin_search(0)
+        self._is_inside = True
         return self
 
     def __exit__(
@@ -82,10 +90,12 @@ class Descent:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if kind is None or not issubclass(kind, KeyboardInterrupt):
-            return False
-        self.stopped = "interrupted"
-        return True
+        end_search(self._limit)
+        self._is_inside = False
+        self.interrupted = kind is not None and issubclass(kind, KeyboardInterrupt | OutOfTime)
+        if self.interrupted:
+            self.stopped = "max_time" if kind is OutOfTime else "interrupted"
+        return self.interrupted
 
     @property
     def n_iter(self) -> int:
@@ -96,11 +106,6 @@ class Descent:
     def history(self) -> list[float]:
         """Recorded losses."""
         return self._reached.history
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the run."""
-        return self.stopped == "interrupted"
 
     def running(self, max_iter: int) -> bool:
         """Whether to run another iteration."""
@@ -118,6 +123,8 @@ class Descent:
     ) -> None:
         """Record the point after one more iteration; `restart_history` drops earlier losses."""
         self._reach(loss, factor, scale, restart_history=restart_history)
+        if self._is_inside and self._limit is None:
+            self._limit = begin_search(self.n_iter)
         if self._callback is not None:
             answer = self._callback(self.n_iter, loss)
             if answer is True:
@@ -148,11 +155,18 @@ class Descent:
             self.stopped = "converged"
 
     def has_converged(self, tol: float, *, over: int = 1) -> bool:
-        """Whether each of the last `over` iterations gained at most `tol` times the loss."""
+        """Whether each of the last `over` iterations gained at most `tol` times the loss.
+
+        A loss below 10 `tol` times the squared norm of the matrix, as with nearly as many clusters
+        as objects, need not fall further if it falls slowly: relative to itself it would do so for
+        thousands of iterations.
+        """
         if len(self.history) <= over:
             return False
-        gain = self.history[-1 - over] - self.history[-1]
-        return gain <= over * tol * max(self.history[-1], _NEGLIGIBLE * self._norm)
+        now = self.history[-1]
+        gain = self.history[-1 - over] - now
+        is_exact = now <= 10.0 * tol * self._norm and gain <= over * _SLOW * now
+        return is_exact or gain <= over * tol * max(now, _NEGLIGIBLE * self._norm)
 
     def result(self) -> Factorization:
         """The last point, with the history that led to it."""

@@ -1,24 +1,17 @@
-"""Where objects are drawn: principal components, graph layouts or memberships."""
+"""Positions of objects: principal components, graph layouts or memberships."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from soffit._threads import one_blas_thread
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit.affinity.mixed_table import MixedPreparation
 from soffit.factorize import leading_eigenvectors
-from soffit.fitting.data import of_distinct_objects
 from soffit.graph import without_diagonal
-from soffit.inputs import read_input
-from soffit.mixed_columns import MixedTable
 from soffit.normalize import degree
-from soffit.results.differences import comparable
-from soffit.results.summary import Summary, is_matrix_model
 
 # With more columns than this, only products with vectors are computed, not covariances.
 _FEW_COLUMNS = 400
@@ -254,115 +247,3 @@ def _strongest(A: FloatArray) -> sp.csr_array:
     rows = np.repeat(np.arange(n), count)
     half = sp.csr_array((values.ravel(), (rows, columns.ravel())), shape=(n, n))
     return sp.csr_array(half.maximum(half.T))
-
-
-# A graph layout of more objects takes too long; memberships are used instead.
-_LARGEST_GRAPH = 20_000
-
-
-@dataclass(frozen=True, eq=False)
-class Placement:
-    """Points of the objects and the names of the two axes, None if these have no meaning."""
-
-    points: FloatArray
-    axes: tuple[str, str] | None
-    note: str
-
-
-def embedding(model: Any, X: Any = None) -> FloatArray:
-    """Place the objects on a map of two dimensions.
-
-    A table of two columns is used as it is. A table with more columns is projected onto its first
-    two principal components, after the standardization of the model. Without a table, the positions
-    are a layout of the graph of the model, in which linked objects are close to each other. Without
-    a graph, as for stored results, or with more than 20,000 objects, they follow from memberships:
-    clusters lie on a circle, and objects between the clusters they belong to.
-
-    Parameters
-    ----------
-    model : fitted model, result or array of shape (n, k)
-        Memberships of the objects.
-    X : table of shape (n, p), optional
-        Features of the objects. Not needed for graphs and precomputed matrices.
-
-    Returns
-    -------
-    ndarray of shape (n, 2)
-        Float64. The same for every call.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from soffit.figures import embedding
-    >>> memberships = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
-    >>> table = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]])
-    >>> embedding(memberships, table).round(2).tolist()
-    [[-3.74, 0.0], [0.0, 0.0], [3.74, 0.0]]
-    """
-    return place(model, X).points
-
-
-def place(model: Any, X: Any = None) -> Placement:
-    """Points, axes and a note on their origin."""
-    shown = Summary.of(model)
-    table, columns = _table_of(model, X)
-    if table is not None:
-        if table.shape[0] != shown.n_objects:
-            raise ValueError(
-                f"X has {table.shape[0]} rows but the model has {shown.n_objects} objects; pass "
-                "the table that the model was fitted to."
-            )
-        return _place_table(model, table, columns)
-    A = getattr(model, "affinity_matrix_", None)
-    if A is not None and A.shape[0] <= _LARGEST_GRAPH:
-        points = graph_map(A, of_distinct_objects(vars(model), shown.memberships))
-        copies = getattr(model, "copies_", None)
-        points = points if copies is None else points[copies]
-        return Placement(points, None, "positions from a graph layout")
-    return Placement(membership_map(shown.memberships), None, "positions from memberships")
-
-
-def _table_of(model: Any, X: Any) -> tuple[Matrix | None, list[str] | None]:
-    """The features in X, if X holds any, and the names of its columns, if these have any."""
-    if X is None:
-        return None, None
-    fitted = getattr(model, "_fitted", None)
-    if isinstance(getattr(fitted, "preparation", None), MixedPreparation):
-        expanded, names = MixedTable.of(X).expanded()
-        return comparable(expanded), names
-    given = read_input(X)
-    square = (
-        len(getattr(given.data, "shape", ())) == 2 and given.data.shape[0] == given.data.shape[1]
-    )
-    if given.kind == "graph" or (is_matrix_model(model) and square):
-        return None, None
-    columns = getattr(X, "columns", None)
-    table = given.data if is_sparse(given.data) else np.asarray(given.data)
-    if table.ndim != 2:
-        raise ValueError(f"X must be a table with one row per object, got shape {table.shape}.")
-    if not is_sparse(table):
-        table = np.asarray(table, dtype=np.float64)
-    if not np.isfinite(table.data if is_sparse(table) else table).all():
-        raise ValueError("X has missing or infinite values; impute them as for the fit.")
-    return table, None if columns is None else [str(name) for name in columns]
-
-
-def _place_table(model: Any, table: Matrix, columns: list[str] | None) -> Placement:
-    width = table.shape[1]
-    names = columns if columns is not None else [f"column {i}" for i in range(width)]
-    if width == 2:
-        dense = table.toarray() if is_sparse(table) else table
-        return Placement(np.array(dense, dtype=np.float64), (names[0], names[1]), "")
-    if width == 1:
-        # Points on a line are spread evenly across it; the second axis has no meaning.
-        dense = table.toarray() if is_sparse(table) else table
-        spread = (np.arange(len(dense)) * 0.6180339887498949) % 1.0
-        return Placement(np.column_stack([dense[:, 0], spread]), (names[0], "spread"), "")
-    fitted: Any = getattr(model, "_fitted", None)
-    is_mixed = fitted is not None and isinstance(fitted.preparation, MixedPreparation)
-    center = None if fitted is None or is_mixed else fitted.preparation.center
-    if center is not None and len(center) == width:
-        table = fitted.preparation.apply(table)
-    points = principal_components(table)
-    axes = ("first principal component", "second principal component")
-    return Placement(points, axes, f"principal components of {width:,} columns")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray
-from soffit.figures.embedding import place
+from soffit.figures.layouts import first_layout
 from soffit.figures.style import (
     DOUBT,
     cluster_names,
@@ -76,8 +76,8 @@ def entropy_map(
     >>> sorted(figure.data[0].marker.color.round(2).tolist())
     [0.0, 0.5, 0.69]
     """
-    shown = Summary.of(model, ids=ids)
-    placed = place(model, X)
+    shown = Summary.of(model, X, ids=ids)
+    placed = first_layout(shown)
     panels = _panels(shown)
     kept = thinned(shown.labels, max(max_points // len(panels), min(max_points, 1)))
     # The most uncertain ones are drawn last, above all others.

@@ -73,6 +73,8 @@ class Layout:
         The columns that the axes are made of.
     is_metric : bool
         Whether both axes share one scale.
+    note : str
+        What the positions are, in a few words; nothing if the axes say so.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Layout:
     axes: tuple[str, str] | None = None
     arrows: tuple[Arrow, ...] = ()
     is_metric: bool = True
+    note: str = ""
 
 
 def layouts(summary: Summary, points: Any = None) -> list[Layout]:
@@ -101,10 +104,54 @@ def layouts(summary: Summary, points: Any = None) -> list[Layout]:
         found += [by_graph[0], by_columns[0].layout, *by_graph[1:]]
     else:
         found += [*(item.layout for item in by_columns), *by_graph]
-    if not found:
-        reading = "Objects with similar memberships are close to each other."
-        found.append(Layout("Memberships", membership_map(summary.memberships), reading))
-    return found
+    return found or [_by_memberships(summary)]
+
+
+def first_layout(summary: Summary) -> Layout:
+    """The one map of a figure: by columns, else by the graph, else by memberships."""
+    for item in _by_columns(summary):
+        return item.layout
+    return next(_by_graph(summary, is_needed=True), None) or _by_memberships(summary)
+
+
+def embedding(model: Any, X: Any = None) -> FloatArray:
+    """Place the objects on a map of two dimensions.
+
+    A table of two columns is used as it is. A table with more columns is projected onto its first
+    two principal components, after the standardization of the model; if most objects share their
+    place with others, they are spread around it. Without a table, the positions are a layout of the
+    graph of the model, in which linked objects are close to each other. Without a graph, as for
+    stored results, or with more than 20,000 objects, they follow from memberships: clusters lie on
+    a circle, and objects between the clusters they belong to.
+
+    Parameters
+    ----------
+    model : fitted model, result or array of shape (n, k)
+        Memberships of the objects.
+    X : table of shape (n, p), optional
+        Features of the objects. Not needed for graphs and precomputed matrices.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        Float64. The same for every call.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.figures import embedding
+    >>> memberships = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
+    >>> table = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]])
+    >>> embedding(memberships, table).round(2).tolist()
+    [[-3.74, 0.0], [0.0, 0.0], [3.74, 0.0]]
+    """
+    return first_layout(Summary.of(model, X)).points
+
+
+def _by_memberships(summary: Summary) -> Layout:
+    reading = "Objects with similar memberships are close to each other."
+    points = membership_map(summary.memberships)
+    return Layout("Memberships", points, reading, note="positions from memberships")
 
 
 def _given(summary: Summary, points: Any) -> Iterator[Layout]:
@@ -182,7 +229,8 @@ def _principal(summary: Summary, table: Matrix) -> _ByColumns:
         f"{spread}"
     )
     axes = (titles[0], titles[1])
-    layout = Layout("Columns (principal components)", points, reading, axes, arrows)
+    note = f"principal components of {table.shape[1]:,} columns"
+    layout = Layout("Columns (principal components)", points, reading, axes, arrows, note=note)
     return _ByColumns(layout, bool(found.shares.sum() >= _TELLING_SHARE))
 
 
@@ -269,7 +317,8 @@ def _by_graph(summary: Summary, *, is_needed: bool) -> Iterator[Layout]:
     points = graph_map(A, summary.memberships)
     if summary.has_given_links and summary.n_objects <= SMALL_GRAPH:
         points = stress_map(A, points)
-    yield Layout("Graph", principal_components(points), reading)
+    note = "positions from a graph layout"
+    yield Layout("Graph", principal_components(points), reading, note=note)
     if summary.n_clusters > 1 and not is_needed:
         yield _spectral(summary, links)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray
-from soffit.figures.embedding import place
+from soffit.figures.layouts import first_layout
 from soffit.figures.style import (
     cluster_names,
     colour,
@@ -70,8 +70,8 @@ def scatter(
     >>> [trace.name for trace in figure.data]
     ['0', '1']
     """
-    shown = Summary.of(model, ids=ids)
-    placed = place(model, X)
+    shown = Summary.of(model, X, ids=ids)
+    placed = first_layout(shown)
     kept = thinned(shown.labels, max_points)
     notes = ["faint points are uncertain"]
     notes += [placed.note] if placed.note else []

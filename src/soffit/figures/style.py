@@ -66,6 +66,8 @@ FAINT = "#e5e7eb"
 ACCENT = "#bd1f01"
 # From certain to uncertain: lightness decreases steadily, so that it is readable without hue.
 DOUBT = ((0.0, "#dfe5ec"), (0.35, "#8fbbe3"), (0.65, "#6a51a3"), (1.0, "#2d0b4e"))
+# The same on a dark background, from faint to bright.
+DOUBT_ON_DARK = ((0.0, "#4a5866"), (0.35, "#5b86c9"), (0.65, "#b48be6"), (1.0, "#ffe3f4"))
 SHARE = ((0.0, "#f7f9fb"), (0.5, "#7fb2e2"), (1.0, "#0b3c6f"))
 DIFFERENCE = (
     (0.0, "#8c3b00"),
@@ -74,6 +76,8 @@ DIFFERENCE = (
     (0.75, "#6fa8dc"),
     (1.0, "#0b3c6f"),
 )
+# A contrast of 3 to the dark background of pages, which has a luminance of 0.015.
+_LEAST_ON_DARK = 3 * (0.015 + 0.05) - 0.05
 _FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 
 
@@ -104,6 +108,23 @@ def readable_on(hexadecimal: str) -> str:
     """Black or white, whichever is readable on a colour."""
     red, green, blue = _parts(hexadecimal)
     return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 150 else "#ffffff"
+
+
+def on_dark(hexadecimal: str) -> str:
+    """The colour, lighter if it could not be told from a dark background."""
+    shade, share = hexadecimal, 1.0
+    while _luminance(shade) < _LEAST_ON_DARK:
+        share -= 0.05
+        mixed = (round(255 + share * (part - 255)) for part in _parts(hexadecimal))
+        shade = "#{:02x}{:02x}{:02x}".format(*mixed)
+    return shade
+
+
+def _luminance(hexadecimal: str) -> float:
+    """Relative luminance as WCAG defines it."""
+    parts = (part / 255 for part in _parts(hexadecimal))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def faded(cluster: int, share: float) -> str:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity, SideInformation
-from soffit.affinity.given_objects import Preparation
+from soffit.affinity.given_objects import Preparation, is_matrix_affinity
 from soffit.affinity.isolation import Surroundings
 from soffit.affinity.side_information import with_side, without_negative
 from soffit.factorize.problem import Stop
@@ -280,15 +280,23 @@ class Fitted:
         "n_iter": "natural",
     }
 
+    def prepared(self, table: Any) -> Any:
+        """New objects, stored and scaled as the fitted ones are."""
+        affinity = getattr(self.placer, "affinity", None)
+        if is_sparse(table) and affinity is not None and not is_matrix_affinity(affinity):
+            fitted = affinity.fitted_rows(np.zeros(1, dtype=np.int64))
+            table = table if is_sparse(fitted) else table.toarray()
+        return self.preparation.apply(table)
+
     def place(self, table: Any) -> FloatArray:
         """Memberships of new objects: the stages of the fit, in the same order."""
         assert self.placer is not None
-        return on_simplex(self.placer.place(self.preparation.apply(table)))
+        return on_simplex(self.placer.place(self.prepared(table)))
 
     def explained(self, table: Any) -> float:
         """Share of the squared affinities of new objects that the factor explains."""
         assert self.placer is not None
-        explained, total = self.placer.explained(self.preparation.apply(table))
+        explained, total = self.placer.explained(self.prepared(table))
         return explained / total if total > 0 else 0.0
 
     @property
@@ -300,7 +308,7 @@ class Fitted:
         """How far outside new objects lie, or the fitted ones; see `Surroundings`."""
         placer: Any = self.placer
         if table is not None:
-            return np.asarray(1.0 - placer.tail(self.preparation.apply(table)))
+            return np.asarray(1.0 - placer.tail(self.prepared(table)))
         # Equal objects may have been fitted as one.
         index = self.attributes.get("copies_")
         p = placer.inner_tail()

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from soffit._compile import told_of_compiling
 from soffit._memory import peak_memory
-from soffit._threads import Deadline, OutOfTime, time_limit
+from soffit._threads import Deadline, OutOfTime, search_limit, time_limit
 from soffit._wording import Message, Parameter
 from soffit.factorize.problem import Factorization, Stop
 from soffit.results.fit_quality import EarlyStop
@@ -127,8 +127,9 @@ Result = TypeVar("Result")
 # Phases of a fit in order, each with its typical share of the time, in any unit.
 Plan = tuple[tuple[str, float], ...]
 
-# What is over `max_time` when a fit without any result so far is given up: the rest of the margin,
-# a second and a tenth, is for what follows a first result. Small fits always have one.
+# What is over `max_time` when a search ends within an iteration, and a fit without any result is
+# given up: the rest of the margin, a second and a tenth, is for what follows a first result. Small
+# fits always have one.
 _GRACE, _GRACE_SHARE = 0.3, 0.05
 _FEW_OBJECTS = 5000
 # Seconds between two updates of a phase: on a terminal, and in a log.
@@ -296,12 +297,16 @@ class Progress:
         self._phase = ""
         self._plan: Plan = ()
         self._given_up = Deadline(None)
+        self._searches = Deadline(None)
         # Searches may run in several threads; callbacks need not be thread-safe.
         self._lock = RLock()
         self._open = ExitStack()
         self._compiled_in: str | None = None
 
     def __enter__(self) -> Progress:
+        if self._max_time is not None:
+            self._searches = self._late()
+            self._open.enter_context(search_limit(self._searches))
         if self._display is not None:
             self._open.enter_context(told_of_compiling(self._compiling))
         return self
@@ -396,10 +401,17 @@ class Progress:
         With few objects it is never given up.
         """
         if self._max_time is not None and n_objects > _FEW_OBJECTS:
-            over = _GRACE + _GRACE_SHARE * self._max_time
-            left = self._begin + self._max_time + over - perf_counter()
-            self._given_up = Deadline.after(left)
+            self._given_up = self._late()
+            self._searches.spares_first = False
         return time_limit(self._given_up)
+
+    def _late(self) -> Deadline:
+        """When `max_time` is clearly over."""
+        assert self._max_time is not None
+        over = _GRACE + _GRACE_SHARE * self._max_time
+        late = Deadline.after(self._begin + self._max_time + over - perf_counter())
+        late.spares_first = True
+        return late
 
     def keep_result(self) -> None:
         """There is a partition to return: from now on, the fit is not given up."""

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     pass
 
 Relations = TypeVar("Relations")
+# The first steps of a fit take longer with more clusters than these.
+_FEW_CLUSTERS = 20
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ def run(
         data = replace(data, side=data.constraints.side_information(n, data.names))
     whole = data
     progress.expect(recipe.plan)
-    with progress.limited(recipe.effort * n):
+    with progress.limited(recipe.effort * n * max((recipe.n_clusters or 0) // _FEW_CLUSTERS, 1)):
         if recipe.weighted:
             data = distinct_data(data, recipe.n_clusters)
         relations = recipe.relate(data, random_state, progress)

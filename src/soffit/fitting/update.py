@@ -214,7 +214,7 @@ def update_fit(
         preparation = preparation.grown(table.shape[0])
         table = preparation.apply(table)
     elif not is_matrix:
-        table = preparation.apply(table)
+        table = fitted.prepared(table)
     m, k = table.shape[0], old["n_clusters_"]
     # Equal objects may have been fitted as one: affinities are those of distinct objects.
     known = old["affinity_matrix_"].shape[0]

@@ -5,17 +5,15 @@ from __future__ import annotations
 import difflib
 import importlib
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from soffit._memory import limit_words, memory_budget, size_words
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, first_few
 
-# A message lists at most this many names.
-_MAX_NAMED = 5
 _MAX_SHOWN = 40
 
 
@@ -89,18 +87,6 @@ def shown(value: object) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 4]}...{text[-1]}"
 
 
-def listed(items: Iterable[object], limit: int = _MAX_NAMED) -> str:
-    """The first few items, and how many more there are."""
-    words = [str(item) for item in items]
-    rest = len(words) - limit
-    return ", ".join(words[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number and its noun, the noun in the right form."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def check_names(path: Path, wanted: Sequence[str], known: Sequence[str], parameter: str) -> None:
     """Refuse names of columns that the file does not have."""
     present = set(known)
@@ -113,9 +99,9 @@ def check_names(path: Path, wanted: Sequence[str], known: Sequence[str], paramet
         Message(
             f"{path}: ",
             Parameter(parameter),
-            f" names {listed(map(shown, unknown))}, but there is no such column.",
+            f" names {first_few(map(shown, unknown))}, but there is no such column.",
         ),
-        f"{hint}The columns are {listed(map(shown, known), 12)}.",
+        f"{hint}The columns are {first_few(map(shown, known), 12)}.",
     )
 
 

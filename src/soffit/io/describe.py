@@ -13,7 +13,7 @@ import numpy as np
 
 from soffit._typing import is_sparse
 from soffit._wording import Message, Parameter
-from soffit.io.data_error import DataError, counted
+from soffit.io.data_error import DataError
 from soffit.io.file_options import FileOptions
 from soffit.io.formats import LocalFile, recognise
 from soffit.io.graph_files import could_be_edges, has_edge_header
@@ -22,6 +22,7 @@ from soffit.io.read import check_options, open_rows, read
 from soffit.io.source import Source
 from soffit.io.tables.table import SAY_WHICH, looks_like_identifier
 from soffit.io.tables.tabular import NO_VALUE, Rows
+from soffit.results.words import count_of
 
 # Distinct values are counted up to this number.
 _COUNTED = 1000
@@ -170,12 +171,12 @@ class Description:
         objects = "rows" if self.columns else "objects"
         title = f"{self.looks_like.capitalize()}, {self.n_rows:,} {objects}"
         if self.columns:
-            title += f", {counted(len(self.columns), 'column')}"
+            title += f", {count_of(len(self.columns), 'column')}"
         shown = self.columns[:_MOST_LINES]
         lines = [*head, title, *_aligned([column.cells() for column in shown])]
         rest = len(self.columns) - len(shown)
         if rest:
-            lines.append(f"  and {counted(rest, 'more column')}")
+            lines.append(f"  and {count_of(rest, 'more column')}")
         return [*lines, *self.notes]
 
     def as_dict(self) -> dict[str, Any]:
@@ -244,8 +245,8 @@ def _size(source: Source) -> str:
     if source.kind == "graph" and is_sparse(source.data):
         loops = int(np.count_nonzero(source.data.diagonal()))
         edges = (source.data.nnz - loops) // 2
-        said = f", {counted(loops, 'loop')} among them" if loops else ""
-        return f"{counted(edges + loops, 'edge')}{said}."
+        said = f", {count_of(loops, 'loop')} among them" if loops else ""
+        return f"{count_of(edges + loops, 'edge')}{said}."
     return f"{n:,} x {width:,}, {source.data.size:,} nonzero entries."
 
 
@@ -279,7 +280,7 @@ _QUESTIONS = {
 
 def _impute_or_drop(gaps: int) -> Message:
     return Message(
-        *(f"{counted(gaps, 'value')} missing: pass ", Parameter("impute", "median")),
+        *(f"{count_of(gaps, 'value')} missing: pass ", Parameter("impute", "median")),
         *(", or leave columns out with ", Parameter("drop"), "."),
     )
 
@@ -296,7 +297,7 @@ def _guess(rows: Rows, n_rows: int) -> str:
 
 def _describe_array(path: Path, name: str, array: Any, notes: Sequence[str]) -> Description:
     n, width = array.shape
-    said = [*notes, f"{counted(width, 'column')} of type {array.dtype}."]
+    said = [*notes, f"{count_of(width, 'column')} of type {array.dtype}."]
     gaps = int(np.isnan(array).sum())
     if gaps:
         said.append(_impute_or_drop(gaps))

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from soffit._typing import FloatArray
 from soffit._wording import Message, Parameter
 from soffit.inputs import read_input
-from soffit.io.data_error import DataError, check_bytes, check_names, counted, need, shown
+from soffit.io.data_error import DataError, check_bytes, check_names, need, shown
 from soffit.io.source import Source, text_array
 from soffit.io.tables.table import check_unique
 from soffit.io.tables.tabular import Rows, collect
 from soffit.io.text.dialect import EDGE_ENDS
+from soffit.results.words import count_of
 
 # A parsed graph takes many times the memory of its text: short elements become dictionaries.
 _GROWTH = {"GraphML": 65.0, "GEXF": 65.0, "GML": 50.0}
@@ -239,7 +240,7 @@ def _find_columns(rows: Rows) -> _EdgeColumns:
     if ends is None and len(names) not in (2, 3):
         raise DataError(
             f"{rows.path}: an edge list has two columns of nodes and perhaps one of weights, but "
-            f"this file has {counted(len(names), 'column')}.",
+            f"this file has {count_of(len(names), 'column')}.",
             Message(
                 "Name the columns source, target and weight, or pass ",
                 *(Parameter("kind", "table"), "."),
@@ -282,7 +283,7 @@ def _check_weights(
         value = "missing" if np.isnan(values[row]) else f"{values[row]:g}"
         raise DataError(
             f"{rows.path}: {rows.place(row)}: the weight of the edge ({shown(tails[row])}, "
-            f"{shown(heads[row])}) is {value} ({counted(int(wrong.size), 'such edge')}).",
+            f"{shown(heads[row])}) is {value} ({count_of(int(wrong.size), 'such edge')}).",
             "Weights must be finite and nonnegative: correct them or remove these edges.",
         )
 
@@ -308,11 +309,11 @@ def _edge_notes(pairs: NDArray[np.intp], chosen: _EdgeColumns) -> list[str]:
         notes.append("Every edge has weight 1.")
     loops = int((pairs[:, 0] == pairs[:, 1]).sum())
     if loops:
-        notes.append(f"{counted(loops, 'edge')} from a node to itself stay on the diagonal.")
+        notes.append(f"{count_of(loops, 'edge')} from a node to itself stay on the diagonal.")
     repeated = len(pairs) - len(np.unique(np.sort(pairs, axis=1), axis=0))
     if repeated:
         notes.append(
-            f"{counted(repeated, 'edge')} repeat another, in the same or the other direction; "
+            f"{count_of(repeated, 'edge')} repeat another, in the same or the other direction; "
             "their weights add up."
         )
     return notes

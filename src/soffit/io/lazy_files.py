@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from soffit._wording import Message, Parameter
-from soffit.io.data_error import DataError, listed, need
+from soffit._wording import Message, Parameter, first_few
+from soffit.io.data_error import DataError, need
 
 # Bytes of a block of an array, if the file does not say how it is divided.
 _BLOCK = 2**25
@@ -149,9 +149,9 @@ def _chosen(frame: Any, path: str, columns: Iterable[str] | None, drop: list[str
                 Message(
                     f"{path}: ",
                     Parameter(parameter),
-                    f" names {listed(map(repr, unknown))}, but there is no such column.",
+                    f" names {first_few(map(repr, unknown))}, but there is no such column.",
                 ),
-                f"The columns are {listed(map(repr, known), 12)}.",
+                f"The columns are {first_few(map(repr, known), 12)}.",
             )
     if wanted is None:
         kinds = dict(zip(known, frame.dtypes, strict=True))

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from soffit.io.data_error import DataError, listed, shown
+from soffit._wording import first_few
+from soffit.io.data_error import DataError, shown
 from soffit.io.source import Source
 from soffit.io.tables.table import looks_like_identifier
 from soffit.io.text.delimited import DelimitedRows
@@ -78,7 +79,7 @@ def from_columns(
     if not names or names != [f"p{number}" for number in range(len(names))]:
         raise DataError(
             f"{path}: not a result of soffit: the memberships p0, p1, ... are missing or "
-            f"incomplete. Its columns are {listed(map(shown, columns), 12)}."
+            f"incomplete. Its columns are {first_few(map(shown, columns), 12)}."
         )
     memberships = np.column_stack([_numbers(path, name, columns[name]) for name in names])
     _check_memberships(path, memberships)

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from soffit.io.data_error import DataError, listed, shown
+from soffit._wording import first_few
+from soffit.io.data_error import DataError, shown
 
 Kind = Literal["table", "distances", "similarities", "graph"]
 KINDS: tuple[Kind, ...] = ("table", "distances", "similarities", "graph")
@@ -122,15 +123,15 @@ class Source:
         missing = [n for n in names if n not in place and n.partition("=")[0] not in encoded]
         if missing:
             raise DataError(
-                f"{self.path}: it lacks the columns {listed(map(shown, missing))}.",
+                f"{self.path}: it lacks the columns {first_few(map(shown, missing))}.",
                 "New objects need the columns that the model was fitted to; this file has "
-                f"{listed(map(shown, self.columns), 12)}.",
+                f"{first_few(map(shown, self.columns), 12)}.",
             )
         asked = set(names)
         surplus = [name for name in self.columns if name not in asked]
         notes = self.notes
         if surplus:
-            notes += (f"Left out, because not needed: {listed(map(shown, surplus))}.",)
+            notes += (f"Left out, because not needed: {first_few(map(shown, surplus))}.",)
         taken = _take(self.data, [place.get(name) for name in names])
         texts = {name: self.categories[name] for name in names if name in self.categories}
         return replace(self, data=taken, columns=tuple(names), notes=notes, categories=texts)

@@ -9,13 +9,13 @@ import numpy as np
 
 from soffit._typing import FloatArray, IntArray
 from soffit._validation import Number, ParameterError
+from soffit._wording import first_few
 from soffit.memberships.measures import check_memberships, entropy
 
 # The cluster of an object that is assigned to none.
 UNASSIGNED = -1
 # An object belongs to a set if its membership is at least this share of its largest one.
 _SHARE_OF_LARGEST = 0.5
-_MOST_LISTED = 5
 
 
 def assigned(memberships: FloatArray, *, min_certainty: float | None = None) -> IntArray:
@@ -190,11 +190,9 @@ def _positions(model: Any, nodes: list[Any]) -> IntArray:
     position = {name: number for number, name in enumerate(_plain(names))}
     unknown = [node for node in nodes if node not in position]
     if unknown:
-        listed = ", ".join(repr(node) for node in unknown[:_MOST_LISTED])
-        more = f" and {len(unknown) - _MOST_LISTED} more" if len(unknown) > _MOST_LISTED else ""
         raise ValueError(
-            f"The model was not fitted to the nodes {listed}{more}. Pass the graph that was "
-            "fitted, or a part of it."
+            f"The model was not fitted to the nodes {first_few(map(repr, unknown))}. Pass the "
+            "graph that was fitted, or a part of it."
         )
     return np.array([position[node] for node in nodes], dtype=np.int64)
 

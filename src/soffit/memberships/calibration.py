@@ -37,6 +37,8 @@ _MANY_OBJECTS = 2000
 _ERROR = 1e-2
 # Objects per thread at a time; on small graphs, the number of parts.
 _ROWS, _PARTS = 2**12, 4
+# Columns that walk at once: they need five times their memory in double precision.
+_COLUMNS = 64
 
 
 def walk_length(eigenvalue: float) -> int:
@@ -112,13 +114,28 @@ def polynomial_walk(
     :math:`((1 + x) / 2)^t` is a polynomial of degree t, but one of degree of the order of
     :math:`\sqrt t` approximates it on [-1, 1] almost exactly.
     """
+    inverse = reciprocal(locality.rows(graph.degrees()))
+    edges = graph.permuted(locality.order).edges()
+    arrived, seen = np.empty_like(W), np.empty_like(W)
+    total = np.zeros(len(W))
+    for part in pieces(W.shape[1], _COLUMNS):
+        columns = slice(part.start, part.stop)
+        found = _chebyshev(edges, inverse, locality.rows(W[:, columns]), steps, block)
+        total += found[0].sum(axis=1)
+        arrived[:, columns], seen[:, columns] = (locality.back(rows) for rows in found)
+    arrived /= locality.back(total)[:, None]
+    return Walk(arrived, seen, steps)
+
+
+def _chebyshev(
+    edges: tuple[Any, ...], inverse: FloatArray, W: FloatArray, steps: int, block: int
+) -> tuple[FloatArray, FloatArray]:
+    """Where the walk arrives, and what new objects see of it, in double precision."""
     from soffit.memberships.kernels import chebyshev_rows
 
     arrive, see = _coefficients(steps)
-    inverse = reciprocal(locality.rows(graph.degrees()))
-    edges = graph.permuted(locality.order).edges()
     # In double precision, as the weights: the loop is compiled once.
-    start = np.asarray(locality.rows(W), dtype=np.float64)
+    start = np.asarray(W, dtype=np.float64)
     walked, seen = arrive[0] * start, see[0] * start
     # T_{-1} = T_1 makes the first step half of the others.
     before, now = np.zeros_like(start), start
@@ -138,12 +155,7 @@ def polynomial_walk(
         if degree == 1:
             before *= 0.5
         before, now = now, before
-    np.maximum(walked, 0.0, out=walked)
-    np.maximum(seen, 0.0, out=seen)
-    walked /= walked.sum(axis=1, keepdims=True)
-    # Reuse arrays that are no longer needed for the results.
-    reached, found = locality.back(walked, out=before), locality.back(seen, out=now)
-    return Walk(reached.astype(W.dtype, copy=False), found.astype(W.dtype, copy=False), steps)
+    return np.maximum(walked, 0.0, out=walked), np.maximum(seen, 0.0, out=seen)
 
 
 def _coefficients(steps: int) -> tuple[FloatArray, FloatArray]:

@@ -38,7 +38,7 @@ from soffit._validation import (
     WholeNumber,
     check_parameters,
 )
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, first_few
 from soffit.affinity import Settings
 from soffit.affinity.given_objects import (
     GOWER,
@@ -64,8 +64,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-# Clusters that a message names.
-_LISTED = 5
+_NO_PLACER = (
+    "This model was fitted to a graph in blocks and places no new objects. Fit the graph together "
+    "with their edges."
+)
 
 
 class PageWriter:
@@ -150,7 +152,15 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     `fit` runs the recipe into one frozen value and publishes it; nothing else writes to the model.
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {}
+    _rules: ClassVar[dict[str, Rule]] = {
+        "metric": TextOrFunction(),
+        "n_neighbors": WholeNumber(1),
+        "standardize": OneOf(("auto", True, False)),
+        "max_time": OrNone(Number(0.0, strict=True)),
+        "verbose": Number(0.0),
+        "callback": OrNone(Function()),
+        "n_jobs": OrNone(WholeNumber(-(2**15))),
+    }
     # Which neighbours form an edge, and how it is weighted.
     _keep: ClassVar[Literal["mutual", "union"]] = "mutual"
     _weights: ClassVar[Literal["overlap", "local", "binary"]] = "overlap"
@@ -329,6 +339,12 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     def _in_memory(self) -> Self:
         """The model itself, or that of the sample if it was fitted to a collection of blocks."""
         if "sample_indices_" not in vars(self):
+            if lazy_part(vars(self).get("memberships_")) is not None:
+                raise TypeError(
+                    f"This {type(self).__name__} was fitted to a graph in blocks, and its results "
+                    "stay with the workers. Store these, for example with "
+                    "memberships_.to_zarr(...), instead of the model."
+                )
             return self
         model = copy(self)
         model._publish(self._fitted)
@@ -470,6 +486,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         from soffit.distributed.placement import Placement, place_lazily
         from soffit.distributed.row_blocks import Blocks
 
+        if self._fitted.placer is None:
+            raise TypeError(_NO_PLACER)
         placement = Placement.of(self._fitted, vars(self).get("classes_"))
         blocks = Blocks.of(X)
         check_columns(self, blocks.columns)
@@ -481,14 +499,19 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         shared = Engine.current().share(placement, "model")
         return place_lazily(blocks, shared, placement, what, **options)
 
-    def _place(self, X: Any) -> FloatArray:
-        """Probabilities of new objects."""
+    def _place(self, X: Any, dtype: Any) -> FloatArray:
+        """Probabilities of new objects; of a collection of blocks as a Dask array."""
+        if lazy_part(X) is not None:
+            placed: FloatArray = self._place_blocks(X, "memberships")
+            return placed
         table = self._new_table(X)
         with one_blas_thread(), thread_limit(self.n_jobs):
-            return self._fitted.place(table)
+            return np.asarray(self._fitted.place(table), dtype=dtype)
 
     def _new_table(self, X: Any) -> Any:
         preparation = self._fitted.preparation
+        if self._fitted.placer is None:
+            raise TypeError(_NO_PLACER)
         if isinstance(preparation, MixedPreparation):
             return self._new_mixed_table(X, preparation)
         affinity = getattr(self._fitted.placer, "affinity", None)
@@ -553,18 +576,11 @@ class SimilarityClustering(
 ):
     """Base of all clusterings."""
 
-    _rules: ClassVar[dict[str, Rule]] = {
+    _rules = SimilarityEstimator._rules | {
         "n_clusters": OrNone(WholeNumber(1)),
-        "metric": TextOrFunction(),
-        "n_neighbors": WholeNumber(1),
-        "standardize": OneOf(("auto", True, False)),
         "max_iter": WholeNumber(1),
         "tol": Number(0.0),
-        "max_time": OrNone(Number(0.0, strict=True)),
         "warm_start": OneOf((True, False)),
-        "verbose": Number(0.0),
-        "callback": OrNone(Function()),
-        "n_jobs": OrNone(WholeNumber(-(2**15))),
     }
     _arrays = SimilarityEstimator._arrays | {
         "memberships_": "probabilities n k",
@@ -646,10 +662,7 @@ class SimilarityClustering(
             Rows sum to one.
         """
         check_is_fitted(self, "memberships_")
-        if lazy_part(X) is not None:
-            placed: FloatArray = self._place_blocks(X, "memberships")
-            return placed
-        return np.asarray(self._place(X), dtype=self.memberships_.dtype)
+        return self._place(X, self.memberships_.dtype)
 
     def predict(
         self, X: Any, *, min_certainty: float | None = None, max_novelty: float | None = None
@@ -866,10 +879,7 @@ def warn_of_empty_clusters(model: Any, attributes: Mapping[str, Any], depth: int
     empty = np.flatnonzero(np.bincount(labels, minlength=k) == 0)
     if len(empty) == 0:
         return
-    listed = ", ".join(str(number) for number in empty[:_LISTED])
-    which = f"number {listed}" if len(empty) == 1 else f"numbers {listed}"
-    if len(empty) > _LISTED:
-        which += ", ..."
+    which = f"{'number' if len(empty) == 1 else 'numbers'} {first_few(empty)}"
     used = k - len(empty)
     warnings.warn(
         EmptyClusterWarning(

@@ -17,12 +17,7 @@ from soffit._deprecation import renamed_parameters
 from soffit._threads import one_blas_thread, thread_limit, without_warnings
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit._validation import (
-    Function,
-    Number,
     OneOf,
-    OrNone,
-    Rule,
-    TextOrFunction,
     WholeNumber,
     check_parameters,
 )
@@ -238,17 +233,10 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
     # Transitions need all listed neighbours, as in the factorization of the same graph.
     _keep = "union"
     _weights = "local"
-    _rules: ClassVar[dict[str, Rule]] = {
+    _rules = SimilarityEstimator._rules | {
         "n_steps": WholeNumber(1),
         "on": OneOf(("points", "clusters")),
         "n_clusters": WholeNumber(1),
-        "metric": TextOrFunction(),
-        "n_neighbors": WholeNumber(1),
-        "standardize": OneOf(("auto", True, False)),
-        "max_time": OrNone(Number(0.0, strict=True)),
-        "verbose": Number(0.0),
-        "callback": OrNone(Function()),
-        "n_jobs": OrNone(WholeNumber(-(2**15))),
     }
 
     _arrays = SimilarityEstimator._arrays | {
@@ -375,10 +363,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
             Rows sum to one.
         """
         check_is_fitted(self, "label_distributions_")
-        if lazy_part(X) is not None:
-            placed: FloatArray = self._place_blocks(X, "memberships")
-            return placed
-        return np.asarray(self._place(X), dtype=self.label_distributions_.dtype)
+        return self._place(X, self.label_distributions_.dtype)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each new object.

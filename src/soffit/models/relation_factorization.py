@@ -12,12 +12,13 @@ from soffit._memory import check_allocation
 from soffit._typing import FloatArray, Matrix
 from soffit._validation import OrNone, ShareBelowOne, WholeNumber
 from soffit._wording import Message, Parameter
-from soffit.affinity.given_objects import Affinities, Standardize
+from soffit.affinity.given_objects import Affinities, Standardize, Standardizer
 from soffit.factorize import Factorization, Problem
 from soffit.factorize.divergence.em import bipartite_rows, log_likelihood, solve_em, warm_rows
 from soffit.factorize.divergence.em_starts import solve_em_from_starts, usual_number_of_draws
-from soffit.fitting.fitted import Part
-from soffit.fitting.monitor import Progress
+from soffit.fitting.data import Constraints
+from soffit.fitting.fitted import Fitted, Part
+from soffit.fitting.monitor import Progress, Tasks
 from soffit.fitting.recipe import Count, Recipe, Solution, Stage, similarity_recipe
 from soffit.graph import without_diagonal
 from soffit.models.base import WeightedClustering
@@ -134,6 +135,8 @@ class RelationFactorization(RelationModel):
         The graph of the m distinct objects, with their weights; m = n if all objects differ.
     copies_ : ndarray of shape (n,)
         Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
+    memory_per_worker_ : int
+        Only for graphs in blocks: an estimate of the bytes that a worker needs at most.
     objective_, objective_history_, n_iter_
         Final objective, its history from the start on, and number of iterations.
     converged_, stop_reason_ : bool, str
@@ -150,6 +153,11 @@ class RelationFactorization(RelationModel):
     partitions of the coarse graph, refined on the graph itself, is the only start. Each row is
     updated for its own cluster and those of its neighbours that would improve it, so that the time
     grows with the edges and not with the number of clusters. Priors need all clusters.
+
+    A graph whose edges do not fit into memory is given as a Dask data frame with the columns
+    "source" and "target", numbers of objects from 0 on, and "weight". The edges stay with the
+    workers, and `memberships_`, `labels_`, `entropy_`, `factor_` and `bipartite_` are Dask arrays.
+    The number of clusters must be given, without priors, and new objects cannot be placed.
 
     The published regularised loss is unbounded below, and its prior of 0.7 on cluster weights
     depends on the scale of the weights. Priors are therefore fractions here, clusters vanish one at
@@ -239,6 +247,29 @@ class RelationFactorization(RelationModel):
         )
         count = partial(_count, pruning=self.pruning)
         return similarity_recipe(self.n_clusters, factorize, count=count, weighted=True)
+
+    def _run_on_blocks(self, X: Any, constraints: Constraints, tasks: Tasks | None) -> Fitted:
+        """Factorize a graph whose edges are in blocks; see `soffit.distributed.edge_blocks`."""
+        from soffit.distributed.edge_blocks import fit_edges
+        from soffit.distributed.row_blocks import check_no_pairs
+
+        check_no_pairs(constraints)
+        for name in ("sparsity", "pruning"):
+            if getattr(self, name):
+                raise ValueError(
+                    Message(
+                        Parameter(name),
+                        " is not supported for graphs in blocks. Leave it out, or fit the graph "
+                        "in memory.",
+                    )
+                )
+        with self._working(tasks) as progress:
+            found = fit_edges(
+                X, self.n_clusters, max_iter=self.max_iter, tol=self.tol, progress=progress
+            )
+        fitted = Fitted({}, Standardizer(), None, found.found.stopped, found.found.n_iter)
+        self._publish(fitted, found.attributes)
+        return fitted
 
 
 def _factorize(

@@ -91,9 +91,10 @@ class SoftClustering(SimilarityClustering):
     cluster the loss of a hard partition is a normalized cut, so that large and small clusters are
     treated alike. Memberships are the rows of W after a random walk whose length follows the
     spectral gap; for features with Euclidean distances they are averaged with the posterior of a
-    mixture that starts at the clusters and stays near them. A sparse table has no mixture, so that
-    its memberships differ from those of the same table as an array. With `n_resamples` they are
-    also averaged over fits to subsamples, and softened to the agreement of these fits.
+    mixture that starts at the clusters and stays near them. Sparse tables that are like texts, or
+    have more than 67 million cells, have no mixture; others give the same result as an array. With
+    `n_resamples` memberships are also averaged over fits to subsamples, and softened to the
+    agreement of these fits.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -151,6 +151,10 @@ class NeighborIndex:
 
         each(place, ranges(len(X_new)), self.n_jobs)
         return indices, distances
+
+    def without_distances(self) -> NeighborIndex:
+        """The same for queries only."""
+        return replace(self, squares=np.empty((len(self.order), 0), dtype=np.float32))
 
     def rows(self, numbers: IntArray) -> FloatArray:
         """Some of the points, in single precision."""

@@ -15,18 +15,20 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from soffit._threads import check_time, each
+from soffit._threads import check_time, each, is_late
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph, Locality, inverse_order
 from soffit.normalize import degree
 from soffit.partition.compressive import many_clusters
-from soffit.partition.eigenvectors import leading_eigenvectors, regularized_eigenvectors
+from soffit.partition.eigenvectors import leading_eigenvectors
 from soffit.partition.label_sweeps import information, majority_sweeps
 from soffit.partition.multilevel import (
     CoarseGraph,
     are_accurate,
     coarse_graph,
+    has_accurate_span,
     multilevel_eigenvectors,
+    regularized_eigenvectors,
 )
 from soffit.partition.rounding import cluster_kmeans, cluster_qr, single_runs, unit_rows
 
@@ -203,8 +205,11 @@ def ranked_partitions(
     sizes: FloatArray | None = None,
 ) -> list[RankedPartition]:
     """All different candidates, the best first; see `best_partition`."""
-    rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
-    merged = merged_partitions(A, V, n_clusters, random_state=random_state)
+    if is_late():
+        rounded, merged = [cluster_qr(V[:, :n_clusters])], []
+    else:
+        rounded = rounded_partitions(V[:, :n_clusters], random_state=random_state)
+        merged = merged_partitions(A, V, n_clusters, random_state=random_state)
     if correct is not None:
         rounded = [correct(labels, n_clusters) for labels in rounded]
         merged = [correct(labels, n_clusters) for labels in merged]
@@ -263,13 +268,15 @@ class GraphPartition:
     """Labels, the first eigenvalue after the clusters (None if there is none), and an order.
 
     `ranked` holds all candidates with as few splinters as the labels, the best first; it is empty
-    if the graph was coarsened or has very many clusters.
+    if the graph was coarsened or has very many clusters. `vectors` are the eigenvectors of a graph
+    that was not coarsened.
     """
 
     labels: IntArray
     eigenvalue: float | None
     locality: Locality | None
     ranked: tuple[RankedPartition, ...] = ()
+    vectors: FloatArray | None = None
 
 
 def graph_partition(
@@ -302,7 +309,7 @@ def graph_partition(
     if weights is not None:
         sizes = np.bincount(coarse.node, weights).astype(np.float64)
     found = _partition(Graph(coarse.matrix), degree(coarse.matrix).matrix, n_clusters, None, sizes)
-    labels = _better(coarse.matrix, sizes, n_clusters, found.labels)
+    labels = _better(coarse.matrix, sizes, n_clusters, found)
     locality = Locality(_order(coarse, labels))
     labels = labels[coarse.node]
     labels = labels if correct is None else correct(labels, n_clusters)
@@ -352,7 +359,7 @@ def _partition(
             ranked = sorted([*ranked, *more], key=lambda one: one.rank)
     comparable = tuple(one for one in ranked if one.has_splinter == ranked[0].has_splinter)
     after = float(values[k]) if len(values) > k else None
-    return GraphPartition(ranked[0].labels, after, None, comparable)
+    return GraphPartition(ranked[0].labels, after, None, comparable, V)
 
 
 def _may_be_outliers(best: RankedPartition, k: int, sizes: FloatArray | None) -> bool:
@@ -370,33 +377,40 @@ def _eigenvectors(graph: Graph, N: Matrix, n_vectors: int, k: int) -> tuple[Floa
     if graph.is_sparse and graph.n > _FEW_DIRECT:
         values, V = multilevel_eigenvectors(graph.csr, n_vectors, random_state=0)
         # Elongated clusters have eigenvalues close to 1, which a coarser graph confuses.
-        if graph.n > _MOST_DIRECT or are_accurate(N, values[: k + 1], V[:, : k + 1]):
+        if (
+            graph.n > _MOST_DIRECT
+            or has_accurate_span(N, values, V, k)
+            or are_accurate(N, values[: k + 1], V[:, : k + 1])
+        ):
             return values, V
     return leading_eigenvectors(N, n_vectors, random_state=0)
 
 
-def _better(A: sp.csr_array, sizes: FloatArray, k: int, labels: IntArray) -> IntArray:
+def _better(A: sp.csr_array, sizes: FloatArray, k: int, found: GraphPartition) -> IntArray:
     """The given partition, or one by regularized eigenvectors if that has a better rank.
 
     On very many objects the usual eigenvectors may describe small groups in sparse regions. A
     partition without such groups and with almost no cut weight is accepted as it is.
     """
+    labels = found.labels
     rank = partition_rank(A, labels, k, sizes=sizes)
     if rank < (False, RANK_OF_CLEAN_CUTS):
         return labels
-    V = _regularized(A, sizes, k)
+    V = _regularized(A, sizes, k, near=found.vectors)
     if V is None:
         return labels
     other = best_partition(A, V, k, random_state=0, sizes=sizes)
     return other if partition_rank(A, other, k, sizes=sizes) < rank else labels
 
 
-def _regularized(A: sp.csr_array, sizes: FloatArray, k: int) -> FloatArray | None:
+def _regularized(
+    A: sp.csr_array, sizes: FloatArray, k: int, near: FloatArray | None = None
+) -> FloatArray | None:
     """Regularized eigenvectors; None if there are too many clusters, or they do not converge."""
     n_vectors = max(n_fine_vectors(A.shape[0], k), k)
     if k < 2 or k > _MOST_VECTORS or n_vectors >= A.shape[0] - 1:
         return None
-    return regularized_eigenvectors(A, sizes, n_vectors)
+    return regularized_eigenvectors(A, sizes, n_vectors, near=near, n_clusters=k)
 
 
 def _order(coarse: CoarseGraph, labels: IntArray) -> IntArray:

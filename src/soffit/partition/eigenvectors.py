@@ -8,6 +8,7 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, SuperLU, eigsh, splu
 
+from soffit._threads import check_time
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph, inverse_order, row_numbers
 
@@ -86,7 +87,12 @@ def _lanczos(graph: Graph, n_vectors: int, random_state: int) -> tuple[FloatArra
     if graph.is_sparse and n > _DENSE and _factorizes_cheaply(N):
         # Elongated clusters crowd the eigenvalues near 1; the inverse spreads them out.
         factor = _factorized(_SHIFT * sp.eye_array(n) - N.astype(np.float64))
-        inverse = LinearOperator((n, n), matvec=factor.solve, dtype=np.float64)
+
+        def solve(x: FloatArray) -> FloatArray:
+            check_time()
+            return np.asarray(factor.solve(x))
+
+        inverse = LinearOperator((n, n), matvec=solve, dtype=np.float64)
         values, vectors = eigsh(inverse, n_vectors, which="LA", v0=start.astype(np.float64))
         spread_out = np.asarray(_SHIFT - 1.0 / np.asarray(values), dtype=N.dtype)
         return spread_out, np.asarray(vectors, dtype=N.dtype)
@@ -108,7 +114,8 @@ class _Products(LinearOperator):
         self._N = N
 
     def matvec(self, x: FloatArray) -> FloatArray:
-        """N x."""
+        """N x, as long as there is time."""
+        check_time()
         return np.asarray(self._N @ x)
 
     def _matmat(self, X: FloatArray) -> FloatArray:
@@ -139,41 +146,3 @@ def _fix_signs(vectors: FloatArray) -> FloatArray:
     place = np.abs(vectors).argmax(axis=0)
     signs = np.sign(vectors[place, np.arange(vectors.shape[1])])
     return np.asarray(vectors * np.where(signs == 0, 1.0, signs).astype(vectors.dtype))
-
-
-_TOL = 1e-4
-_MOST_RESTARTS = 100
-
-
-def regularized_eigenvectors(
-    A: sp.csr_array, sizes: FloatArray, n_vectors: int, *, random_state: int = 0
-) -> FloatArray | None:
-    """Leading eigenvectors of the graph with raised degrees; None if they do not converge soon.
-
-    Parameters
-    ----------
-    A : csr_array of shape (n, n)
-        A coarse graph; its diagonal is left out.
-    sizes : array of shape (n,)
-        Number of objects per node: every object's degree is raised alike.
-    n_vectors : int
-        Number of eigenvectors.
-    random_state : int
-        Seed of the start.
-    """
-    n = A.shape[0]
-    degrees = Graph.of(A).degrees() - A.diagonal()
-    raised = degrees + degrees.sum() / sizes.sum() * sizes
-    root = 1.0 / np.sqrt(np.maximum(raised, np.finfo(np.float64).tiny))
-    rows = row_numbers(A)
-    weights = np.where(rows == A.indices, 0.0, A.data * root[rows] * root[A.indices])
-    N = sp.csr_array((weights.astype(A.dtype), A.indices, A.indptr), shape=A.shape)
-    start = np.random.default_rng(random_state).uniform(0.5, 1.0, n).astype(A.dtype)
-    width = min(2 * n_vectors + 20, n)
-    try:
-        values, V = eigsh(
-            N, n_vectors, which="LA", v0=start, ncv=width, tol=_TOL, maxiter=_MOST_RESTARTS
-        )
-    except ArpackNoConvergence:
-        return None
-    return np.asarray(V[:, np.argsort(-values, kind="stable")])

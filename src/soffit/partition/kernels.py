@@ -57,43 +57,30 @@ def join_rows(
     return total
 
 
-# Rows processed at a time: their copies and results stay in the fastest cache.
-BLOCK = 256
-# Sums may be reordered.
-_FAST = {"reassoc", "contract", "nsz"}
+@njit(cache=True, nogil=True)
+def assign_rows(products, halves, columns, weights, first, labels, ranks, sums):
+    """Assign the rows from `first` on to their nearest centres, and add them to the centres' sums.
 
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def assign_rows(columns, weights, centers, halves, labels, ranks, sums, rank):
-    """Assign every row to its nearest centre, and add it to the sums of this centre.
-
-    A rank is half the squared distance without the length of the row; `halves` are half the
-    squared lengths of the centres. `labels` begins with zeros, `ranks` with infinity. The last
-    column of `sums` is for the weights. `rank` has room for the ranks of a block of rows.
+    `products` holds those of all centres with these rows. A rank is half the squared distance
+    without the length of the row; `halves` are half the squared lengths of the centres. `labels`
+    begins with zeros, `ranks` with infinity. The last column of `sums` is for the weights.
     """
-    d, n = columns.shape
-    for first in range(0, n, BLOCK):
-        size = n - first
-        if size > BLOCK:
-            size = BLOCK
-        own, least = labels[first:], ranks[first:]
-        for c in range(centers.shape[0]):
-            for b in range(size):
-                rank[b] = halves[c]
-            for q in range(d):
-                row, y = columns[q, first:], centers[c, q]
-                for b in range(size):
-                    rank[b] -= row[b] * y
-            for b in range(size):
-                nearer = rank[b] < least[b]
-                least[b] = rank[b] if nearer else least[b]
-                own[b] = c if nearer else own[b]
-        for q in range(d):
-            row = columns[q, first:]
-            for b in range(size):
-                sums[own[b], q] += weights[first + b] * row[b]
+    k, size = products.shape
+    d = columns.shape[0]
+    own, least = labels[first : first + size], ranks[first : first + size]
+    for c in range(k):
+        row, half = products[c], halves[c]
         for b in range(size):
-            sums[own[b], d] += weights[first + b]
+            rank = half - row[b]
+            nearer = rank < least[b]
+            least[b] = rank if nearer else least[b]
+            own[b] = c if nearer else own[b]
+    for q in range(d):
+        row = columns[q, first:]
+        for b in range(size):
+            sums[own[b], q] += weights[first + b] * row[b]
+    for b in range(size):
+        sums[own[b], d] += weights[first + b]
 
 
 @njit(cache=True, nogil=True)

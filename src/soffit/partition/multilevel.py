@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit.graph import Graph
+from soffit.graph import Graph, row_numbers
 from soffit.normalize import degree
 from soffit.partition.eigenvectors import leading_eigenvectors
 
@@ -112,7 +113,10 @@ _GAIN = 0.1
 _MOST_FILTERS = 2
 # Residuals up to this share of 1 - eigenvalue are accurate enough for a partition.
 _ACCURATE = 0.3
-_SMALLEST_GAP = 1e-6
+# The smallest distance from 1 that counts, and the smallest in units of rounding.
+_SMALLEST_GAP, _ROUNDINGS = 1e-6, 100.0
+# Residuals up to this share of the gap after the clusters leave their span accurate.
+_SHARE_OF_GAP = 0.05
 # Tolerance for the products of the columns of an orthonormal basis.
 _ORTHONORMAL = 1e-9
 
@@ -138,8 +142,24 @@ def multilevel_eigenvectors(
 def are_accurate(N: Matrix, values: FloatArray, V: FloatArray) -> bool:
     """Whether the residual of every vector is small against its eigenvalue's distance from 1."""
     residuals = np.linalg.norm(Graph.of(N).product(V) - V * values.astype(V.dtype), axis=0)
-    # Eigenvalues of 1, one per component, have no distance.
-    return bool(np.all(residuals <= _ACCURATE * np.maximum(1.0 - values, _SMALLEST_GAP)))
+    # Eigenvalues of 1, one per component, have no distance, and residuals at rounding level.
+    smallest = max(_SMALLEST_GAP, _ROUNDINGS * float(np.finfo(V.dtype).eps))
+    return bool(np.all(residuals <= _ACCURATE * np.maximum(1.0 - values, smallest)))
+
+
+def has_accurate_span(N: Matrix, values: FloatArray, V: FloatArray, k: int) -> bool:
+    """Whether the first k vectors span what the first k eigenvectors do.
+
+    The sine of the angle between both is at most the residual over the gap after the k eigenvalues.
+    Partitions depend on the span only, so that vectors of nearly equal eigenvalues may be mixed.
+    """
+    if len(values) <= k:
+        return False
+    first = V[:, :k]
+    residuals = np.linalg.norm(
+        Graph.of(N).product(first) - first * values[:k].astype(V.dtype), axis=0
+    )
+    return bool(residuals.max() <= _SHARE_OF_GAP * (values[k - 1] - values[k]))
 
 
 def _improved(N: Graph, V: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -194,3 +214,58 @@ def _orthonormal(V: FloatArray) -> FloatArray:
         if np.abs(products - np.eye(Q.shape[1])).max() < _ORTHONORMAL:
             return Q.astype(V.dtype)
     return np.linalg.qr(np.asarray(V, dtype=np.float64))[0].astype(V.dtype)
+
+
+# Tolerance and restarts of the search for regularized vectors.
+_TOL = 1e-4
+_MOST_RESTARTS = 100
+
+
+def regularized_eigenvectors(
+    A: sp.csr_array,
+    sizes: FloatArray,
+    n_vectors: int,
+    *,
+    random_state: int = 0,
+    near: FloatArray | None = None,
+    n_clusters: int = 1,
+) -> FloatArray | None:
+    """Leading eigenvectors of the graph with raised degrees; None if they do not converge soon.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        A coarse graph; its diagonal is left out.
+    sizes : array of shape (n,)
+        Number of objects per node: every object's degree is raised alike.
+    n_vectors : int
+        Number of eigenvectors.
+    random_state : int
+        Seed of the start.
+    near : array of shape (n, n_vectors) or wider, optional
+        Other vectors of the same graph, whose span is near that of the regularized ones, as it is
+        unless they describe outliers. They are improved, which takes a fraction of the time. If
+        this does not find the first `n_clusters` vectors accurately, the search starts afresh.
+    n_clusters : int
+        Number of vectors that separate clusters.
+    """
+    n = A.shape[0]
+    degrees = Graph.of(A).degrees() - A.diagonal()
+    raised = degrees + degrees.sum() / sizes.sum() * sizes
+    root = 1.0 / np.sqrt(np.maximum(raised, np.finfo(np.float64).tiny))
+    rows = row_numbers(A)
+    weights = np.where(rows == A.indices, 0.0, A.data * root[rows] * root[A.indices])
+    N = sp.csr_array((weights.astype(A.dtype), A.indices, A.indptr), shape=A.shape)
+    if near is not None:
+        values, V = _improved(Graph.of(N), near)
+        if has_accurate_span(N, values, V, n_clusters):
+            return V[:, :n_vectors]
+    start = np.random.default_rng(random_state).uniform(0.5, 1.0, n).astype(A.dtype)
+    width = min(2 * n_vectors + 20, n)
+    try:
+        values, V = eigsh(
+            N, n_vectors, which="LA", v0=start, ncv=width, tol=_TOL, maxiter=_MOST_RESTARTS
+        )
+    except ArpackNoConvergence:
+        return None
+    return np.asarray(V[:, np.argsort(-values, kind="stable")])

@@ -12,13 +12,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import qr, svd
 
-from soffit._threads import each
+from soffit._threads import check_time, each, is_late, pieces
 from soffit._typing import FloatArray, IntArray
 
 _MOST_STEPS = 300
 _TOL = 1e-4
 # Below this number of products, a step is as fast without a compiled loop.
 _FEW = 2**15
+# Rows whose products with all centres are computed at once: these stay in the cache.
+_BLOCK = 2**10
+# Runs between two looks at the clock.
+_AT_ONCE = 8
 
 
 def kmeans(
@@ -35,16 +39,21 @@ def kmeans(
     """
     rows, least_shift = _prepared(Y, weights)
     random = np.random.RandomState(random_state)
-    starts = [rows.columns[:, _seeds(rows, n_clusters, random)].T for _ in range(n_init)]
 
     def run(centers: FloatArray) -> tuple[IntArray, float]:
         return _lloyd(rows, centers, least_shift, _MOST_STEPS)
 
-    best, least = run(starts[0])
-    for labels, inertia in each(run, starts[1:]):
-        # By rounding, the inertia of a clustering depends on the order of its clusters.
-        if inertia < least and not _same_clustering(labels, best, n_clusters):
-            best, least = labels, inertia
+    best: IntArray = np.zeros(len(Y), dtype=np.int64)
+    least = np.inf
+    for part in pieces(n_init, _AT_ONCE):
+        if part.start and is_late():
+            break
+        starts = [rows.columns[:, _seeds(rows, n_clusters, random)].T for _ in part]
+        for labels, inertia in each(run, starts):
+            # By rounding, the inertia of a clustering depends on the order of its clusters.
+            is_better = inertia < least and not _same_clustering(labels, best, n_clusters)
+            if is_better or np.isinf(least):
+                best, least = labels, inertia
     return best
 
 
@@ -104,12 +113,16 @@ class _Rows(NamedTuple):
             totals = members.sum(axis=1, keepdims=True)
             sums = np.hstack([members @ self.columns.T, totals])
             return labels, all_ranks[np.arange(n), labels], sums
-        from soffit.partition.kernels import BLOCK, assign_rows
+        from soffit.partition.kernels import assign_rows
 
         labels, ranks, sums = np.zeros(n, np.int64), np.full(n, np.inf), np.zeros((k, d + 1))
-        assign_rows(
-            self.columns, self.weights, centers, halves, labels, ranks, sums, np.empty(BLOCK)
-        )
+        products = np.empty((k, min(n, _BLOCK)))
+        for first in range(0, n, _BLOCK):
+            rows = self.columns[:, first : first + _BLOCK]
+            if rows.shape[1] < products.shape[1]:
+                products = np.empty((k, rows.shape[1]))
+            np.matmul(centers, rows, out=products)
+            assign_rows(products, halves, self.columns, self.weights, first, labels, ranks, sums)
         return labels, ranks, sums
 
     def inertia(self, ranks: FloatArray) -> float:
@@ -122,8 +135,8 @@ def _lloyd(
 ) -> tuple[IntArray, float]:
     """Labels after alternating updates of labels and centres, and the inertia.
 
-    Stops when no label changes, or when all centres together move by at most `least_shift`
-    (squared).
+    Stops when no label changes, when all centres together move by at most `least_shift` (squared),
+    or when the time of the fit is over.
     """
     earlier: IntArray | None = None
     for _ in range(most_steps):
@@ -133,7 +146,8 @@ def _lloyd(
         moved = _means(rows, centers, labels, ranks, sums)
         shift = float(np.square(moved - centers).sum())
         centers, earlier = moved, labels
-        if shift <= least_shift:
+        check_time()
+        if shift <= least_shift or is_late():
             break
     labels, ranks, _ = rows.nearest(centers)
     return labels, rows.inertia(ranks)

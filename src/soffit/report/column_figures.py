@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from soffit.figures.style import colour
 from soffit.report.html import (
+    caption_of,
     dot,
     line,
     name,
@@ -26,7 +26,9 @@ _STRONGEST = 2.0
 _MOST_SHAPES = 10
 _MOST_CLUSTERS = 24
 # Measures of a chart, in pixels at its usual width.
-_WIDTH, _ROW, _THIN_ROW, _FOOT, _NAME = 320.0, 30.0, 15.0, 20.0, 64.0
+_WIDTH, _ROW, _THIN_ROW, _FOOT = 270.0, 26.0, 14.0, 20.0
+# Letters of a cluster's name beside its row.
+_LONGEST = 9
 
 
 def columns_section(summary: Summary) -> str:
@@ -68,7 +70,7 @@ def heat_map(summary: Summary, profile: Profile) -> str:
     rows = "".join(_row(summary, profile, row) for row in profile.rows)
     return (
         '<div class="scroll" tabindex="0"><table class="heat">'
-        f"<caption>{_caption(summary, profile)}</caption>"
+        f"{caption_of(_caption(summary, profile))}"
         f'<thead><tr><th scope="col">Column</th>{heads}<th scope="col" class="all">All</th></tr>'
         f"</thead><tbody>{rows}</tbody></table></div>"
     )
@@ -140,9 +142,11 @@ def small_multiples(summary: Summary) -> str:
     charts = "".join(_chart(summary, item) for item in found)
     shapes = summary.n_clusters <= _MOST_SHAPES
     what = (
-        "Each shape is the distribution of a column inside one cluster; the mark is the median."
+        "Each shape is the distribution of a column inside one cluster; the mark is the median. "
+        "The percentage is how much of its variance lies between clusters."
         if shapes
-        else "Each line spans the middle half of a cluster; the mark is the median."
+        else "Each line spans the middle half of a cluster; the mark is the median. "
+        "The percentage is how much of its variance lies between clusters."
     )
     if summary.n_clusters == 1:
         return f'<div class="multiples">{charts}</div>'
@@ -154,7 +158,7 @@ def small_multiples(summary: Summary) -> str:
 
 def _chart(summary: Summary, item: Distribution) -> str:
     drawn = _shares(summary, item) if item.kind == "categories" else _numbers(summary, item)
-    share = f"{short_percent(item.separation)} of its variance lies between {summary.plural}"
+    share = text(f"{short_percent(item.separation)} between {summary.plural}")
     small = f"<small>{share}</small>" if summary.n_clusters > 1 else ""
     return (
         f"<figure><figcaption><h4>{name(shorten(item.name, 40))}</h4>{small}</figcaption>"
@@ -162,8 +166,13 @@ def _chart(summary: Summary, item: Distribution) -> str:
     )
 
 
+def _room(summary: Summary) -> float:
+    """The width that the names of the clusters take."""
+    return 14 + 7.0 * max(len(shorten(label, _LONGEST)) for label in summary.names)
+
+
 def _label(summary: Summary, cluster: int, y: float) -> str:
-    return words(_NAME - 8, y, shorten(summary.names[cluster], 9), "name", "end")
+    return words(_room(summary) - 7, y, shorten(summary.names[cluster], _LONGEST), "name", "end")
 
 
 def _numbers(summary: Summary, item: Distribution) -> str:
@@ -172,16 +181,16 @@ def _numbers(summary: Summary, item: Distribution) -> str:
     row = _ROW if shapes else _THIN_ROW
     height = k * row + _FOOT + 6
     low, high = float(item.edges[0]), float(item.edges[-1])
-    across = (_WIDTH - _NAME - 6) / (high - low)
+    room = _room(summary)
+    across = (_WIDTH - room - 6) / (high - low)
 
     def place(value: float) -> float:
-        return _NAME + (min(max(value, low), high) - low) * across
+        return room + (min(max(value, low), high) - low) * across
 
-    content = _axis(low, high, place, height)
+    content = _axis(low, high, place, height, room)
     top = max(float(item.heights.max()), 1e-9)
     for cluster in range(k):
         base = (cluster + 1) * row + 4
-        shade = colour(cluster)
         content.append(_label(summary, cluster, base - (4 if shapes else 3)))
         if not summary.expected_sizes[cluster] > 0:
             continue
@@ -191,15 +200,14 @@ def _numbers(summary: Summary, item: Distribution) -> str:
         if shapes:
             points = _outline(item, cluster, place, base, (row + 4) / top)
             content.append(
-                f'<path d="{path(points, closed=True)}" fill="{shade}" fill-opacity=".55" '
-                f'stroke="{shade}" stroke-width="1.2">{title}</path>'
+                f'<path d="{path(points, closed=True)}" class="shape k{cluster}">{title}</path>'
             )
         else:
             ends = (place(float(q)) for q in item.quartiles[cluster][[0, 2]])
             x1, x2 = ends
             content.append(
                 f'<line x1="{x1:.1f}" y1="{base - 6:.1f}" x2="{max(x2, x1 + 1):.1f}" '
-                f'y2="{base - 6:.1f}" stroke="{shade}" stroke-width="6">{title}</line>'
+                f'y2="{base - 6:.1f}" class="span k{cluster}">{title}</line>'
             )
         x = place(float(item.quartiles[cluster][1]))
         content.append(
@@ -234,10 +242,10 @@ def _outline(
     ]
 
 
-def _axis(low: float, high: float, place: object, height: float) -> list[str]:
+def _axis(low: float, high: float, place: object, height: float, room: float) -> list[str]:
     at = place if callable(place) else float
     y = height - _FOOT
-    content = [line(_NAME, y, _WIDTH - 6, y, "axis")]
+    content = [line(room, y, _WIDTH - 6, y, "axis")]
     ticks = nice_ticks(low, high)
     for tick in ticks:
         x = at(tick)
@@ -252,14 +260,15 @@ def _shares(summary: Summary, item: Distribution) -> str:
     """A bar of shares per cluster, and the names of the values above."""
     k, b = item.heights.shape
     row = _ROW * 0.72 if k <= _MOST_SHAPES else _THIN_ROW
-    content, top = _value_names(item)
+    room = _room(summary)
+    content, top = _value_names(item, room)
     for cluster in range(k):
         base = top + cluster * row
         content.append(_label(summary, cluster, base + row * 0.62))
-        left = _NAME
+        left = room
         for number_of in range(b):
             share = float(item.heights[cluster, number_of])
-            width = share * (_WIDTH - _NAME - 6)
+            width = share * (_WIDTH - room - 6)
             hover = f"{summary.name_of(cluster)}: {item.labels[number_of]} {short_percent(share)}"
             content.append(
                 f'<rect x="{left:.1f}" y="{base + 3:.1f}" width="{max(width - 0.7, 0):.1f}" '
@@ -281,15 +290,15 @@ def _shares(summary: Summary, item: Distribution) -> str:
     return svg(_WIDTH, top + k * row + 4, content, shorten(label, 120))
 
 
-def _value_names(item: Distribution) -> tuple[list[str], float]:
+def _value_names(item: Distribution, room: float) -> tuple[list[str], float]:
     """The names of the values with their colours, in lines, and the height of these."""
     content = []
-    x, y = _NAME, 11.0
+    x, y = room, 11.0
     for place, label in enumerate(item.labels):
         short = shorten(label, 18)
         width = 6.2 * len(short) + 24
         if place and x + width > _WIDTH + 8:
-            x, y = _NAME, y + 16
+            x, y = room, y + 16
         content.append(
             f'<rect x="{x:.1f}" y="{y - 8:.1f}" width="9" height="9" class="s{place % 8}"/>'
         )

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import FloatArray, is_sparse
+from soffit._wording import Say
 from soffit.figures.calibration_plot import merged_bins
 from soffit.figures.reconstruction import average, blocks, fitted_of
 from soffit.metrics import calibration_curve
 from soffit.report.html import (
+    caption_of,
     dot,
     line,
     name,
@@ -81,9 +83,11 @@ def _confusion(summary: Summary) -> str:
     )
     return (
         '<div class="scroll" id="figure-confusion" tabindex="0"><table class="heat">'
-        "<caption>Objects of each label (rows) in each cluster (columns); the colour is the share "
-        "of the label.</caption>"
-        f'<thead><tr><th scope="col">Label</th>{heads}<th scope="col" class="all">All</th></tr>'
+        + caption_of(
+            "Objects of each label (rows) in each cluster (columns); the colour is the share of "
+            "the label."
+        )
+        + f'<thead><tr><th scope="col">Label</th>{heads}<th scope="col" class="all">All</th></tr>'
         f"</thead><tbody>{lines}</tbody></table></div>"
     )
 
@@ -208,9 +212,9 @@ def details_section(summary: Summary) -> str:
     )
 
 
-def account_section(summary: Summary) -> str:
+def account_section(summary: Summary, say: Say) -> str:
     """The method."""
-    return "".join(paragraph(part) for part in account(summary))
+    return "".join(paragraph(part) for part in account(summary, say))
 
 
 # --- memberships ----------------------------------------------------------------------------------

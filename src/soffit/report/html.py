@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import html
 import json
+import re
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
@@ -20,6 +21,13 @@ from numpy.typing import NDArray
 
 from soffit.results.words import (
     visible,
+)
+
+_PERCENT = re.compile(r"(\d) %")
+# Where a long name may be broken: after a sign that joins words, and in a run of many letters.
+_JOINS = r"_/.:|="
+_BREAK = re.compile(
+    rf"(?<=[{_JOINS}-])(?=[^\s{_JOINS}-])|(?<=[^\s{_JOINS}-]{{14}})(?=[^\s{_JOINS}-]{{4}})"
 )
 
 
@@ -58,12 +66,13 @@ def script_hash(script: str) -> str:
 
 def text(value: Any) -> str:
     """Any value as harmless text of an element or of a quoted attribute."""
-    return html.escape(visible(str(value)), quote=True)
+    # A number stays with its percent sign.
+    return _PERCENT.sub("\\1\N{NO-BREAK SPACE}%", html.escape(visible(str(value)), quote=True))
 
 
 def name(value: Any) -> str:
     """A user's name for something, kept from changing the direction of the text around it."""
-    return f"<bdi>{text(value)}</bdi>"
+    return f"<bdi>{'<wbr>'.join(map(text, _BREAK.split(str(value))))}</bdi>"
 
 
 def paragraph(*sentences: str) -> str:
@@ -77,6 +86,11 @@ def bullets(items: Iterable[str], *, kind: str = "") -> str:
     entries = "".join(f"<li>{item}</li>" for item in items)
     attribute = f' class="{kind}"' if kind else ""
     return f"<ul{attribute}>{entries}</ul>" if entries else ""
+
+
+def caption_of(content: str) -> str:
+    """A caption, already HTML, that stays in view while its table scrolls sideways."""
+    return f"<caption><span>{content}</span></caption>"
 
 
 def table(
@@ -108,7 +122,7 @@ def table(
         for cells in rows
     )
     return (
-        f"<div {frame}><table><caption>{caption}</caption>"
+        f"<div {frame}><table>{caption_of(caption)}"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 

@@ -185,7 +185,7 @@ class ObjectMap {
   }
 
   colourOf(row) {
-    return this.scale ? this.scale(row) : this.table.colours[this.clusters[row]];
+    return this.scale ? this.scale(row) : this.colours[this.clusters[row]];
   }
 
   // --- drawing ---------------------------------------------------------------------------------
@@ -229,6 +229,8 @@ class ObjectMap {
     this.soft = of("--soft", "#52606d");
     this.line = of("--line", "#e1e6eb");
     this.paper = of("--paper", "#ffffff");
+    // While a page prints, its styles are the light ones already.
+    this.colours = Array.from({ length: this.k }, (_, c) => style.getPropertyValue(`--c${c}`).trim());
     this.project();
     if (this.layout.axes) this.drawAxes(pen);
     if (this.links) this.drawLinks(pen);
@@ -266,13 +268,20 @@ class ObjectMap {
     pen.fillStyle = this.ink;
     pen.textBaseline = "bottom";
     pen.textAlign = "center";
-    pen.fillText(axes[0], (this.width + left) / 2, this.height - 4, this.width - left - 8);
+    pen.fillText(this.fitting(pen, axes[0], this.width - left - 8), (this.width + left) / 2, this.height - 4);
     pen.save();
     pen.translate(4, bottom / 2);
     pen.rotate(-Math.PI / 2);
     pen.textBaseline = "top";
-    pen.fillText(axes[1], 0, 0, bottom - 8);
+    pen.fillText(this.fitting(pen, axes[1], bottom - 8), 0, 0);
     pen.restore();
+  }
+
+  // The words as far as there is room.
+  fitting(pen, words, room) {
+    let kept = words;
+    while (kept.length > 4 && pen.measureText(kept).width > room) kept = kept.slice(0, -2).trimEnd() + "…";
+    return kept;
   }
 
   drawLinks(pen) {
@@ -422,7 +431,7 @@ class ObjectMap {
       const [x, y] = [this.screen[2 * best], this.screen[2 * best + 1]];
       const width = pen.measureText(name).width + 12;
       pen.fillStyle = this.paper;
-      pen.strokeStyle = this.table.colours[cluster];
+      pen.strokeStyle = this.colours[cluster];
       pen.lineWidth = 2;
       pen.beginPath();
       pen.roundRect(x - width / 2, y - 10, width, 20, 6);
@@ -491,7 +500,9 @@ class ObjectMap {
 
 // From pale yellow through green to dark blue: lightness falls steadily.
 function rampColour(share) {
-  const stops = [[247, 203, 69], [122, 190, 96], [38, 150, 136], [46, 100, 142], [62, 38, 112]];
+  const isDark = matchMedia("screen and (prefers-color-scheme: dark)").matches;
+  const last = isDark ? [[72, 132, 190], [150, 122, 214]] : [[46, 100, 142], [62, 38, 112]];
+  const stops = [[247, 203, 69], [122, 190, 96], [38, 150, 136], ...last];
   const at = Math.min(share * 4, 3.9999);
   const [a, b, part] = [stops[Math.floor(at)], stops[Math.floor(at) + 1], at % 1];
   return `rgb(${a.map((v, i) => Math.round(v + (b[i] - v) * part)).join(",")})`;

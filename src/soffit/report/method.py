@@ -10,6 +10,7 @@ import numpy as np
 
 from soffit._typing import is_sparse
 from soffit._version import __version__
+from soffit._wording import Say
 from soffit.catalogue import MODELS
 from soffit.report.html import code, name, paragraph, text
 from soffit.results.fit_quality import agreement_sentence, settings, written
@@ -35,7 +36,7 @@ _AFFINITIES = {
 _PEOPLE = ("euclidean", "manhattan", "hamming", "jaccard", "minkowski", "canberra", "mahalanobis")
 
 
-def account(summary: Summary) -> list[str]:
+def account(summary: Summary, say: Say) -> list[str]:
     """Paragraphs, already HTML."""
     first = [*_input(summary), *_notes(summary)]
     if summary.model is None:
@@ -45,7 +46,7 @@ def account(summary: Summary) -> list[str]:
         ]
         return [" ".join(first), *sentences] if first else sentences
     second = [
-        text(standardization(summary) or ""),
+        text(say(standardization(summary) or "")),
         _similarities(summary),
         _method(summary),
         _pairs(summary),

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, is_sparse
-from soffit.report.html import data_block, json_block, packed_array, packed_text, text
+from soffit.report.html import (
+    caption_of,
+    data_block,
+    json_block,
+    packed_array,
+    packed_text,
+    text,
+)
 from soffit.results.pixel_grid import PixelGrid
 from soffit.results.profiles import ColumnGroup, column_groups, separating_groups
 from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
@@ -316,12 +323,11 @@ def _picture_column(summary: Summary, grid: PixelGrid) -> Column:
 # --- the section ----------------------------------------------------------------------------------
 
 
-def objects_section(summary: Summary, colours: list[str], shades: list[str]) -> str:
+def objects_section(summary: Summary, shades: list[str]) -> str:
     """The section without its heading; `shades` are colours of the values of text columns."""
     columns = object_columns(summary)
     spec = {
         "n": summary.n_objects,
-        "colours": colours,
         "shades": shades,
         "noun": summary.noun,
         "columns": [_spec(number, column) for number, column in enumerate(columns)],
@@ -409,7 +415,7 @@ def _frame(summary: Summary, columns: list[Column]) -> str:
     )
     return f"""
 <div class="scroll" tabindex="0" role="region" aria-label="Table of objects">
-<table class="objects"><caption>{caption}</caption>
+<table class="objects">{caption_of(caption)}
 <thead><tr>{heads}</tr></thead><tbody></tbody></table></div>"""
 
 

@@ -7,6 +7,7 @@ from pathlib import PurePath
 import numpy as np
 
 from soffit._typing import is_sparse
+from soffit._wording import Say
 from soffit.report.html import bullets, dot, name, paragraph, picture, text
 from soffit.results.cautions import Caution, checks
 from soffit.results.differences import Difference
@@ -89,23 +90,24 @@ def _how_many(summary: Summary) -> str:
 # --- warnings -------------------------------------------------------------------------------------
 
 
-def warnings_list(summary: Summary) -> str:
+def warnings_list(summary: Summary, say: Say) -> str:
     """Warnings about the result; nothing if there are none."""
     found = [check.caution for check in checks(summary) if check.caution is not None]
     if not found:
         return ""
-    items = bullets([_warning(caution) for caution in found], kind="remarks")
+    items = bullets([_warning(caution, say) for caution in found], kind="remarks")
     return (
         '<section id="warnings" aria-labelledby="warnings-title">'
         f'<h2 id="warnings-title" class="sr">Warnings</h2>{items}</section>'
     )
 
 
-def _warning(caution: Caution) -> str:
-    return f"<h3>{text(caution.heading)}</h3><p>{text(caution.seen)} {text(caution.remedy)}</p>"
+def _warning(caution: Caution, say: Say) -> str:
+    words = f"{text(say(caution.seen))} {text(say(caution.remedy))}"
+    return f"<h3>{text(caution.heading)}</h3><p>{words}</p>"
 
 
-def checks_section(summary: Summary) -> str:
+def checks_section(summary: Summary, say: Say) -> str:
     """What was checked, with what result, and what could not be checked."""
     done = [check for check in checks(summary) if not check.skipped]
     skipped = [check for check in checks(summary) if check.skipped]
@@ -118,7 +120,9 @@ def checks_section(summary: Summary) -> str:
         sentences.append(f"See the warnings above on {listed(bad)}.")
     content = paragraph(*(text(sentence) for sentence in sentences))
     if skipped:
-        items = [f"{text(capitalized(check.subject))}: {text(check.skipped)}" for check in skipped]
+        items = [
+            f"{text(capitalized(check.subject))}: {text(say(check.skipped))}" for check in skipped
+        ]
         content += "<p>Not checked:</p>" + bullets(items, kind="plain")
     return content
 
@@ -167,7 +171,7 @@ class _Card:
         )
         return (
             f'<article class="card"><h3>{dot(cluster)}{title} '
-            f"<small>{count_of(size, 'object')}, {percent(share).replace(' ', '&nbsp;')}"
+            f"<small>{count_of(size, 'object')}, {text(percent(share))}"
             "</small></h3>"
             f'<div class="size"><span class="c{cluster}" style="width:{100 * share:.1f}%">'
             "</span></div>"
@@ -213,8 +217,8 @@ class _Card:
             return "It is well separated from all others."
         other, share = found
         return (
-            f"It overlaps most with {text(shorten(summary.name_of(other)))}, "
-            f"which has {short_percent(share)} of the membership of its objects."
+            f"It overlaps most with {text(shorten(summary.name_of(other)))}: "
+            f"{text(short_percent(share))} of its membership is there."
         )
 
     def _typical(self, cluster: int) -> str:
@@ -227,14 +231,14 @@ class _Card:
 
 def _word(found: Difference) -> str:
     """``hockey (31 %, overall 9 %)``."""
-    here, everywhere = (text(value).replace(" ", "&nbsp;") for value in found.values())
+    here, everywhere = map(text, found.values())
     return f"<em>{name(shorten(found.column, 30))}</em> ({here}, overall {everywhere})"
 
 
 def _sign(found: Difference) -> str:
     """``petal length is high (mean 5.6, overall 3.8)``."""
     label = f"<em>{name(shorten(found.column))}</em>"
-    here, everywhere = (text(value) for value in found.values())
+    here, everywhere = map(text, found.values())
     side = "up" if found.difference > 0 else "down"
     if found.is_share:
         word = "common" if found.difference > 0 else "rare"

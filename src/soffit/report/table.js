@@ -74,7 +74,6 @@ class ObjectTable {
   constructor(section, spec, columns) {
     this.n = spec.n;
     this.noun = spec.noun;
-    this.colours = spec.colours;
     this.shades = spec.shades;
     this.columns = columns;
     this.own = columns.filter((column) => column.role === "own");
@@ -230,7 +229,7 @@ class ObjectTable {
   dot(cluster) {
     const dot = document.createElement("span");
     dot.className = "dot";
-    dot.style.background = this.colours[cluster];
+    dot.style.background = `var(--c${cluster})`;
     return dot;
   }
 
@@ -245,7 +244,7 @@ class ObjectTable {
       if (column.role !== "cluster") return;
       const part = document.createElement("span");
       part.style.width = this.columns[position + 1].keys[row] / (STEPS / 100) + "%";
-      part.style.background = this.colours[column.keys[row]];
+      part.style.background = `var(--c${column.keys[row]})`;
       bar.append(part);
     });
     cell.append(bar);

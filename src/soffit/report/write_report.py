@@ -8,7 +8,8 @@ from typing import Any
 
 from soffit._atomic import replaced
 from soffit._version import __version__
-from soffit.figures.style import colour, readable_on
+from soffit._wording import in_words_of_the_command
+from soffit.figures.style import colour, on_dark, readable_on
 from soffit.report import overview
 from soffit.report.column_figures import columns_section
 from soffit.report.details import account_section, details_section, labels_section
@@ -40,12 +41,14 @@ _SHADES = (
 def page(summary: Summary, *, title: str | None, command: str | None, points: Any = None) -> str:
     """The whole document."""
     colours = [colour(cluster) for cluster in range(summary.n_clusters)]
+    # Whoever typed a command reads of options.
+    say = str if command is None else in_words_of_the_command
     script = "\n".join(_file(name) for name in _SCRIPTS)
     parts = {
         "columns": columns_section(summary),
         "between": between_section(summary),
         "labels": labels_section(summary),
-        "warnings": overview.warnings_list(summary),
+        "warnings": overview.warnings_list(summary, say),
     }
     return Template(_file("page.html")).substitute(
         parts,
@@ -57,9 +60,9 @@ def page(summary: Summary, *, title: str | None, command: str | None, points: An
         facts=overview.facts(summary),
         clusters=overview.cluster_cards(summary),
         map=map_section(summary, points),
-        objects=objects_section(summary, colours, list(_SHADES)),
-        checks=overview.checks_section(summary),
-        account=account_section(summary),
+        objects=objects_section(summary, list(_SHADES)),
+        checks=overview.checks_section(summary, say),
+        account=account_section(summary, say),
         details=details_section(summary),
         recipe=recipe_section(summary, command),
         version=text(__version__),
@@ -97,7 +100,15 @@ def _policy(script: str) -> str:
 
 
 def _colour_rules(colours: list[str]) -> str:
-    rules = [f".c{number}{{background:{shade}}}" for number, shade in enumerate(colours)]
+    light = "".join(f"--c{number}:{shade};" for number, shade in enumerate(colours))
+    dark = "".join(f"--c{number}:{on_dark(shade)};" for number, shade in enumerate(colours))
+    rules = [
+        f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}",
+        *(
+            f".c{number}{{background:var(--c{number})}}.k{number}{{color:var(--c{number})}}"
+            for number in range(len(colours))
+        ),
+    ]
     for number, shade in enumerate(_SHADES[:8]):
         rules.append(f".s{number}{{fill:{shade}}}.on{number}{{fill:{readable_on(shade)}}}")
     return "".join(rules)

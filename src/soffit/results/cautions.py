@@ -88,7 +88,7 @@ def checks(summary: Summary) -> list[Check]:
         if skipped is None:
             continue
         caution = None if skipped else check(summary)
-        found.append(Check(subject, caution, str(skipped)))
+        found.append(Check(subject, caution, skipped))
     return found
 
 
@@ -168,8 +168,14 @@ def _doubtful_number(summary: Summary) -> Caution | None:
     return Caution(
         "The number of clusters is uncertain",
         f"{choice.n_clusters} was chosen with a confidence of {choice.confidence:.2f}; "
-        f"{choice.runner_up} is the next best number.",
-        Message(
+        + (
+            "next best is a single cluster: the objects may also be one continuum."
+            if choice.runner_up == 1
+            else f"{choice.runner_up} is the next best number."
+        ),
+        "Look at the map before you rely on the clusters."
+        if choice.runner_up == 1
+        else Message(
             "Fit again with ",
             Parameter("n_clusters", choice.runner_up),
             " and compare the results.",
@@ -393,8 +399,12 @@ def _many_uncertain(summary: Summary) -> Caution | None:
     return Caution(
         "Many objects are uncertain",
         uncertainty(summary),
-        "The clusters may really overlap. If you expected separated ones, try fewer clusters or "
-        "other columns.",
+        Message(
+            "The clusters may really overlap; then another ",
+            Parameter("random_state"),
+            " or order of the rows may give others. If you expected separated ones, try fewer "
+            "clusters or other columns.",
+        ),
     )
 
 

@@ -16,6 +16,8 @@ from soffit.results.words import number, short_percent, shorten
 # Differences from here on, in standard deviations, are worth a mention.
 NOTABLE = 0.5
 NOTABLE_WORD = 0.2
+# Words or genes that a larger share of the objects has tell nothing by their presence.
+EVERYWHERE = 0.95
 # Columns named per cluster, in a report and as JSON.
 MOST_COLUMNS = 3
 _ROWS_AT_ONCE = 2**16
@@ -105,7 +107,9 @@ class ColumnMeans:
         """
         size = np.abs(self.difference[cluster])
         if self.presence is not None:
-            size = np.where(self.difference[cluster] >= NOTABLE_WORD, size, 0.0)
+            # A share says nothing of a word or gene that nearly all objects have.
+            tells = (self.difference[cluster] >= NOTABLE_WORD) & (self.presence[-1] < EVERYWHERE)
+            size = np.where(tells, size, 0.0)
             order = np.argsort(-size, kind="stable")[:most]
             return [int(column) for column in order if size[column] > 0]
         order = np.argsort(-size, kind="stable")[:most]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.results.cautions import repeated_rows
 from soffit.results.differences import NOTABLE, ColumnMeans, divided
 from soffit.results.profiles import ColumnGroup, column_groups
 from soffit.results.summary import CLEAR_FROM, Summary
@@ -57,12 +58,6 @@ class Members:
         if self._summary.has_given_links and self._summary.table is None:
             return "best linked", self.central(cluster)
         return "typical", self.typical(cluster)
-
-    def uncertain(self, cluster: int, most: int = 3) -> list[int]:
-        """The members with the highest entropy."""
-        members = np.flatnonzero(self._labels == cluster)
-        order = np.argsort(-self._summary.entropy[members], kind="stable")[:most]
-        return [int(position) for position in members[order]]
 
     def runner_up(self, position: int) -> int:
         """The second most probable cluster of an object."""
@@ -191,12 +186,16 @@ def between(summary: Summary, position: int, most: int = 6) -> Between:
 def least_certain(summary: Summary, most: int = 6) -> list[int]:
     """Objects that do not clearly belong to one cluster, the least certain first.
 
-    Objects between the same two clusters take turns with those between others.
+    Objects between the same two clusters take turns with those between others; of objects with the
+    same values the first stands for all.
     """
     if summary.n_clusters == 1:
         return []
     order = np.argsort(summary.certainty, kind="stable")
     doubtful = order[summary.certainty[order] < CLEAR_FROM]
+    if summary.table is not None:
+        copies = repeated_rows(summary.table[doubtful])
+        doubtful = np.delete(doubtful, np.asarray(copies, dtype=np.intp))
     pairs = np.sort(np.argsort(-summary.memberships[doubtful], axis=1, kind="stable")[:, :2])
     seen: dict[tuple[int, ...], int] = {}
     turns: list[int] = []
@@ -251,7 +250,8 @@ def _compared(
         own = number(value, spread=spread)
     if means.is_binary[j]:
         own = _GAP if np.isnan(value) else ("yes" if value else "no")
-        return Comparison(group.name, own, short_percent(low), short_percent(high), nearer, gap)
+        texts = [f"{short_percent(share)} yes" for share in (low, high)]
+        return Comparison(group.name, own, texts[0], texts[1], nearer, gap)
     return Comparison(
         group.name, own, number(low, spread=spread), number(high, spread=spread), nearer, gap
     )

@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray, is_sparse
-from soffit.results.differences import ColumnMeans, divided
+from soffit.results.differences import EVERYWHERE, ColumnMeans, divided
 from soffit.results.summary import Summary
 from soffit.results.words import number, short_percent
 
@@ -94,7 +94,9 @@ def separating_groups(summary: Summary, most: int) -> list[ColumnGroup]:
     varied = [place for place in np.argsort(-shares, kind="stable") if shares[place] > 0]
     if len(varied) <= most:
         return [groups[place] for place in varied]
-    signed = means.difference if is_sparse(summary.table) else np.abs(means.difference)
+    signed = np.abs(means.difference)
+    if means.presence is not None:
+        signed = np.where(means.presence[-1] < EVERYWHERE, means.difference, 0.0)
     strength = np.array([signed[:, list(group.members)].max(axis=1) for group in groups])
     turns = np.argsort(-strength, axis=0, kind="stable")
     chosen: dict[int, None] = {}

@@ -29,6 +29,8 @@ _TELLING = 0.15
 # Confidence from which a choice is called clear, and likely.
 CLEAR_CHOICE = 0.8
 _LIKELY_CHOICE = 0.5
+# A valley of this share of the density beside it is hardly one.
+_HARDLY_LOWER = 0.95
 
 
 def headline(summary: Summary) -> str:
@@ -39,16 +41,18 @@ def headline(summary: Summary) -> str:
         return f"The {objects} {verb} a single {summary.noun}."
     verb = "falls" if summary.n_objects == 1 else "fall"
     clusters = count_of(summary.n_clusters, summary.noun)
-    clear = _belonging(float((summary.certainty >= CLEAR_FROM).mean()))
-    n = summary.n_uncertain
-    are = f"{n:,} {'is' if n == 1 else 'are'}" if n else "none is"
-    return f"{objects} {verb} into {clusters}{_sizes(summary)}; {clear}, and {are} uncertain."
+    clear = _belonging(summary)
+    return f"{objects} {verb} into {clusters}{_sizes(summary)}; {clear}."
 
 
-def _belonging(share: float) -> str:
-    if share == 0:
-        return "none of them clearly belongs to one"
-    return f"{'all' if share == 1 else percent(share)} of them clearly belong to one"
+def _belonging(summary: Summary) -> str:
+    share, n = float((summary.certainty >= CLEAR_FROM).mean()), summary.n_uncertain
+    if share == 1:
+        return "all of them clearly belong to one"
+    some = f"{percent(share)} of them clearly belong" if share else "none of them clearly belongs"
+    if n:
+        return f"{some} to one, and {n:,} {'is' if n == 1 else 'are'} uncertain"
+    return f"{some} to one, {'the others' if share else 'all of them'} probably"
 
 
 def _sizes(summary: Summary) -> str:
@@ -179,7 +183,9 @@ def _evidence_for_one(choice: Any) -> str:
 def _evidence(evidence: dict[str, Any]) -> str:
     longer = math.exp(min(float(evidence["gap"]), 9.0))
     k, valley = int(evidence["k"]), float(evidence["valley"])
-    depth = "There is a gap" if valley < 0.05 else f"The density falls to {percent(valley)}"
+    depth = f"The density falls to {percent(valley)}"
+    if valley < 0.05 or valley > _HARDLY_LOWER:
+        depth = "There is a gap" if valley < 0.05 else "The density hardly falls"
     stable = ""
     if "stability" in evidence:
         stable = (

@@ -272,11 +272,6 @@ class Summary:
         """What to call a cluster inside a sentence."""
         return f"{self.noun} {self.names[cluster]}"
 
-    @property
-    def is_named(self) -> bool:
-        """Whether clusters have names rather than numbers."""
-        return any(name != str(number) for number, name in enumerate(self.names))
-
     @cached_property
     def sizes(self) -> IntArray:
         """Number of objects whose most probable cluster is each one."""

@@ -10,9 +10,11 @@ _SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "
 
 
 def plural(noun: str, count: int = 2) -> str:
-    """``cluster`` or ``clusters``, ``class`` or ``classes``."""
+    """``cluster`` or ``clusters``, ``class`` or ``classes``, ``entry`` or ``entries``."""
     if count == 1:
         return noun
+    if noun.endswith("try"):
+        return f"{noun[:-1]}ies"
     return f"{noun}es" if noun.endswith("s") else f"{noun}s"
 
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
+from soffit._wording import first_few
 from soffit.results.words import number, visible
 
 ColumnKind = Literal["number", "category", "text", "picture"]
@@ -309,9 +310,8 @@ class _Linked(Sequence[str]):
         part = slice(self._links.indptr[row], self._links.indptr[row + 1])
         others, weights = self._links.indices[part], self._links.data[part]
         others = others[np.argsort(-weights, kind="stable")]
-        shown = [self._ids[other] if self._ids else str(other + 1) for other in others[:_NAMED]]
-        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-        return ", ".join(shown) + more
+        shown = (self._ids[other] if self._ids else other + 1 for other in others)
+        return first_few(shown, _NAMED)
 
 
 def number_column(name: str, values: FloatArray) -> Column:

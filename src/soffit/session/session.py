@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from soffit._typing import IntArray
+from soffit._wording import message_of
 from soffit.fitting.data import of_distinct_objects
 from soffit.graph import Graph
 from soffit.results.cautions import cautions
@@ -402,7 +403,7 @@ class Session:
         self._fits[state.key] = model
         while len(self._fits) > (_FITS_KEPT if self.n_objects <= _SMALL else 2):
             self._fits.popitem(last=False)
-        return model, list(dict.fromkeys(str(warning.message) for warning in caught))
+        return model, list(dict.fromkeys(message_of(warning.message) for warning in caught))
 
     def _edited(self, state: State, fitted: Any) -> tuple[State, Any, list[str]]:
         """The fitted model with the edits of a state, in the numbers of this fit."""

@@ -158,3 +158,17 @@ def test_gram_by_blocks_is_the_gram(rng, monkeypatch):
     np.testing.assert_allclose(exact_gram(U[:, :5]), expected[:5, :5], atol=1e-12)
     A = sp.csr_array(np.eye(500))
     np.testing.assert_allclose(Graph.of(A).column_forms(U, diagonal=False), 0.0, atol=1e-12)
+
+
+def test_many_clusters_are_solved_in_the_precision_of_the_matrix():
+    rng = np.random.default_rng(5)
+    A = sp.random_array((300, 300), density=0.1, random_state=rng)
+    A = sp.csr_array(A + A.T)
+    start = np.eye(40)[np.arange(300) % 40]
+    double, single = (
+        solve_rows(Problem(A.astype(dtype), 40, scale="single"), start.astype(dtype), max_iter=5)
+        for dtype in (np.float64, np.float32)
+    )
+    assert single.factor.dtype == np.float32
+    np.testing.assert_allclose(single.objective, double.objective, rtol=1e-4)
+    assert np.all(np.diff(single.history) <= 1e-6 * single.history[0])

@@ -107,8 +107,18 @@ class _Point(Protocol):
 AnyPoint = TypeVar("AnyPoint", bound=_Point)
 
 
+class _Scaled(Protocol):
+    """What a search needs to know of relations."""
+
+    @property
+    def unit(self) -> float: ...
+
+    @property
+    def total(self) -> float: ...
+
+
 def descend(
-    relations: Relations,
+    relations: _Scaled,
     state: AnyPoint,
     move: Callable[[AnyPoint, int], AnyPoint],
     *,

@@ -67,7 +67,7 @@ class Edges:
         self.total = float(self.degrees.sum())
         data = A.data if self.unit == 1 else A.data / A.dtype.type(self.unit)
         self.graph = (A.indptr, A.indices, data)
-        self.entropy = _entropy(data)
+        self.entropy = entropy_of_weights(data)
 
     def step(self, B: FloatArray, H: FloatArray) -> tuple[FloatArray, float]:
         """One update of B (eq. 3 and 4 in one), and the divergence before it."""
@@ -95,7 +95,7 @@ class _Blocks:
         self.unit, self.degrees = _unit_and_degrees(A)
         self.total = float(self.degrees.sum())
         self._A = A / A.dtype.type(self.unit)
-        self.entropy = sum(_entropy(self._A[rows]) for rows in row_blocks(A.shape))
+        self.entropy = sum(entropy_of_weights(self._A[rows]) for rows in row_blocks(A.shape))
 
     def step(self, B: FloatArray, H: FloatArray) -> tuple[FloatArray, float]:
         from soffit.factorize.divergence.kernels import dense_shares
@@ -115,13 +115,16 @@ class _Blocks:
 
 def _unit_and_degrees(A: Matrix) -> tuple[float, FloatArray]:
     degrees = Graph.of(A).degrees()
-    mean = float(degrees.mean())
-    # A power of two, so that division is exact.
-    unit = float(2.0 ** np.round(np.log2(mean))) if mean > 0 else 1.0
+    unit = unit_of(float(degrees.mean()))
     return unit, degrees / unit
 
 
-def _entropy(weights: FloatArray) -> float:
+def unit_of(mean_degree: float) -> float:
+    """What weights are divided by: a power of two, so that division is exact."""
+    return float(2.0 ** np.round(np.log2(mean_degree))) if mean_degree > 0 else 1.0
+
+
+def entropy_of_weights(weights: FloatArray) -> float:
     """Sum of w log w."""
     total = 0.0
     for block in row_blocks((weights.size, 1)):

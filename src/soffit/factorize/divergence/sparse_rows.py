@@ -8,7 +8,10 @@ that neighbours are close in memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +19,7 @@ import scipy.sparse as sp
 from soffit._threads import each, pieces, row_blocks
 from soffit._typing import FloatArray, IntArray
 from soffit.factorize.descent import Callback, Descent
-from soffit.factorize.divergence.em import descend, nothing_to_fit
+from soffit.factorize.divergence.em import AnyPoint, descend, nothing_to_fit
 from soffit.factorize.divergence.relations import UNEXPLAINED, Edges
 from soffit.factorize.problem import Factorization, Problem
 from soffit.graph import Locality, reciprocal, row_numbers
@@ -53,11 +56,11 @@ def solve_on_support(
     found = descend(
         relations,
         evaluate_support(relations, _without_zeros(B)),
-        lambda state, power: _moved(relations, state, power),
+        lambda state, power: evaluate_support(relations, moved_support(state, power)),
         max_iter=max_iter,
         tol=tol,
         callback=callback,
-        widen=_Widening(relations, tol),
+        widen=Widening(lambda state: _widened(relations, state), tol),
     )
     H: sp.csr_array = found.factor
     return replace(found, factor=H[np.argsort(locality.order)].toarray())
@@ -76,11 +79,16 @@ class SupportState:
 
 def evaluate_support(relations: Edges, B: sp.csr_array) -> SupportState:
     """The E step at B."""
-    weights: FloatArray = np.bincount(B.indices, B.data, minlength=B.shape[1]).astype(np.float64)
-    H = _like(B, B.data * reciprocal(weights).astype(B.dtype)[B.indices])
+    H, weights = column_shares(B)
     ratios, likelihood = support_step(relations, B, H)
     divergence = relations.entropy - likelihood - relations.total + float(weights.sum())
     return SupportState(B, H, weights, ratios, divergence)
+
+
+def column_shares(B: sp.csr_array) -> tuple[sp.csr_array, FloatArray]:
+    """H = B over its column sums, and these."""
+    weights: FloatArray = np.bincount(B.indices, B.data, minlength=B.shape[1]).astype(np.float64)
+    return _like(B, B.data * reciprocal(weights).astype(B.dtype)[B.indices]), weights
 
 
 def support_step(relations: Edges, B: sp.csr_array, H: sp.csr_array) -> tuple[FloatArray, float]:
@@ -112,7 +120,11 @@ def support_start(
     A: sp.csr_array, labels: IntArray, n_clusters: int, *, spread: float
 ) -> sp.csr_array:
     """Rows with 1 - spread on the label; the rest follows the object's edges."""
-    rows = weights_to_clusters(A, labels, n_clusters)
+    return spread_rows(weights_to_clusters(A, labels, n_clusters), labels, spread)
+
+
+def spread_rows(rows: sp.csr_array, labels: IntArray, spread: float) -> sp.csr_array:
+    """The same from the weights to clusters, which are changed."""
     row = row_numbers(rows)
     degrees = np.bincount(row, rows.data, minlength=len(labels)).astype(np.float64)
     rows.data *= reciprocal(degrees, spread).astype(rows.dtype)[row]
@@ -136,7 +148,8 @@ def stored_rows(rows: FloatArray) -> sp.csr_array:
     )
 
 
-def _moved(relations: Edges, state: SupportState, power: int) -> SupportState:
+def moved_support(state: SupportState, power: int) -> sp.csr_array:
+    """The next B."""
     from soffit.factorize.divergence.kernels import move_support
 
     B, moved = state.B, np.empty_like(state.B.data)
@@ -146,46 +159,63 @@ def _moved(relations: Edges, state: SupportState, power: int) -> SupportState:
         move_support(B.indptr, B.data, state.ratios, power, _NEGLIGIBLE, *limits, moved)
 
     each(move, pieces(B.shape[0], _ROWS))
-    return evaluate_support(relations, _without_zeros(_like(B, moved)))
+    return _without_zeros(_like(B, moved))
 
 
-class _Widening:
-    """Gives rows missing clusters, at most a few times, when a search slows down."""
+class Widening(Generic[AnyPoint]):
+    """Gives rows missing clusters, at most a few times, when a search slows down.
 
-    def __init__(self, relations: Edges, tol: float) -> None:
-        self._relations = relations
+    Parameters
+    ----------
+    widen : callable
+        A point with more clusters, or None if nothing can be gained.
+    tol : float
+        The tolerance of the search.
+    """
+
+    def __init__(self, widen: Callable[[AnyPoint], AnyPoint | None], tol: float) -> None:
+        self._widen = widen
         self._when = [max(tol, slow) for slow in _SLOW]
 
-    def __call__(self, state: SupportState, descent: Descent) -> SupportState | None:
+    def __call__(self, state: AnyPoint, descent: Descent) -> AnyPoint | None:
+        """The point to continue from, if it is another one."""
         if not self._when or not descent.has_converged(self._when[0]):
             return None
         del self._when[0]
-        B = _widened(self._relations, state)
-        wider = None if B is None else evaluate_support(self._relations, B)
+        wider = self._widen(state)
         if wider is None or wider.divergence > state.divergence:
             self._when.clear()
             return None
         return wider
 
 
-def _widened(relations: Edges, state: SupportState) -> sp.csr_array | None:
-    """B with small shares of the clusters whose ratios promise a gain; None if there are none."""
+def _widened(relations: Edges, state: SupportState) -> SupportState | None:
+    """The point with more clusters, if any promises a gain."""
+    parts = each(partial(missing, relations.graph, state), pieces(state.B.shape[0], _ROWS))
+    B = widened(state.B, relations.degrees, parts)
+    return None if B is None else evaluate_support(relations, B)
+
+
+def missing(graph: Any, state: SupportState, rows: range) -> tuple[IntArray, IntArray]:
+    """How many clusters some rows lack whose ratios promise a gain, and which."""
     from soffit.factorize.divergence.kernels import missing_entries
 
-    B, n = state.B, state.B.shape[0]
-    stored = (*relations.graph, B.indptr, B.indices, B.data, state.H.data, B.shape[1])
+    B = state.B
+    stored = (*graph, B.indptr, B.indices, B.data, state.H.data, B.shape[1])
+    found: tuple[IntArray, IntArray] = missing_entries(
+        *stored, rows.start, rows.stop, UNEXPLAINED, _PROMISING
+    )
+    return found
 
-    def find(rows: range) -> tuple[IntArray, IntArray]:
-        missing: tuple[IntArray, IntArray] = missing_entries(
-            *stored, rows.start, rows.stop, UNEXPLAINED, _PROMISING
-        )
-        return missing
 
-    parts = each(find, pieces(n, _ROWS))
+def widened(
+    B: sp.csr_array, degrees: FloatArray, parts: list[tuple[IntArray, IntArray]]
+) -> sp.csr_array | None:
+    """B with small shares of clusters that its rows lack; None if there are none."""
     lengths, clusters = (np.concatenate([part[a] for part in parts]) for a in range(2))
     if not len(clusters):
         return None
-    share = np.repeat(_NEW_SHARE * relations.degrees, lengths).astype(B.dtype)
+    share = np.repeat(_NEW_SHARE * degrees, lengths).astype(B.dtype)
     wider = B + sp.csr_array((share, clusters, _places(lengths)), shape=B.shape)
     scale = 1.0 / (1.0 + _NEW_SHARE * lengths)
     wider.data *= np.repeat(scale, np.diff(wider.indptr)).astype(B.dtype)

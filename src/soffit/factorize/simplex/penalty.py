@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from soffit._threads import is_late
 from soffit._typing import FloatArray, Matrix
 from soffit.factorize.descent import Callback, Descent
 from soffit.factorize.problem import (
@@ -160,12 +161,17 @@ class _Penalised:
     def descend(
         self, W: FloatArray, gamma: float, *, target: float, max_iter: int
     ) -> tuple[FloatArray, float, bool]:
-        """Steps until the gradient is shorter than the target; returns point, step and success."""
+        """Steps until the gradient is shorter than the target; returns point, step and success.
+
+        A round that takes longer than a fit may take ends early.
+        """
         here = self.state(W)
         slack = 16.0 * float(np.finfo(self.A.dtype).eps) * (self.norm + here.value)
         for _ in range(max_iter):
             if self.slope(here) <= target:
                 return here.W, gamma, True
+            if is_late():
+                break
             there = self.step(here, gamma)
             if there.value <= here.value + slack:
                 here = there

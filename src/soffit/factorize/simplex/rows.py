@@ -121,6 +121,8 @@ _AT_ONCE = 16
 _MOST_HALVINGS = 2
 # With more clusters, a row's problem is solved on the clusters that its neighbours use.
 _FEW_CLUSTERS = 32
+# The optimality gap of dense rows with more clusters.
+_GAP_OF_MANY = 1e-4
 
 
 class _Sweep(Protocol):
@@ -180,8 +182,10 @@ def solve_rows(
     check_support("rows", problem)
     if problem.pair_weight is not None:
         return solve_weighted_rows(problem, start, max_iter=max_iter, tol=tol, callback=callback)
-    if problem.graph.is_sparse and problem.matrix.dtype != np.float64:
-        # In double precision, too: the loop over the rows is compiled once.
+    few = problem.n_clusters <= _FEW_CLUSTERS
+    if problem.graph.is_sparse and problem.matrix.dtype != np.float64 and few:
+        # In double precision, too: the loop over the rows is compiled once. With many clusters, the
+        # memory for their rows matters more.
         exact = problem.as_type(np.float64)
         found = solve_rows(
             exact, start, max_iter=max_iter, tol=tol, callback=callback, scale=scale, gap=gap
@@ -360,8 +364,10 @@ class _DenseSweep:
 
         k = W.shape[1]
         total, work = np.zeros(k), np.empty((k + N_VECTORS, k))
-        # Rows in single precision are not solved beyond it.
-        gap = max(GAP, self._gap, float(np.finfo(W.dtype).eps))
+        # Rows in single precision are not solved beyond it. With many clusters the last digits take
+        # most of the time, and the next sweep changes them anyway.
+        least = GAP if k <= _FEW_CLUSTERS else _GAP_OF_MANY
+        gap = max(least, self._gap, float(np.finfo(W.dtype).eps))
         for first in range(0, len(W), _BLOCK):
             rows = self._A[first : first + _BLOCK]
             _products(rows, U, first, *self._products)

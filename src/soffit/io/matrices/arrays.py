@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, first_few
 from soffit.io.data_error import (
     DataError,
     check_archive,
     check_bytes,
     check_names,
-    listed,
     shown,
     table_dtype,
 )
@@ -183,7 +182,7 @@ def _unsound(path: Path, error: BaseException) -> DataError:
 
 def shapes(arrays: Mapping[str, NDArray[Any]]) -> str:
     """Names and shapes of arrays, for messages."""
-    return listed((f"{key} {value.shape}" for key, value in arrays.items()), 8)
+    return first_few((f"{key} {value.shape}" for key, value in arrays.items()), 8)
 
 
 def text_vector(
@@ -327,7 +326,7 @@ def _find_table(path: Path, arrays: Mapping[str, NDArray[Any]], kind: str) -> tu
         return preferred, kind
     tables = [key for key, value in arrays.items() if value.ndim == 2]
     if len(tables) != 1:
-        what = "no table" if not tables else f"several tables ({listed(map(shown, tables))})"
+        what = "no table" if not tables else f"several tables ({first_few(map(shown, tables))})"
         raise DataError(
             f"{path}: it holds {what}; its arrays are {shapes(arrays)}.",
             "Save the table under the name X.",

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
-from soffit._wording import Message, Parameter
-from soffit.io.data_error import DataError, listed, shown
+from soffit._wording import Message, Parameter, first_few
+from soffit.io.data_error import DataError, shown
 from soffit.io.source import Source, text_array
 from soffit.io.tables.table import Choice, check_choice, checked_ids, looks_like_identifier
 from soffit.io.tables.tabular import Rows, collect
@@ -33,8 +33,9 @@ def checked_square(
     """Finite, nonnegative, symmetric entries; distances with a zero diagonal."""
     names = range(A.shape[0]) if ids is None else ids
     if A.shape[0] != A.shape[1]:
+        what = "a graph needs" if kind == "graph" else f"{kind} need"
         raise DataError(
-            f"{path}: {kind} need a square table, one row and one column per object, but this one "
+            f"{path}: {what} a square table, one row and one column per object, but this one "
             f"has {A.shape[0]:,} rows and {A.shape[1]:,} columns of numbers.",
             Message("Pass ", Parameter("kind", "table"), " if its columns are features."),
         )
@@ -198,7 +199,7 @@ def _check_numeric(rows: Rows, entries: list[str], kind: str) -> None:
     wrong = [name for name in entries if rows.kinds[name] != "number"]
     if wrong:
         raise DataError(
-            f"{rows.path}: {kind} are numbers, but the columns {listed(map(shown, wrong))} hold "
+            f"{rows.path}: {kind} are numbers, but the columns {first_few(map(shown, wrong))} hold "
             "something else.",
             Message(
                 *("Leave them out with ", Parameter("drop", wrong[:3]), ", or pass "),

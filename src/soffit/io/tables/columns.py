@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray
-from soffit._wording import Message, Parameter
-from soffit.io.data_error import DataError, check_bytes, counted, listed, shown
+from soffit._wording import Message, Parameter, first_few
+from soffit.io.data_error import DataError, check_bytes, shown
 from soffit.io.tables.tabular import Category
+from soffit.results.words import count_of
 
 Impute = Literal["none", "auto", "median", "mean", "drop"]
 # With "auto" gaps stay if at most this share of the entries is missing.
@@ -115,7 +116,7 @@ def fill_gaps(
                     f"leave out the columns that have them: {_by_column(names, gaps)}.",
                 ),
             )
-        dropped = counted(len(X) - len(kept), "row")
+        dropped = count_of(len(X) - len(kept), "row")
         notes.append(f"Dropped {dropped} with missing values in {_by_column(names, gaps)}.")
         return X[kept], kept, notes
     middle = np.nanmedian if impute == "median" else np.nanmean
@@ -165,7 +166,7 @@ def _refusal(
     worst = names[int(np.argmax(missing + infinite))]
     share = float(missing.sum() + infinite.sum()) / (shape[0] * shape[1])
     return DataError(
-        f"{path}: {' and '.join(parts)}, of {counted(shape[0], 'row')} ({share:.0%} of the "
+        f"{path}: {' and '.join(parts)}, of {count_of(shape[0], 'row')} ({share:.0%} of the "
         "entries).",
         Message(
             *("Compare what is there with ", Parameter("impute", "none"), ", fill them in with "),
@@ -178,7 +179,7 @@ def _refusal(
 
 def _by_column(names: Sequence[str], counts: NDArray[np.intp]) -> str:
     by_name = {names[position]: counts[position] for position in np.flatnonzero(counts).tolist()}
-    return listed(f"{shown(name)} ({count:,})" for name, count in by_name.items())
+    return first_few(f"{shown(name)} ({count:,})" for name, count in by_name.items())
 
 
 TextRule = Literal["auto", "category", "onehot", "drop"]
@@ -243,7 +244,9 @@ def split_categories(
             many.append(name)
     if many:
         which = "it identifies" if len(many) == 1 else "one of them identifies"
-        note = Message(f"Left out {listed(map(shown, many))}: text with too many distinct values.")
+        note = Message(
+            f"Left out {first_few(map(shown, many))}: text with too many distinct values."
+        )
         if not named:
             note = Message(note, f" If {which} the objects, pass ", Parameter("id", many[0]), ".")
         notes.append(note)
@@ -260,8 +263,8 @@ def encode_note(chosen: Mapping[str, Category], text: TextRule) -> list[str]:
     """A note on the columns that were encoded."""
     if not chosen or text == "category":
         return []
-    some = listed(
-        f"{shown(name)} ({counted(len(item.values), 'value')})" for name, item in chosen.items()
+    some = first_few(
+        f"{shown(name)} ({count_of(len(item.values), 'value')})" for name, item in chosen.items()
     )
     return [f"Text was one-hot encoded, one column per value: {some}."]
 
@@ -344,7 +347,7 @@ def gaps_note(chosen: Mapping[str, Category], impute: str | None) -> list[str]:
     ]
     if not filled or not is_filled(impute):
         return []
-    return [f"Missing text was replaced by the frequencies of the values in {listed(filled)}."]
+    return [f"Missing text was replaced by the frequencies of the values in {first_few(filled)}."]
 
 
 def is_filled(impute: str | None) -> bool:

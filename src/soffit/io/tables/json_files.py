@@ -40,11 +40,6 @@ def is_node_link(content: Any) -> bool:
     return any(isinstance(content.get(key), list) for key in ("links", "edges"))
 
 
-def open_json(path: Path, options: FileOptions) -> FrameRows:
-    """The table in a JSON file."""
-    return json_rows(path, load_json(path), options)
-
-
 def json_rows(path: Path, content: Any, options: FileOptions) -> FrameRows:
     """Rows of the table that the content of a JSON file holds."""
     import polars as pl

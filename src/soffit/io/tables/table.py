@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
-from soffit._wording import Message, Parameter
-from soffit.io.data_error import DataError, check_names, counted, listed, shown
+from soffit._wording import Message, Parameter, first_few
+from soffit.io.data_error import DataError, check_names, shown
 from soffit.io.source import Source, text_array
 from soffit.io.tables.columns import (
     Impute,
@@ -34,6 +34,7 @@ from soffit.io.tables.columns import (
     split_categories,
 )
 from soffit.io.tables.tabular import Category, Collected, Rows, collect
+from soffit.results.words import count_of
 
 _LIKE_AN_IDENTIFIER = re.compile(
     r"|unnamed: 0|(.*[ _.\-])?(ids?|names?|index|key|identifier|uuid)|row.?names?", re.IGNORECASE
@@ -85,10 +86,10 @@ def checked_ids(path: Path, name: str, values: Sequence[str | None], rows: Rows)
     """Identifiers from a column that the user named; gaps and duplicates are refused."""
     gaps = [position for position, value in enumerate(values) if not value]
     if gaps:
-        places = listed(rows.place(position) for position in gaps)
+        places = first_few(rows.place(position) for position in gaps)
         raise DataError(
             f"{path}: the id column {shown(name)} has "
-            f"{counted(len(gaps), 'empty entry', 'empty entries')} ({places}).",
+            f"{count_of(len(gaps), 'empty entry')} ({places}).",
             Message("Give every object an identifier, or leave out ", Parameter("id"), "."),
         )
     return check_unique(path, name, [str(value) for value in values])
@@ -98,9 +99,9 @@ def check_unique(path: Path, name: str, values: Sequence[str]) -> NDArray[Any]:
     """Refuse duplicate identifiers."""
     if len(set(values)) < len(values):
         repeated = [(value, count) for value, count in Counter(values).items() if count > 1]
-        some = listed(f"{shown(value)} ({count} times)" for value, count in repeated)
+        some = first_few(f"{shown(value)} ({count} times)" for value, count in repeated)
         raise DataError(
-            f"{path}: {shown(name)} has {counted(len(repeated), 'identifier')} that "
+            f"{path}: {shown(name)} has {count_of(len(repeated), 'identifier')} that "
             f"{'occurs' if len(repeated) == 1 else 'occur'} more than once: {some}.",
             Message(
                 "Identifiers must be unique: correct the file, or choose another column with ",
@@ -217,15 +218,15 @@ def _assign_roles(rows: Rows, choice: Choice, notes: list[str]) -> _Roles:
     numbers = [name for name in features if rows.kinds[name] in ("number", "boolean")]
     words = [name for name in features if rows.kinds[name] == "text"]
     if choice.text == "drop" and words:
-        notes.append(f"Left out {listed(map(shown, words))}: text.")
+        notes.append(f"Left out {first_few(map(shown, words))}: text.")
         words = []
     for kind, reason in (("date", "dates and times"), ("other", "lists or other nested values")):
         left = [name for name in features if rows.kinds[name] == kind]
         if left:
-            notes.append(f"Left out {listed(map(shown, left))}: {reason}.")
+            notes.append(f"Left out {first_few(map(shown, left))}: {reason}.")
     truths = [name for name in numbers if rows.kinds[name] == "boolean"]
     if truths:
-        notes.append(f"True and false became 1 and 0 in {listed(map(shown, truths))}.")
+        notes.append(f"True and false became 1 and 0 in {first_few(map(shown, truths))}.")
     return _Roles(features, numbers, words, choice.id, maybe_id, choice.label)
 
 
@@ -316,7 +317,7 @@ def _without_empty(
     empty = empty_columns(X)
     if empty.any():
         left = [name for name, nothing in zip(names, empty, strict=True) if nothing]
-        notes.append(f"Left out {listed(map(shown, left))}: no values.")
+        notes.append(f"Left out {first_few(map(shown, left))}: no values.")
         X = X[:, ~empty]
         names = [name for name, nothing in zip(names, empty, strict=True) if not nothing]
     if not names:
@@ -337,7 +338,7 @@ def _without_numbering(
         return X, names
     notes.append(
         Message(
-            f"Left out {listed(map(shown, numbering))}: they number the objects. To use them as "
+            f"Left out {first_few(map(shown, numbering))}: they number the objects. To use them as "
             "features, name all features in ",
             *(Parameter("columns"), "."),
         )
@@ -380,4 +381,4 @@ def _constant_note(X: FloatArray, names: Sequence[str]) -> list[str]:
     if len(X) < 2 or not constant.any():
         return []
     same = [name for name, alike in zip(names, constant, strict=True) if alike]
-    return [f"Constant, so without effect: {listed(map(shown, same))}."]
+    return [f"Constant, so without effect: {first_few(map(shown, same))}."]

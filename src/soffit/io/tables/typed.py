@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from soffit._wording import Message, Parameter
-from soffit.io.data_error import DataError, check_archive, check_bytes, counted, listed, need, shown
+from soffit._wording import Message, Parameter, first_few
+from soffit.io.data_error import DataError, check_archive, check_bytes, need, shown
 from soffit.io.file_options import FileOptions
 from soffit.io.tables.tabular import unique_names
 from soffit.io.text.number_columns import (
@@ -23,6 +23,7 @@ from soffit.io.text.number_columns import (
     without_markers,
 )
 from soffit.io.text.numbers import ColumnKind, Notation, is_number
+from soffit.results.words import count_of
 
 # Entries of one block: 64 MB in double precision.
 _BLOCK_ENTRIES = 2**23
@@ -80,7 +81,9 @@ class FrameRows:
         read_as = [name for name in found.notations if found.kinds[name] == "number"]
         said = list(notes)
         if read_as:
-            said.append(f"Text that holds numbers was read as such: {listed(map(shown, read_as))}.")
+            said.append(
+                f"Text that holds numbers was read as such: {first_few(map(shown, read_as))}."
+            )
         return cls(
             path,
             frame,
@@ -339,7 +342,7 @@ def _chosen_sheet(path: Path, sheets: Sequence[str], given: str | int | None) ->
         return sheets[number - 1]
     raise DataError(
         Message(f"{path}: there is no ", Parameter("sheet", given), "."),
-        f"The sheets are {listed(map(shown, sheets), 12)}.",
+        f"The sheets are {first_few(map(shown, sheets), 12)}.",
     )
 
 
@@ -366,7 +369,7 @@ def _without_empty_rows(frame: Any) -> tuple[Any, list[str]]:
     n_between = int(empty[:last].sum() or 0)
     if not n_between:
         return kept, []
-    return kept, [f"Left out {counted(n_between, 'empty row')} of the sheet."]
+    return kept, [f"Left out {count_of(n_between, 'empty row')} of the sheet."]
 
 
 def _check_extent(path: Path) -> None:

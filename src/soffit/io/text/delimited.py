@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from soffit._wording import Message, Parameter
-from soffit.io.data_error import DataError, check_bytes, counted, shown
+from soffit.io.data_error import DataError, check_bytes, shown
 from soffit.io.file_options import FileOptions
 from soffit.io.tables.tabular import unique_names
 from soffit.io.text.dialect import (
@@ -29,6 +29,7 @@ from soffit.io.text.number_columns import (
     without_markers,
 )
 from soffit.io.text.numbers import MISSING, ColumnKind, Notation, is_number
+from soffit.results.words import count_of
 
 _MOST_COLUMNS = 200_000
 _MANY_COLUMNS = 1000
@@ -266,7 +267,7 @@ def _names(path: Path, dialect: Dialect, width: int) -> tuple[list[str], list[st
         lines = dialect.n_skipped
         remedy = ("If the table starts later, pass ", Parameter("skip_rows", lines), ".")
     raise DataError(
-        f"{path}: the header has {counted(len(given), 'name')}, but most rows have {width} "
+        f"{path}: the header has {count_of(len(given), 'name')}, but most rows have {width} "
         "entries.",
         Message(*remedy),
     )
@@ -457,7 +458,7 @@ def _check_widths(rows: DelimitedRows, block: bytes, row: int) -> None:
         return
     for offset, line in enumerate(bare.split(b"\n")[:n_lines]):
         if line.count(separator) != expected:
-            found = counted(line.count(separator) + 1, "entry", "entries")
+            found = count_of(line.count(separator) + 1, "entry")
             raise DataError(
                 f"{rows.path}: {rows.place(row + offset)} has {found}, but the table has "
                 f"{len(rows.names)} columns separated by {_separator_name(rows)}.",

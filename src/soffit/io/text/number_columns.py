@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from soffit._wording import Message, Parameter
-from soffit.io.data_error import DataError, counted, listed, shown
+from soffit._wording import Message, Parameter, first_few
+from soffit.io.data_error import DataError, shown
 from soffit.io.text.numbers import (
     MISSING,
     ColumnKind,
@@ -21,6 +21,7 @@ from soffit.io.text.numbers import (
     settle,
     survey,
 )
+from soffit.results.words import count_of
 
 # Share of such entries in a column that looks like numbers.
 _MOSTLY = 0.8
@@ -118,7 +119,7 @@ def _two_ways(path: Path, name: str, found: Survey) -> DataError:
 def _unreadable(path: Path, name: str, problem: str | MixedUnits) -> DataError:
     leave_out = Message(" or leave the column out with ", Parameter("drop", [name]), ".")
     if isinstance(problem, MixedUnits):
-        some = listed(shown(entry) for entry in problem.examples.values())
+        some = first_few(shown(entry) for entry in problem.examples.values())
         return DataError(
             f"{path}: column {shown(name)} mixes units: {some}.",
             Message("Convert all of them to one unit,", leave_out),
@@ -139,19 +140,21 @@ def _notes(notations: Mapping[str, Notation], decimal: str | None) -> list[str]:
     if decimal == "," and any(notations[name].example for name in commas):
         notes.append("Numbers are written with a decimal comma.")
     elif decimal != "," and commas:
-        notes.append(f"Numbers are written with a decimal comma in {listed(map(shown, commas))}.")
+        notes.append(
+            f"Numbers are written with a decimal comma in {first_few(map(shown, commas))}."
+        )
     marks = {notation.thousands for notation in notations.values() if notation.thousands}
     for mark in sorted(marks):
         names = [name for name, notation in notations.items() if notation.thousands == mark]
         example = notations[names[0]].example
         notes.append(
-            f"Thousands are separated by {_SIGN_NAMES[mark]} in {listed(map(shown, names))}, as in "
-            f"{shown(example)}."
+            f"Thousands are separated by {_SIGN_NAMES[mark]} in {first_few(map(shown, names))}, "
+            f"as in {shown(example)}."
         )
     dressed = {name: _unit_words(notation) for name, notation in notations.items()}
     some = [f"{shown(name)} ({words})" for name, words in dressed.items() if words]
     if some:
-        notes.append(f"Read as numbers: {listed(some)}.")
+        notes.append(f"Read as numbers: {first_few(some)}.")
     return notes
 
 
@@ -200,7 +203,7 @@ def not_a_number(
         remedy = ["Pass ", Parameter("na", [entry]), " if it stands for no value. "]
     return DataError(
         f"{path}: column {shown(name)} holds numbers, but {place} has {shown(entry)} "
-        f"({counted(count, 'such entry', 'such entries')} nearby).",
+        f"({count_of(count, 'such entry')} nearby).",
         Message(
             *remedy,
             "Correct the entry, leave it empty if the value is unknown, or pass ",

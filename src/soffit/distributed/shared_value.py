@@ -1,0 +1,123 @@
+"""Values that all tasks use: read from one file on one machine, sent once to other machines.
+
+Both ways survive the loss of a worker: data that were only scattered would be lost with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import pickle
+import shutil
+import tempfile
+import uuid
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary, finalize
+
+# Bytes of one piece of a value that is sent: Dask warns of tasks with more than 10 MB.
+_PIECE = 4 * 2**20
+# Arrays begin at multiples of this in a file.
+_ALIGNED = 64
+# Values that a worker keeps open.
+_MOST_OPEN = 4
+_HERE = ("inproc://", "tcp://127.", "tls://127.", "tcp://[::1]", "tls://[::1]")
+# Files live as long as their client, because tasks may outlive the collections they belong to.
+_folders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class MappedValue:
+    """A value in a file: only its name travels, and all workers share the memory of its arrays.
+
+    Parameters
+    ----------
+    path : str
+        Where it is.
+    bounds : tuple of (int, int)
+        Where its parts begin and end: the pickled value, and each of its arrays.
+    """
+
+    path: str
+    bounds: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def write(cls, value: Any, folder: str) -> MappedValue:
+        """Write a value, or find it if it was written before."""
+        arrays: list[pickle.PickleBuffer] = []
+        whole = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+        parts = [memoryview(whole), *(array.raw() for array in arrays)]
+        digest = hashlib.blake2b(digest_size=16)
+        bounds, end = [], 0
+        for part in parts:
+            digest.update(part)
+            begin = -(-end // _ALIGNED) * _ALIGNED
+            end = begin + part.nbytes
+            bounds.append((begin, end))
+        path = Path(folder) / digest.hexdigest()
+        if not path.exists():
+            with path.open("xb") as stream:
+                for part, (begin, _) in zip(parts, bounds, strict=True):
+                    stream.seek(begin)
+                    stream.write(part)
+        return cls(str(path), tuple(bounds))
+
+    def value(self) -> Any:
+        """The value; its arrays are pages of the file, copied where they are written to."""
+        return _opened(self)
+
+
+@lru_cache(_MOST_OPEN)
+def _opened(given: MappedValue) -> Any:
+    with open(given.path, "rb") as stream:
+        whole = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY))
+    first, *others = (whole[begin:end] for begin, end in given.bounds)
+    return pickle.loads(first, buffers=others)
+
+
+def resolved(argument: Any) -> Any:
+    """An argument of a task, opened if it is in a file."""
+    return argument.value() if isinstance(argument, MappedValue) else argument
+
+
+def share(client: Any, value: Any, name: str) -> Any:
+    """A value for the workers of a client, or for threads if there is none: delayed or mapped."""
+    from dask.delayed import delayed
+
+    key = f"soffit-{name}-{uuid.uuid4().hex}"
+    if client is None:
+        return delayed(value, name=key, traverse=False)
+    if client.scheduler.address.startswith(_HERE):
+        mapped = MappedValue.write(value, _folder_of(client))
+        seen = client.run(os.path.exists, mapped.path, on_error="ignore")
+        # Workers in a container may have an address of this machine, but not its files.
+        if seen and all(seen.values()):
+            return delayed(mapped, name=key, traverse=False)
+    whole = pickle.dumps(value, protocol=5)
+    # At one worker, from which the others take the whole.
+    near = {"workers": sorted(client.scheduler_info()["workers"])[:1], "allow_other_workers": True}
+    pieces = [
+        client.submit(_piece, whole[first:last], key=f"{key}-{first}", **near)
+        for first, last in pairwise([*range(0, len(whole), _PIECE), len(whole)])
+    ]
+    return delayed(client.submit(_assembled, pieces, key=key, **near))
+
+
+def _folder_of(client: Any) -> str:
+    """A private folder that is removed together with the client."""
+    if client not in _folders:
+        _folders[client] = tempfile.mkdtemp(prefix="soffit-")
+        finalize(client, shutil.rmtree, _folders[client], ignore_errors=True)
+    return _folders[client]
+
+
+def _piece(part: bytes) -> bytes:
+    return part
+
+
+def _assembled(pieces: list[bytes]) -> Any:
+    return pickle.loads(b"".join(pieces))
