@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.distributed`` makes its data in --folder and prints the table. The full run
 is ``python -m benchmarks.distributed --n 1e6 1e7 1e8 --in-memory 1e7 --planted 1e7 --same 1e5
---speedup 1e6``; smaller sizes run anywhere.
+--speedup 1e6 --many 1e6 --edges 1e6``; smaller sizes run anywhere.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ from tempfile import gettempdir
 from typing import Any
 
 import dask
+import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
+import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
 from benchmarks._scale_data import SEED, blobs
 from benchmarks._table import print_table
-from distributed import Client, LocalCluster, as_completed, default_client
-from soffit import SoftClustering
+from distributed import Client, LocalCluster, as_completed, default_client, wait
+from soffit import RelationFactorization, SoftClustering
 from soffit.io import read_blocks
 from soffit.metrics import accuracy, adjusted_rand, calibration_error
 
@@ -271,6 +275,102 @@ def found_planted(folder: Path, n: int, sample: int) -> Row:
     )
 
 
+def many_clusters(n: int, k: int) -> list[Row]:
+    """Groups of all rows against a sample of as many rows, where clusters are many."""
+    random = np.random.default_rng(SEED)
+    centres = 3.0 * random.normal(size=(k, 8))
+    labels = random.integers(k, size=n)
+    X = (centres[labels] + random.normal(size=(n, 8))).astype(np.float32)
+    found: dict[str, Any] = {}
+    with cluster(2) as local, Client(local) as client:
+        table = da.from_array(X, chunks=(n // 8, 8)).persist()
+        wait(table)
+        size = n // 100
+        for refine in ("micro", None):
+            sent = moved_bytes(client)
+            model = SoftClustering(k, sample_size=size, refine=refine, random_state=7).fit(table)
+            moved = (moved_bytes(client) - sent) / n
+            size = len(model.sample_indices_)
+            rows = model.memberships_.compute()
+            right, error = accuracy(labels, rows.argmax(axis=1)), calibration_error(labels, rows)
+            found[str(refine)] = (right, error, moved)
+    micro, sample = found["micro"], found["None"]
+    case = f"{k} clusters, n={n:.0e}, {size} fitted"
+    return [
+        Row(
+            f"{case}: accuracy of groups, of a sample",
+            f"{micro[0]:.4f}, {sample[0]:.4f}",
+            "groups are better",
+            micro[0] > sample[0],
+        ),
+        Row(
+            f"{case}: calibration error of groups, of a sample",
+            f"{micro[1]:.4f}, {sample[1]:.4f}",
+            "-",
+            None,
+        ),
+        Row(f"{case}: bytes sent per object", f"{micro[2]:.2f}", "<= 10", micro[2] <= 10),
+    ]
+
+
+def edges(n: int, degree: int, k: int = 20) -> list[Row]:
+    """A planted graph in partitions of edges, against the fit in memory with fewer edges."""
+    seconds, right, peak = {}, {}, 0.0
+    for name, per_object in (("memory", 20), ("blocks", degree)):
+        source, target, labels = _planted_edges(n, n * per_object // 2, k)
+        if name == "memory":
+            ends = (np.concatenate([source, target]), np.concatenate([target, source]))
+            weights = np.ones(len(ends[0]), dtype=np.float32)
+            A = sp.csr_array(sp.coo_array((weights, ends), shape=(n, n)))
+            begin = time.process_time()
+            model = RelationFactorization(k, affinity="precomputed", random_state=7, n_jobs=1)
+            found = model.fit(A).labels_
+            seconds[name] = (time.process_time() - begin) / len(source) / model.n_iter_
+        else:
+            with cluster(2) as local, Client(local) as client:
+                frame = pd.DataFrame({"source": source, "target": target})
+                parts = dd.from_pandas(frame, npartitions=16).persist()
+                wait(parts)
+                busy = worker_seconds(client)
+                model = RelationFactorization(k, random_state=7).fit(parts)
+                found = model.labels_.compute()
+                used = worker_seconds(client) - busy
+                seconds[name] = used / len(source) / model.n_iter_
+                peak = worker_peak(client)
+        right[name] = accuracy(labels, found)
+    ratio = seconds["blocks"] / seconds["memory"]
+    case = f"{n:.0e} objects, {n * degree // 2:.0e} edges"
+    return [
+        Row(
+            f"{case}: processor time per edge and iteration, of that in memory",
+            f"{ratio:.2f} times",
+            "<= 1.5",
+            ratio <= 1.5,
+        ),
+        Row(f"{case}: worker", f"{peak:.2f} GB", "<= 4 GB", peak <= 4),
+        Row(
+            f"{case}: accuracy (in memory, {n * 10:.0e} edges)",
+            f"{right['blocks']:.4f} ({right['memory']:.4f})",
+            "-",
+            None,
+        ),
+    ]
+
+
+def _planted_edges(n: int, size: int, k: int) -> tuple[Any, Any, Any]:
+    random = np.random.default_rng(SEED)
+    labels = random.integers(k, size=n)
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    begin = np.searchsorted(labels[order], np.arange(k + 1))
+    source = random.integers(n, size=size).astype(np.int32)
+    target = random.integers(n, size=size).astype(np.int32)
+    inside = np.flatnonzero(random.random(size) < 0.7)
+    own = labels[source[inside]]
+    place = begin[own] + (random.random(len(inside)) * np.diff(begin)[own]).astype(np.int64)
+    target[inside] = order[place]
+    return source, target, labels
+
+
 def rows_of(folder: Path, options: argparse.Namespace) -> list[Row]:
     rows: list[Row] = []
     totals: dict[int, float] = {}
@@ -339,6 +439,10 @@ def rows_of(folder: Path, options: argparse.Namespace) -> list[Row]:
         rows += [same_bytes(folder, n, n // 10), killed(folder, n, n // 10)]
     if options.planted:
         rows.append(found_planted(folder, int(options.planted), min(sample, int(1e5))))
+    if options.many:
+        rows += many_clusters(int(options.many), 150)
+    if options.edges:
+        rows += edges(int(options.edges), int(options.degree))
     return rows
 
 
@@ -353,6 +457,9 @@ def main() -> None:
     parser.add_argument(
         "--speedup", type=float, default=0, help="objects placed by 1 and 2 workers"
     )
+    parser.add_argument("--many", type=float, default=0, help="objects in 150 clusters")
+    parser.add_argument("--edges", type=float, default=0, help="objects of a graph in blocks")
+    parser.add_argument("--degree", type=float, default=100, help="edges per object of this graph")
     parser.add_argument("--folder", type=Path, default=Path(gettempdir()) / "soffit-distributed")
     options = parser.parse_args()
     options.refine = None if options.refine in ("none", "None") else options.refine

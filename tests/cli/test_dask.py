@@ -41,6 +41,40 @@ def test_fit_predict_and_report_in_blocks(parts, tmp_path, soffit, answer):
     assert f"{sizes[0]:,}" in page
     soffit("predict", "m.soffit", "part-*.parquet", "--dask", "threads", "-o", "new.parquet")
     assert pl.read_parquet(tmp_path / "new.parquet").equals(found)
+    told = answer(
+        *("report", "m.soffit", "--data", "part-*.parquet", "--dask", "threads"),
+        *("-o", "later.html", "--title", "Later"),
+    )
+    assert [cluster["size"] for cluster in told["clusters"]] == sizes.tolist()
+    page = (tmp_path / "later.html").read_text(encoding="utf-8")
+    assert f"{sizes[0]:,}" in page
+    assert "Later" in page
+
+
+def test_the_place_may_be_left_out():
+    from soffit.cli.dask_files import with_default_place
+
+    for given, expected in (
+        ("fit --dask x.npy", "fit --dask local x.npy"),
+        ("fit x.npy --dask", "fit x.npy --dask local"),
+        ("fit --dask -k 3 x.npy", "fit --dask local -k 3 x.npy"),
+        ("fit --dask threads x.npy", "fit --dask threads x.npy"),
+        ("fit --dask tcp://a.b:1 x.npy", "fit --dask tcp://a.b:1 x.npy"),
+        ("fit --dask 10.0.0.1:8786 x.npy", "fit --dask 10.0.0.1:8786 x.npy"),
+        ("fit x.npy", "fit x.npy"),
+    ):
+        assert with_default_place(given.split()) == expected.split()
+
+
+def test_a_report_in_blocks_needs_a_model_and_data(parts, soffit, tmp_path):
+    (tmp_path / "m.csv").write_text("a\n1\n")
+    for arguments, message in (
+        (("m.csv", "--data", "part-*.parquet", "--dask", "threads"), "It needs a model"),
+        (("m.csv", "--dask", "threads"), "--data"),
+    ):
+        found = soffit("report", *arguments, code=None)
+        assert found.exit_code != 0
+        assert message in " ".join(found.output.replace("│", " ").split()), found.output
 
 
 def test_mistakes_are_named(parts, soffit):

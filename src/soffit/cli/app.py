@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
+from typer.core import TyperCommand
 
 from soffit._version import __version__
 from soffit.cli.app_command import APP
 from soffit.cli.ask_command import ASK
 from soffit.cli.compare_command import COMPARE
 from soffit.cli.console import complain, guarded
+from soffit.cli.dask_files import with_default_place
 from soffit.cli.demo_command import DEMO
 from soffit.cli.edit_command import EDIT
 from soffit.cli.fit_command import FIT
@@ -54,6 +56,14 @@ _EPILOG = (
 )
 
 
+class _Arguments(TyperCommand):
+    """A command whose --dask may stand alone."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Add the value that is meant."""
+        return super().parse_args(ctx, with_default_place(args))
+
+
 def make_app() -> typer.Typer:
     """The application with all commands of the table."""
     app = typer.Typer(
@@ -69,6 +79,7 @@ def make_app() -> typer.Typer:
     for command in COMMANDS:
         app.command(
             command.name,
+            cls=_Arguments,
             help=command.help,
             epilog=command.epilog,
             rich_help_panel=command.panel,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -22,7 +23,8 @@ DaskOption = Annotated[
         "--dask WHERE",
         MODEL,
         "Read and place the objects block by block, for files larger than memory: local "
-        "(processes of this machine), threads, or the address of a Dask scheduler. INPUT is then "
+        "(processes of this machine, also without a value), threads, or the address of a Dask "
+        "scheduler. The data are then "
         "an .npy, .zarr, .parquet or .csv file, a folder, or a pattern such as 'part-*.parquet'; "
         "-o is a folder for Parquet files.",
     ),
@@ -36,6 +38,20 @@ SampleSizeOption = Annotated[
         min=1,
     ),
 ]
+
+
+# Where Dask may work: what follows --dask and is something else is the next argument.
+_WHERE = re.compile(r"local|threads|\w+://.*|[\w.-]+:\d+")
+
+
+def with_default_place(arguments: list[str]) -> list[str]:
+    """The same arguments, with "local" after a --dask without a value."""
+    found: list[str] = []
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
+        found.append(argument)
+        if argument == "--dask" and not _WHERE.fullmatch(following):
+            found.append("local")
+    return found
 
 
 @contextmanager
@@ -150,6 +166,38 @@ def predict_in_blocks(
     )
 
 
+def report_in_blocks(
+    talk: Talk, model_file: Path, data: Path, page: Path, *, where: str, title: str | None
+) -> None:
+    """`soffit report --dask`: exact counts of all objects, and some of them to look at."""
+    import numpy as np
+
+    from soffit import load
+    from soffit.distributed.shown_sample import MOST_SHOWN
+    from soffit.io import read_blocks
+
+    if model_file.suffix.lower() != ".soffit":
+        raise usage_error(f"It needs a model, such as model.soffit, not {model_file}.", "--dask")
+    model = load(str(model_file))
+    with cluster(where, talk):
+        columns = list(getattr(model, "feature_names_in_", [])) or None
+        X = read_blocks(str(data), columns=columns)
+        counts, _ = _placed(talk, model.predict_proba(X), None)
+        n = counts.n_objects
+        numbers = np.arange(n)
+        if n > MOST_SHOWN:
+            numbers = np.unique(np.random.default_rng(0).integers(n, size=MOST_SHOWN))
+        _write_report(talk, model, X, counts, page, numbers=numbers, title=title)
+    _show_counts(talk, counts)
+    files = {"report": str(page)}
+    show_files(talk, files)
+    talk.emit(
+        {"command": "report", "input": str(model_file), "data": str(data)}
+        | _answer(counts)
+        | {"n_shown": len(numbers), "files": files}
+    )
+
+
 def _read(talk: Talk, file: Path, reading: Reading) -> Any:
     from soffit.cli.options import names_of
     from soffit.io import UnknownColumnError, read_blocks
@@ -206,12 +254,21 @@ def _placed(talk: Talk, memberships: Any, output: Path | None) -> tuple[Any, dic
         return count_and_write(memberships, writer, progress), files
 
 
-def _write_report(talk: Talk, model: Any, X: Any, counts: Any, path: Path) -> None:
+def _write_report(
+    talk: Talk,
+    model: Any,
+    X: Any,
+    counts: Any,
+    path: Path,
+    *,
+    numbers: Any = None,
+    title: str | None = None,
+) -> None:
     from soffit.report import write_report
 
     with talk.working(f"Writing {path}"):
-        found, more = model._shown_sample(X, counts.sizes)
-        write_report(str(path), found, command=this_command(), **more)
+        found, more = model._shown_sample(X, counts.sizes, numbers)
+        write_report(str(path), found, command=this_command(), title=title, **more)
 
 
 def _show_counts(talk: Talk, counts: Any) -> None:

@@ -187,7 +187,7 @@ FIT = Command(
         "soffit fit patients.csv --id patient --impute median --save model.soffit",
         "soffit fit flowers.csv -k 3 --name 0=small --min-certainty 0.7 -o clusters.csv",
         "soffit fit distances.csv --kind distances -k 5 -o clusters.parquet",
-        "soffit fit 'part-*.parquet' -k 20 --dask local -o clusters.parquet",
+        "soffit fit 'part-*.parquet' -k 20 --dask -o clusters.parquet",
     ),
     CLUSTERING,
 )

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit.cli.console import existing
+from soffit.cli.console import existing, usage_error
+from soffit.cli.dask_files import DaskOption, report_in_blocks
 from soffit.cli.options import (
     AFTERWARDS,
     DATA,
@@ -57,6 +58,7 @@ def report(
     output: PageOption = None,
     title: TitleOption = None,
     data: DataOption = None,
+    dask: DaskOption = None,
     reading: Reading,
     verbosity: Verbosity,
 ) -> None:
@@ -68,6 +70,11 @@ def report(
     page = file.with_suffix(".html") if output is None else output
     check_output(page, "--output", ("html", "htm"), (file,) if data is None else (file, data))
     talk = verbosity.talk()
+    if dask is not None:
+        if data is None:
+            raise usage_error("It needs --data, the objects to count.", "--dask")
+        report_in_blocks(talk, existing(file), data, page, where=dask, title=title)
+        return
     result = load_result(existing(file))
     source = None
     if data is not None:
@@ -108,6 +115,7 @@ REPORT = Command(
     (
         "soffit report clusters.csv",
         "soffit report clusters.csv --data flowers.csv -o flowers.html",
+        "soffit report model.soffit --data 'part-*.parquet' --dask",
     ),
     AFTERWARDS,
 )

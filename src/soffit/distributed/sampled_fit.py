@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._memory import size_words
-from soffit._typing import IntArray
+from soffit._typing import FloatArray, IntArray
 from soffit._wording import Message, Parameter
 from soffit.distributed.engine import Engine
 from soffit.distributed.leftovers import (
@@ -21,6 +21,7 @@ from soffit.distributed.leftovers import (
     thinned,
     with_new_clusters,
 )
+from soffit.distributed.micro_groups import Contraction, group_rows
 from soffit.distributed.placement import (
     Placement,
     entropy_of,
@@ -33,7 +34,7 @@ from soffit.fitting.fitted import Fitted
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Recipe
 
-Refine = Literal["leftovers"] | None
+Refine = Literal["leftovers", "micro"] | None
 MakeRecipe = Callable[[int], Recipe[Any]]
 
 # Bytes per fitted object of what workers keep: lists of neighbours twice, and single numbers.
@@ -42,15 +43,38 @@ _LISTS = 400
 _WORKING = 4096
 # Bytes of a worker that has not done anything but load and compile.
 _PROCESS = 5e8
+# Rows from which the spread of the columns is estimated, if only groups of rows are fitted.
+_PREPARED = 100_000
 _SEEDS = np.iinfo(np.int32).max
 
 
 class FitTable(Protocol):
     """The fit in memory."""
 
-    def __call__(self, table: Any, columns: NDArray[Any] | None) -> Fitted:
-        """Fit a table with these names of columns."""
+    def __call__(
+        self, table: Any, columns: NDArray[Any] | None, weights: FloatArray | None = None
+    ) -> Fitted:
+        """Fit a table with these names of columns, and weights of the rows."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """What a model does with tables in memory.
+
+    Parameters
+    ----------
+    fit : callable
+        The fit.
+    geometry : callable
+        The preprocessing of a table, from some of its rows, and the distance between rows.
+    make_recipe : callable
+        The recipe for further objects with a number of clusters.
+    """
+
+    fit: FitTable
+    geometry: Callable[[Any], tuple[Any, Any]]
+    make_recipe: MakeRecipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +98,11 @@ class BlocksFit:
 
 def fit_blocks(
     X: Any,
-    fit: FitTable,
+    inside: InMemory,
     *,
     sample_size: int,
     refine: Refine,
     n_clusters: int | None,
-    make_recipe: MakeRecipe,
     seeds: np.random.RandomState,
     progress: Progress,
 ) -> BlocksFit:
@@ -89,16 +112,15 @@ def fit_blocks(
     ----------
     X : collection
         Anything that `Blocks.of` takes.
-    fit : callable
+    inside : InMemory
         The fit in memory.
     sample_size : int
-        Number of rows to fit. If there are no more, the result is that of `fit`.
-    refine : {"leftovers", None}
-        Whether to search all blocks for clusters that the sample does not show.
+        Number of rows to fit. If there are no more, the result is that of the fit in memory.
+    refine : {"leftovers", "micro", None}
+        Whether to search all blocks for clusters that the sample does not show, or to fit the
+        centres of small groups of all rows instead of a sample.
     n_clusters : int or None
         The number of clusters, if it is given.
-    make_recipe : callable
-        The recipe for further objects with a number of clusters.
     seeds : RandomState
         Source of randomness.
     progress : Progress
@@ -112,11 +134,19 @@ def fit_blocks(
     whole = n <= sample_size
     salt = 0 if whole else int(seeds.randint(_SEEDS))
     progress.phase(f"sample of {min(n, sample_size):,} of {n:,} objects")
-    sample = draw(blocks, min(n, sample_size), salt, engine, progress)
-    found = _Sampled(fit(sample.table, blocks.columns), sample.numbers)
+    micro = refine == "micro" and not whole
+    size = min(n, sample_size, _PREPARED) if micro else min(n, sample_size)
+    sample = draw(blocks, size, salt, engine, progress)
+    if micro:
+        contraction = Contraction(*inside.geometry(sample.table), n, sample_size, blocks.dtype)
+        groups = group_rows(blocks, contraction, engine, progress)
+        fitted = inside.fit(groups.centers, blocks.columns, groups.counts)
+        found = _Sampled(fitted, groups.numbers, leftover_share=float("nan"))
+    else:
+        found = _Sampled(inside.fit(sample.table, blocks.columns), sample.numbers)
     if not whole and refine == "leftovers" and found.fitted.knows_novelty:
         refinement = _Refinement(blocks, sample, salt, engine, progress)
-        found = refinement.attempt(found, fit, make_recipe, seeds)
+        found = refinement.attempt(found, inside.fit, inside.make_recipe, seeds)
     return BlocksFit(
         found.fitted,
         blocks,

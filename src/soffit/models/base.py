@@ -254,7 +254,7 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
                 "it to a sample and pass X to predict_proba, or use SoftClustering."
             )
         from soffit.distributed.row_blocks import check_no_pairs
-        from soffit.distributed.sampled_fit import fit_blocks
+        from soffit.distributed.sampled_fit import InMemory, fit_blocks
 
         if self.__sklearn_tags__().input_tags.pairwise:
             raise TypeError(
@@ -265,19 +265,24 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         seeds = check_random_state(self.random_state)
         with self._working(tasks) as progress:
 
-            def fit(table: Any, columns: NDArray[Any] | None) -> Fitted:
-                data = self._read(table, Constraints(), None)
+            def fit(
+                table: Any, columns: NDArray[Any] | None, weights: FloatArray | None = None
+            ) -> Fitted:
+                data = self._read(table, Constraints(sample_weight=weights), None)
                 if columns is not None:
                     data = replace(data, columns={**data.columns, "feature_names_in_": columns})
                 fitted = run(self._recipe(), data, seeds, progress)
                 return progress.attempt(lambda: with_surroundings(fitted)) or fitted
 
+            def geometry(table: Any) -> tuple[Any, Any]:
+                return self._read(table, Constraints(), None).objects.preparation, self.metric
+
+            further = getattr(self, "_recipe_of_further", lambda _: self._recipe())
             found = fit_blocks(
                 X,
-                fit,
+                InMemory(fit, geometry, further),
                 sample_size=self.sample_size,
                 refine=getattr(self, "refine", None),
-                make_recipe=getattr(self, "_recipe_of_further", lambda _: self._recipe()),
                 n_clusters=getattr(self, "n_clusters", None),
                 seeds=seeds,
                 progress=progress,
@@ -315,8 +320,13 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         for name, value in {**fitted.attributes, **(of_all or {})}.items():
             setattr(self, name, value)
 
-    def _shown_sample(self, X: Any, sizes: Any = None) -> tuple[Any, dict[str, Any]]:
-        """What a report shows of a fit to blocks, and what it says about all objects."""
+    def _shown_sample(
+        self, X: Any, sizes: Any = None, numbers: IntArray | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """What a report shows of objects in blocks, and what it says about all of them.
+
+        By default it shows some of the fitted ones.
+        """
         from soffit.distributed.shown_sample import count_and_write, rows_to_show
         from soffit.results.per_object import Result, cluster_names_of
 
@@ -328,7 +338,8 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         more: dict[str, Any] = {"all_sizes": sizes}
         if lazy_part(X) is None:
             return self._in_memory(), more
-        more["X"], names, rows = rows_to_show(X, model.sample_indices_)
+        numbers = model.sample_indices_ if numbers is None else numbers
+        more["X"], names, rows = rows_to_show(X, numbers)
         if names is not None:
             more["columns"] = [str(name) for name in names]
         # The columns are those of the fit, although the rows come without names.

@@ -129,9 +129,11 @@ class SoftClustering(SimilarityClustering):
     sample_size : int, default 1,000,000
         For Dask collections: how many rows are fitted. The others are placed as new objects are.
         A collection with no more rows is fitted as a whole.
-    refine : {"leftovers", None}, default "leftovers"
-        For Dask collections larger than the sample: search all rows for clusters that the sample
-        is too small to show. They come in addition to `n_clusters`.
+    refine : {"leftovers", "micro", None}, default "leftovers"
+        For Dask collections larger than the sample. "leftovers": search all rows for clusters that
+        the sample is too small to show. They come in addition to `n_clusters`. "micro": fit the
+        centres of small groups of all rows instead of a sample, which separates many clusters
+        better, but is less well calibrated.
     max_iter : int, default 100
         Maximum number of sweeps over the rows.
     tol : float, default 1e-4
@@ -180,7 +182,8 @@ class SoftClustering(SimilarityClustering):
     copies_ : ndarray of shape (n,)
         Only if some objects are equal: the row of `affinity_matrix_` and `factor_` of each object.
     sample_indices_ : ndarray of shape (s,)
-        Only for Dask collections: the numbers of the fitted rows.
+        Only for Dask collections: the numbers of the fitted rows, or with ``refine="micro"`` of
+        those closest to the fitted centres.
     leftover_share_ : float
         Only for Dask collections: the share of rows outside what the sample shows; NaN if there was
         no time to search for them.
@@ -217,7 +220,7 @@ class SoftClustering(SimilarityClustering):
         "constraint_weight": Number(0.0, strict=True, maximum=1.0),
         "transitive": OneOf((True, False)),
         "sample_size": WholeNumber(1),
-        "refine": OneOf(("leftovers", None)),
+        "refine": OneOf(("leftovers", "micro", None)),
     }
 
     _arrays = SimilarityClustering._arrays | {
@@ -249,7 +252,7 @@ class SoftClustering(SimilarityClustering):
         constraint_weight: float = 1.0,
         transitive: bool = False,
         sample_size: int = 1_000_000,
-        refine: Literal["leftovers"] | None = "leftovers",
+        refine: Literal["leftovers", "micro"] | None = "leftovers",
         max_iter: int = 100,
         tol: float = 1e-4,
         max_time: float | None = None,

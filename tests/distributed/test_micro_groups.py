@@ -1,0 +1,68 @@
+"""Centres of small groups of all rows instead of a sample."""
+
+from __future__ import annotations
+
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from soffit import SoftClustering
+from soffit.distributed import micro_groups
+from soffit.metrics import accuracy
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(micro_groups, "_PIECE", 8192)
+
+
+def many(n=24_000, k=40):
+    rng = np.random.default_rng(7)
+    labels = rng.integers(k, size=n)
+    X = 3.0 * rng.normal(size=(k, 6))[labels] + rng.normal(size=(n, 6))
+    return X.astype(np.float32), labels
+
+
+def fit(X, rows=5000, **parameters):
+    given = {"random_state": 3, "sample_size": 400, **parameters}
+    return SoftClustering(40, **given).fit(da.from_array(X, chunks=(rows, X.shape[1])))
+
+
+def test_many_clusters_are_separated_better_than_by_a_sample():
+    X, labels = many()
+    model = fit(X, refine="micro")
+    m = len(model.sample_indices_)
+    assert 24_000 / 125 < m < 24_000 / 50
+    assert model.memberships_.shape == (24_000, 40)
+    sample = fit(X, refine=None, sample_size=m)
+    gain = [accuracy(labels, found.labels_.compute()) for found in (model, sample)]
+    assert gain[0] > gain[1] + 0.02
+    # Other chunks, same bytes.
+    again = fit(X, rows=7777, refine="micro")
+    assert again.memberships_.compute().tobytes() == model.memberships_.compute().tobytes()
+    assert (again.sample_indices_ == model.sample_indices_).all()
+    assert np.isnan(model.leftover_share_)
+
+
+def test_the_numbers_are_those_of_rows_near_the_centres():
+    X, _ = many()
+    model = fit(X, refine="micro")
+    centers = model._fitted.placer.fitted_rows(np.arange(len(model.sample_indices_)))
+    away = np.linalg.norm(X[model.sample_indices_] - centers, axis=1)
+    assert np.median(away) < 1.5
+
+
+def test_no_more_rows_than_the_sample_are_fitted_as_they_are():
+    X, _ = many(600)
+    model = fit(X, refine="micro", sample_size=1000)
+    assert (model.sample_indices_ == np.arange(600)).all()
+
+
+def test_sparse_blocks_are_refused():
+    X, _ = many(3000)
+    blocks = da.from_array(X, chunks=(1000, 6)).map_blocks(
+        sp.csr_array, meta=sp.csr_array((0, 0)), dtype=X.dtype
+    )
+    with pytest.raises(ValueError, match="refine='micro' needs dense blocks"):
+        SoftClustering(5, refine="micro", sample_size=500, random_state=3).fit(blocks)
