@@ -33,7 +33,7 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= $(shell python3.10 -c 'print("python3.10")' 2>/dev/null || echo $(PYTHON))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-nojit test-oldest fuzz lint format docs dist bench reproduce clean
+.PHONY: help install demo test test-nojit test-oldest fuzz lint format docs axe dist bench reproduce clean
 
 help:
 	@echo "make demo       cluster handwritten digits; table here, report in build/"
@@ -46,6 +46,7 @@ help:
 	@echo "make lint       check style, types and import order"
 	@echo "make format     let ruff repair what it can"
 	@echo "make docs       build the site into build/docs, examples included"
+	@echo "make axe        fetch axe-core (needs npm); tests then check the accessibility of all pages"
 	@echo "make dist       build the wheel and the source archive into dist, and check them"
 	@echo "make bench      run the benchmarks except scale, which takes long (BENCH=scale runs it)"
 	@echo "make reproduce  tables and figures of the papers, about an hour; results in build/"
@@ -116,6 +117,10 @@ $(VENV)/.docs: $(STAMP)
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d build/doctrees docs build/docs
 	@echo "Open build/docs/index.html"
+
+# Accessibility checks of the tests in a browser; they are skipped without it.
+axe:
+	npm install --silent --no-audit --no-fund --prefix build/axe axe-core@4
 
 dist: $(STAMP)
 	rm -rf dist

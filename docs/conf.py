@@ -93,6 +93,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"soffit {release}"
 html_static_path = ["_static"]
 html_css_files = ["soffit.css"]
+html_js_files = ["soffit.js"]
 html_show_sourcelink = False
 html_show_sphinx = False
 html_theme_options = {
@@ -104,8 +105,8 @@ html_theme_options = {
     "show_prev_next": True,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "pygments_light_style": "tango",
+    "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "github-dark-high-contrast",
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"index": [], "auto_examples/**": ["sidebar-nav-bs"]}
+html_sidebars = {"index": [], "start": [], "auto_examples/**": ["sidebar-nav-bs"]}

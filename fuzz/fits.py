@@ -123,6 +123,9 @@ def random_fit(rng: Generator, folder: Path) -> str:
     X: Any = any_table(rng)
     if X.dtype.kind == "f" and rng.random() < 0.15:
         X = sp.csr_array(X)
+        if rng.random() < 0.5:
+            # As wide and empty as texts, which stay sparse.
+            X = sp.csr_array(sp.hstack([X, sp.csr_array((X.shape[0], 450), dtype=X.dtype)]))
     model = any_model(rng)
     before = X.copy()
     try:

@@ -161,8 +161,35 @@ def reset_style(gallery_conf: dict[str, Any], fname: str) -> None:
     mpl.rcParams.update(STYLE | {"axes.prop_cycle": cycler(color=list(PALETTE))})
 
 
+# --- reports --------------------------------------------------------------------------------------
+
+
+def write_reports(app: Sphinx, exception: Exception | None) -> None:
+    """Reports to try, beside the pages."""
+    if exception is not None or app.builder.format != "html":
+        return
+    import networkx
+    from sklearn.datasets import load_digits, load_wine
+
+    from soffit import SoftClustering
+
+    folder = Path(app.outdir) / "reports"
+    folder.mkdir(exist_ok=True)
+    wine, digits = load_wine(as_frame=True), load_digits(as_frame=True)
+    novel = networkx.les_miserables_graph()
+    for name, data, k, title, more in (
+        ("wine", wine.data, 3, "178 wines", {"truth": wine.target}),
+        ("digits", digits.data, 10, "1797 handwritten digits", {"truth": digits.target}),
+        ("miserables", novel, None, "The characters of Les Misérables", {}),
+    ):
+        model = SoftClustering(k, random_state=0).fit(data)
+        table = None if data is novel else data
+        model.report(folder / f"{name}.html", table, title=title, **more)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     # Before Sphinx looks for pages: autosummary reads those that were found.
     app.connect("config-inited", write_api_pages)
+    app.connect("build-finished", write_reports)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from tests.axe import needs_axe, serious
 
 from soffit import SoftClustering, load
 from soffit.io import read, read_pairs, read_result
@@ -229,3 +230,11 @@ def test_colours_table_freeze_and_narrow_screens(browser, running):
         for part in (".map", ".answers", ".clusters", ".number", ".objects"):
             assert page.locator(part).is_visible()
         assert opened.complaints == []
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_use_the_app(browser, running, scheme):
+    with running("-k", 3) as app:
+        opened = Opened(browser, app.address, color_scheme=scheme, bypass_csp=True)
+        assert serious(opened.page) == []

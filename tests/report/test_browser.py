@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.axe import needs_axe, serious
 
 from soffit import SoftClustering
 from soffit.io import Result
@@ -98,6 +99,14 @@ def written(tmp_path_factory: Any, blobs: Any, hostile_names: Any) -> Path:
         title=hostile_names[0],
     )
     return path
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_use_the_page(browser, written, scheme):
+    opened = Opened(browser, written, color_scheme=scheme, bypass_csp=True)
+    assert serious(opened.page) == []
+    opened.context.close()
 
 
 @pytest.fixture

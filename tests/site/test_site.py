@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from tests.axe import needs_axe, serious
 
 import soffit
 
@@ -182,6 +183,15 @@ def test_a_page_shows_all_pictures_and_fits_any_screen(page: Any, name: str) -> 
         assert missing == []
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 1
     assert page.complaints == []
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["index", "start", "which_model", "auto_examples/index"])
+def test_everybody_can_use_the_pages(page: Any, name: str, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"/{name}.html")
+    assert serious(page) == []
 
 
 @pytest.mark.parametrize("task", TASKS)
