@@ -52,7 +52,7 @@ def test_fit_predict_and_report_in_blocks(parts, tmp_path, soffit, answer):
 
 
 def test_the_place_may_be_left_out():
-    from soffit.cli.dask_files import with_default_place
+    from soffit.cli.app import with_default_place
 
     for given, expected in (
         ("fit --dask x.npy", "fit --dask local x.npy"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Annotated, Any, TextIO
 
@@ -14,7 +15,6 @@ from soffit.cli.app_command import APP
 from soffit.cli.ask_command import ASK
 from soffit.cli.compare_command import COMPARE
 from soffit.cli.console import complain, guarded
-from soffit.cli.dask_files import with_default_place
 from soffit.cli.demo_command import DEMO
 from soffit.cli.edit_command import EDIT
 from soffit.cli.fit_command import FIT
@@ -130,3 +130,17 @@ def _reproduce() -> None:
 def _print_version() -> None:
     typer.echo(f"soffit {__version__}")
     raise typer.Exit
+
+
+# Where Dask may work: what follows --dask and is something else is the next argument.
+_WHERE = re.compile(r"local|threads|\w+://.*|[\w.-]+:\d+")
+
+
+def with_default_place(arguments: list[str]) -> list[str]:
+    """The same arguments, with "local" after a --dask without a value."""
+    found: list[str] = []
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
+        found.append(argument)
+        if argument == "--dask" and not _WHERE.fullmatch(following):
+            found.append("local")
+    return found

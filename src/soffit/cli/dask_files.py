@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -38,20 +37,6 @@ SampleSizeOption = Annotated[
         min=1,
     ),
 ]
-
-
-# Where Dask may work: what follows --dask and is something else is the next argument.
-_WHERE = re.compile(r"local|threads|\w+://.*|[\w.-]+:\d+")
-
-
-def with_default_place(arguments: list[str]) -> list[str]:
-    """The same arguments, with "local" after a --dask without a value."""
-    found: list[str] = []
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
-        found.append(argument)
-        if argument == "--dask" and not _WHERE.fullmatch(following):
-            found.append("local")
-    return found
 
 
 @contextmanager
