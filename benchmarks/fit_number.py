@@ -45,15 +45,15 @@ from soffit.selection.evidence import Evidence
 
 SEED = 3
 FRESH_SEED = 11
-PENALTY = 0.02
+# Full matrices are few and of few kinds.
+PENALTY = {"table": 0.02, "network": 0.02, "full": 0.3, "graph": 0.02}
 FEATURES: dict[str, tuple[str, ...]] = {
     "table": (
         *("one", "log_k", "ahead", "gap", "smallest", "one_log_n", "one_thin", "thin_ahead"),
-        *("depth", "next_depth", "link_depth", "next_link_depth"),
-        *("mixture", "few_mixture"),
+        *("depth", "next_depth", "mixture", "few_mixture", "next_dip"),
     ),
     "network": ("one", "log_k", "short", "one_above_chance"),
-    "full": ("one", "log_k", "ahead", "gap", "smallest", "mixture"),
+    "full": ("one", "log_k", "ahead", "gap", "smallest", "mixture", "next_dip"),
     "graph": ("one", "log_k", "ahead", "gap", "smallest", "one_log_n"),
 }
 
@@ -151,6 +151,7 @@ class Stacked(NamedTuple):
 def fit(cases: Sequence[Case], names: Sequence[str]) -> Any:
     """Weights of the features by maximum likelihood with a ridge penalty."""
     cases = [case for case in cases if case.right.any()]
+    penalty = PENALTY[cases[0].kind]
     table = Stacked.of(cases, names)
     scale = np.maximum(table.values[table.known].std(axis=0), 1e-6)
     table = table._replace(values=table.values / scale)
@@ -160,7 +161,7 @@ def fit(cases: Sequence[Case], names: Sequence[str]) -> Any:
         hit = np.sum(shares * table.right, axis=1) + 1e-12
         wanted = shares * table.right / hit[:, None]
         slope = np.tensordot(wanted - shares, table.values, 2)
-        return PENALTY * float(w @ w) / 2 - float(np.log(hit).sum()), PENALTY * w - slope
+        return penalty * float(w @ w) / 2 - float(np.log(hit).sum()), penalty * w - slope
 
     found = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B")
     return found.x / scale

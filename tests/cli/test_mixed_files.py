@@ -89,6 +89,21 @@ def test_many_gaps_are_refused_with_the_remedies(soffit, tmp_path):
     soffit("fit", path, "-k", 2, "--impute", "none")
 
 
+def test_identifiers_that_repeat_are_left_out_in_any_column(answer, tmp_path):
+    rng = np.random.default_rng(5)
+    numbers = 1_000_000 + rng.permutation(300)[:60]
+    numbers[50:] = numbers[:10]
+    lines = ["row,ID,mass index,size"]
+    for i, number in enumerate(numbers):
+        index = 1000 + 7 * (i % 55)
+        lines.append(f"r{i},{number},{index},{3.0 * (i % 2) + 0.1 * rng.normal():.3f}")
+    path = tmp_path / "patients.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = answer("fit", path, "-k", 2)
+    assert found["columns"] == ["mass index", "size"]
+    assert any("Left out 'ID'" in note for note in found["notes"])
+
+
 def test_sentinels_are_pointed_out(answer, tmp_path):
     path = tmp_path / "survey.csv"
     rng = np.random.default_rng(0)

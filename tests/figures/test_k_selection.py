@@ -32,7 +32,7 @@ def test_the_choice_and_the_runner_up_are_marked(choice):
     dashed = {shape.x0 for shape in shapes if shape.line.dash == "dash"}
     assert solid == {choice.n_clusters}
     assert dashed == {choice.runner_up}
-    assert len(shapes) == 2 * 9
+    assert len(shapes) == 2 * 10
     assert k_selection(choice).layout.title.text == f"Number of clusters: {choice.n_clusters}"
 
 
@@ -46,7 +46,7 @@ def test_one_number_has_no_runner_up(table):
     choice = choose_k(table[0], ks=[3])
     figure = k_selection(choice)
     assert "runner-up" not in figure.layout.title.subtitle.text
-    assert len(figure.layout.shapes) == 9
+    assert len(figure.layout.shapes) == 10
 
 
 def test_anything_else_is_refused(memberships):

@@ -15,7 +15,7 @@ from soffit.selection import KChoice, choose_k, choose_k_of_graph
 
 QUICK = {"ks": range(1, 6), "n_resamples": 1}
 COLUMNS = ["k", "gap", "edge", "depth", "link_depth", "modularity", "bound", "cut", "smallest"]
-COLUMNS += ["valley", "mixture"]
+COLUMNS += ["valley", "mixture", "dip"]
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_clear_clusters_give_more_confidence(choice):
 
 def test_text_and_frame_show_the_table(choice):
     text = str(choice)
-    assert text.startswith(f"4 clusters, confidence {choice.confidence:.2f}, runner-up 3")
+    assert text.startswith(f"4 clusters, confidence {choice.confidence:.2f}, runner-up 5")
     assert len(text.splitlines()) == 10
     assert next(line for line in text.splitlines() if line.endswith("<")).split()[0] == "4"
     frame = choice.to_pandas()

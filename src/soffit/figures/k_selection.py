@@ -16,6 +16,7 @@ _PANELS = (
     (("link_depth", "depth"), "depth of the valley around mode k"),
     (("valley",), "density between clusters: 0 is a gap"),
     (("mixture",), "likelihood of Gaussian clusters"),
+    (("dip",), "density between whole clusters"),
     (("gap",), "gap: persistence of k groups"),
     (("modularity",), "modularity"),
     (("smallest",), "size of the smallest cluster"),

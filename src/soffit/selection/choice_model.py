@@ -31,23 +31,25 @@ _GAUSSIAN_UP_TO = 500.0
 _IMPROBABLE = 100.0
 _CLEAR_GAIN = 20.0
 _FEW = 80.0
+# Dips below the first ratio are equally clear; above the second there is none.
+_CLEAR_DIP = 0.1
+_NO_DIP = 1.2
 
 WEIGHTS: dict[str, dict[str, float]] = {
     "table": {
-        "one": -0.209,
-        "log_k": -0.817,
-        "ahead": 1.573,
-        "gap": 1.919,
-        "smallest": 1.366,
-        "one_log_n": 0.306,
-        "one_thin": 3.421,
-        "thin_ahead": 0.769,
-        "depth": 1.679,
-        "next_depth": -0.923,
-        "link_depth": -0.864,
-        "next_link_depth": -0.715,
-        "mixture": 0.187,
-        "few_mixture": -0.316,
+        "one": 0.689,
+        "log_k": -0.451,
+        "ahead": 1.443,
+        "gap": 2.091,
+        "smallest": 1.517,
+        "one_log_n": 0.268,
+        "one_thin": 2.943,
+        "thin_ahead": 0.861,
+        "depth": 0.911,
+        "next_depth": -1.087,
+        "mixture": 0.189,
+        "few_mixture": -0.296,
+        "next_dip": 2.681,
     },
     "network": {
         "one": 4.51,
@@ -56,12 +58,13 @@ WEIGHTS: dict[str, dict[str, float]] = {
         "one_above_chance": -153.377,
     },
     "full": {
-        "one": 4.0,
-        "log_k": 1.728,
-        "ahead": 3.097,
-        "gap": 3.702,
-        "smallest": 4.818,
-        "mixture": 0.046,
+        "one": 4.002,
+        "log_k": 1.378,
+        "ahead": 2.949,
+        "gap": 3.446,
+        "smallest": 4.208,
+        "mixture": 0.07,
+        "next_dip": 1.922,
     },
     "graph": {
         "one": 3.911,
@@ -96,6 +99,8 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
     - ``mixture``: how much less probable the objects are than as the best number of Gaussian
       clusters; ``few_mixture``: for one cluster of few objects, how much more probable they are as
       several;
+    - ``next_dip``: logarithm of the density between the two clusters that are least separate, if
+      there is one cluster more;
     - ``short``: difference of the modularity to the largest one.
     """
     columns = evidence.columns
@@ -122,6 +127,7 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
             found[f"next_{name}"] = depth[1 : n + 1]
     if evidence.dimension is not None or evidence.is_full:
         found |= _of_mixture(evidence, n)
+        found["next_dip"] = _next_dip(evidence, n)
     if evidence.chance is not None:
         modularity = columns["modularity"][:n]
         found["short"] = several * (modularity - modularity.max())
@@ -140,6 +146,15 @@ def _of_mixture(evidence: Evidence, n: int) -> dict[str, FloatArray]:
     one = np.zeros(n)
     one[0] = np.clip(best, -_CLEAR_GAIN, _CLEAR_GAIN) / (1 + evidence.n_objects / _FEW)
     return {"mixture": -np.sqrt(short), "few_mixture": one}
+
+
+def _next_dip(evidence: Evidence, n: int) -> FloatArray:
+    """The dip with one more cluster, as a logarithm; nothing in one dimension, see `depth`."""
+    if not evidence.n_points:
+        return np.zeros(n)
+    dip = np.log(np.minimum(evidence.columns["dip"], _NO_DIP) + _CLEAR_DIP)
+    share = 1.0 if evidence.dimension is None else min(max(evidence.dimension - 1.0, 0.0), 1.0)
+    return np.asarray(share * dip[1 : n + 1])
 
 
 def score_numbers(evidence: Evidence, numbers: IntArray) -> FloatArray:

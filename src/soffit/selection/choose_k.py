@@ -59,6 +59,9 @@ class KChoice:
         - ``"mixture"``: log-likelihood of the objects as k Gaussian clusters with unknown means and
           covariances, in nats per object and relative to one cluster. Skewed variables are
           transformed first. Only for tables, distances and full matrices of similarities;
+        - ``"dip"``: the largest density between two neighbouring clusters, relative to that at
+          their centres, along the direction that discriminates between them best; 1 or more where
+          one cluster was cut. Where there is a column "mixture";
         - ``"stability"``: mean adjusted Rand index with the partitions of resampled graphs, and
         - ``"likelihood"``: log-likelihood of held-out links in a degree-corrected block model, per
           unit of weight, relative to a model without clusters. Only with `n_resamples`;
@@ -161,10 +164,10 @@ def choose_k(  # noqa: PLR0913 - every one of them is a choice of the user's
     modes with deep valleys around them, and a (k + 1)-th only with a shallow one; if there is a
     valley between any two clusters of the partition, while finer partitions cut through regions as
     dense as the clusters themselves; if a random walk separates k groups much longer than k + 1;
-    and if the objects are most probable as k Gaussian clusters, which tells most if there are few
-    of them. One cluster of any shape has no deep valleys. For networks, where distances are not
-    known, the modularity of the partitions is compared with that of a random graph with the same
-    degrees.
+    if the objects are most probable as k Gaussian clusters, which tells most if there are few of
+    them; and if one cluster more would have to cut through another one. One cluster of any shape
+    has no deep valleys. For networks, where distances are not known, the modularity of the
+    partitions is compared with that of a random graph with the same degrees.
 
     A conditional logit model turns this evidence into probabilities. The most probable number is
     selected, and its probability is the confidence. The other columns of the table are informative

@@ -16,9 +16,10 @@ from soffit.partition.candidates import group_weights
 from soffit.partition.cut import bound_from
 from soffit.partition.multilevel import coarse_graph
 from soffit.selection.density import Density, mode_depths, valleys
-from soffit.selection.gaussian_clusters import Points, log_evidence
+from soffit.selection.gaussian_clusters import Points, log_evidence, prepared
 from soffit.selection.path import PartitionPath
 from soffit.selection.pruning import random_edges, relaxation_times
+from soffit.selection.separation import dips
 
 # Share of the links that each resample leaves out.
 _LEFT_OUT = 0.2
@@ -187,8 +188,15 @@ def gather_evidence(
     points = part.points(is_full=is_full)
     if points is not None:
         n_points = len(points.rows)
-        found["mixture"] = log_evidence(points, path.labels, reach) / n_points
+        Z = prepared(points)
+
+        def labels_of(k: int) -> IntArray:
+            return path.labels(k)[points.node]
+
+        found["mixture"] = log_evidence(Z, labels_of, reach) / n_points
+        found["dip"] = dips(Z, labels_of, reach)
         columns["mixture"] = np.full(most + AHEAD, float(found["mixture"].min()))
+        columns["dip"] = np.full(most + AHEAD, float(found["dip"].max()))
     if n_resamples:
         agreement = resample(
             graph, path, n_vectors, n_resamples=n_resamples, random_state=random_state

@@ -165,23 +165,25 @@ def _leading_components(rows: Any) -> FloatArray | None:
     return np.asarray(left[:, order] * values[order])
 
 
-def log_evidence(points: Points, labels: Callable[[int], IntArray], most: int) -> FloatArray:
+def prepared(points: Points) -> FloatArray:
+    """The principal components that matter, of variables as close to normal as one cluster is."""
+    return _components(_straightened(points.rows))
+
+
+def log_evidence(Z: FloatArray, labels: Callable[[int], IntArray], most: int) -> FloatArray:
     """Logarithm of the marginal likelihood of 1, 2, ..., `most` clusters, relative to one.
 
     Parameters
     ----------
-    points : Points
-        Coordinates.
+    Z : array of shape (n, d)
+        Prepared coordinates.
     labels : callable
-        The partition of the nodes into a number of clusters.
+        The partition of these objects into a number of clusters.
     most : int
         The largest number.
     """
-    Z = _components(_straightened(points.rows))
     products = Z[:, :, None] * Z[:, None, :]
-    found = np.array(
-        [_of_partition(Z, products, labels(k)[points.node]) for k in range(1, most + 1)]
-    )
+    found = np.array([_of_partition(Z, products, labels(k)) for k in range(1, most + 1)])
     return np.asarray(found - found[0])
 
 

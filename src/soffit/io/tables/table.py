@@ -39,6 +39,8 @@ from soffit.results.words import count_of
 _LIKE_AN_IDENTIFIER = re.compile(
     r"|unnamed: 0|(.*[ _.\-])?(ids?|names?|index|key|identifier|uuid)|row.?names?", re.IGNORECASE
 )
+# An index or a key may be a measurement, such as a body mass index.
+_SURELY_AN_IDENTIFIER = re.compile(r"(.*[ _.\-])?(ids?|identifier|uuid)", re.IGNORECASE)
 # As in customerId; the capital letter excludes words such as acid.
 _CAMEL_CASE = re.compile(r".*[a-z]I[dD]")
 # In fewer rows, consecutive numbers may be measurements.
@@ -352,14 +354,19 @@ def _without_numbering(
 
 
 def _numbers_rows(name: str, column: FloatArray) -> bool:
-    """Whether the values are those of a counter, or different whole numbers of a column of ids."""
+    """Whether the values are those of a counter, or mostly different whole numbers of ids."""
     n = len(column)
     if n < _FEWEST_NUMBERED or column[0] != np.floor(column[0]):
         return False
     if column[0] in (0, 1) and np.array_equal(column, np.arange(n) + column[0]):
         return True
     whole = bool(np.isfinite(column).all() and (column == np.floor(column)).all())
-    return whole and looks_like_identifier(name) and len(np.unique(column)) == n
+    if not whole or not looks_like_identifier(name):
+        return False
+    # Objects may have been recorded twice, as patients are who come again.
+    rules = (_SURELY_AN_IDENTIFIER, _CAMEL_CASE)
+    may_repeat = any(rule.fullmatch(name.strip()) for rule in rules)
+    return len(np.unique(column)) >= (n / 2 if may_repeat else n)
 
 
 def _nothing_left(rows: Rows, notes: Sequence[str]) -> DataError:
