@@ -96,7 +96,10 @@ class Engine:
 
         Ends with `OutOfTime` when the time of the fit is over, if its progress is given.
         """
-        tasks = _tasks(function, arguments)
+        return self.gather(_tasks(function, arguments), progress)
+
+    def gather(self, tasks: list[Any], progress: Progress | None = None) -> list[Any]:
+        """The results of delayed values, in order."""
         found: dict[int, Any] = {}
         for number, result in self._completed(tasks):
             found[number] = result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from soffit._typing import IntArray
 from soffit._wording import Message, Parameter, first_few
-from soffit.distributed.engine import Engine, need_dask
+from soffit.distributed.engine import Engine, need_dask, serial
 from soffit.fitting.monitor import Progress
 from soffit.inputs import lazy_part
 
@@ -241,12 +242,37 @@ def over_blocks(
     progress: Progress,
     *more: Any,
 ) -> list[Any]:
-    """The results of ``function(block, place, *more)`` for all blocks, in order."""
-    tasks = [
-        (block, Place(number, int(first)), *more)
-        for number, (block, first) in enumerate(zip(blocks.tasks(), blocks.starts(), strict=False))
-    ]
-    return engine.results(function, tasks, progress)
+    """The results of ``function(block, place, *more)`` for all blocks, in order.
+
+    A block is read in the task that works on it, so that its rows never travel.
+    """
+    import dask.array as da
+
+    stem = function.__name__.strip("_").replace("_", "-")
+    results = da.map_blocks(
+        _of_block,
+        blocks.array,
+        *more,
+        function=function,
+        starts=tuple(blocks.starts().tolist()),
+        name=f"soffit-{stem}-{uuid.uuid4().hex}",
+        dtype=object,
+        meta=np.empty((0, 0), dtype=object),
+        chunks=((1,) * blocks.array.numblocks[0], (1,)),
+    )
+    return engine.gather(list(results.to_delayed(optimize_graph=True).ravel()), progress)
+
+
+def _of_block(
+    block: Any,
+    *more: Any,
+    function: Callable[..., Any],
+    starts: tuple[int, ...],
+    block_id: tuple[int, ...],
+) -> Any:
+    """The result for one block, which need not be an array: it is never joined with others."""
+    place = Place(int(block_id[0]), starts[block_id[0]])
+    return serial(function, block, place, *more)
 
 
 def draw(blocks: Blocks, size: int, salt: int, engine: Engine, progress: Progress) -> Drawn:
