@@ -44,12 +44,12 @@ def test_units_do_not_decide(soffit, answer, bodies, command):
     assert raw["scores"]["adjusted_rand"] < 0.5
 
 
-def test_the_report_says_the_same_in_the_words_of_python(soffit, bodies, tmp_path):
+def test_the_report_of_the_command_says_the_same(soffit, bodies, tmp_path):
     report = tmp_path / "report.html"
     soffit("fit", bodies, "-k", 2, *LABEL, "--report", report)
     page = one_line(unescape(report.read_text(encoding="utf-8")))
     assert "because their units differ: the spread of weight" in page
-    assert "(standardize=False keeps them as they are)" in page
+    assert "(--standardize no keeps them as they are)" in page
 
 
 def test_yes_standardizes_similar_columns(soffit, answer, flowers):

@@ -45,6 +45,11 @@ def _wide(dtype: Any = np.float64) -> Any:
     return np.column_stack([1000 * X, noise]).astype(dtype)
 
 
+def _like_texts() -> Any:
+    """As wide and empty as word counts: such tables stay sparse."""
+    return sp.csr_array(np.pad(_wide(), ((0, 0), (0, 300))))
+
+
 def _some_labels(classes: Any) -> Any:
     y = np.full(len(X), -1, dtype=object)
     for number, name in enumerate(classes):
@@ -131,8 +136,8 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[], Any] | None]] = {
         lambda: _wide("f4")[:9] + 1,
     ),
     "SoftClustering-approximate-sparse": (
-        lambda: _fit_approximately(soffit.SoftClustering, sp.csr_array(_wide())),
-        lambda: sp.csr_array(_wide()[:9]),
+        lambda: _fit_approximately(soffit.SoftClustering, _like_texts()),
+        lambda: _like_texts()[:9],
     ),
     "RelationFactorization-approximate": (
         lambda: _fit_approximately(soffit.RelationFactorization, _wide()),
