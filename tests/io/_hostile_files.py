@@ -373,6 +373,14 @@ HOSTILE = [
         r"line 60,002 has '1.500'.*thousands=\".\" if it separates",
     ),
     Hostile(
+        "documents",
+        content(
+            "d.csv",
+            "id,text\n" + "".join(f"d{i},a story of {i} cats on a mat\n" for i in range(30)),
+        ),
+        r"'text': it holds texts.*TfidfVectorizer",
+    ),
+    Hostile(
         "all text",
         content("t.csv", "a,b\n" + "".join(f"word{i},text{i}\n" for i in range(40))),
         r"no numeric column.*too many distinct values",

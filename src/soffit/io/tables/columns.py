@@ -187,6 +187,8 @@ TextRule = Literal["auto", "category", "onehot", "drop"]
 _FEW = 20
 _MOST = 1000
 _MOST_CATEGORIES = 100_000
+# Values of so many words, usually, are texts.
+_WORDS_OF_A_TEXT = 6
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}([.,' ]\d{3})+([.,]\d+)?")
 
@@ -240,6 +242,11 @@ def split_categories(
             category.parts is not None and len(values) <= max(2, n_rows // 2) < n_rows
         ):
             chosen[name] = category
+        elif _are_texts(values):
+            notes.append(
+                f"Left out {shown(name)}: it holds texts. Turn them into columns of words first, "
+                "for example with TfidfVectorizer of scikit-learn."
+            )
         else:
             many.append(name)
     if many:
@@ -251,6 +258,12 @@ def split_categories(
             note = Message(note, f" If {which} the objects, pass ", Parameter("id", many[0]), ".")
         notes.append(note)
     return chosen, notes
+
+
+def _are_texts(values: Sequence[str]) -> bool:
+    """Whether at least half of the first values are sentences or more."""
+    counts = sorted(len(value.split()) for value in values[:_FEW])
+    return counts[len(counts) // 2] >= _WORDS_OF_A_TEXT
 
 
 def sources(names: Sequence[str], chosen: Mapping[str, Category]) -> list[str]:

@@ -372,7 +372,10 @@ def _numbers_rows(name: str, column: FloatArray) -> bool:
 def _nothing_left(rows: Rows, notes: Sequence[str]) -> DataError:
     return DataError(
         Message.joined(" ", [f"{rows.path}: no numeric column is left.", *notes]),
-        Message("Add numeric columns, or pass ", Parameter("text", "onehot"), " to use text."),
+        Message(
+            *("Add numeric columns, or pass ", Parameter("text", "onehot")),
+            " for one column per value of a text.",
+        ),
     )
 
 
