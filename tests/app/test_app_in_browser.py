@@ -232,6 +232,33 @@ def test_colours_table_freeze_and_narrow_screens(browser, running):
         assert opened.complaints == []
 
 
+def test_answers_that_are_newer_than_the_state_do_not_stop_the_page(browser, running):
+    """A question may name a cluster that only the next state has: the next news shows it."""
+
+    changed: list[Any] = []
+
+    def newer(route: Any) -> None:
+        answer = route.fetch()
+        found = answer.json()
+        if found["question"] and not changed:
+            changed.extend(found["question"]["objects"])
+            for thing in changed:
+                thing["cluster"] = 9
+        route.fulfill(response=answer, json=found)
+
+    with running("-k", 3) as app:
+        opened = Opened(browser, app.address)
+        page = opened.page
+        page.route("**/get/question", newer)
+        opened.after(lambda: page.click("[data-cluster='0'] [data-do=split]"))
+        assert changed
+        assert len(opened.sizes()) == 4
+        assert page.inner_text(".message") == ""
+        opened.after(lambda: page.click("[data-do=undo]"))
+        assert "Cluster 9" not in page.inner_text(".pair")
+        assert opened.complaints == []
+
+
 @needs_axe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_use_the_app(browser, running, scheme):

@@ -127,8 +127,13 @@ class Explorer {
     try {
       do {
         this.again = false;
-        this.state = await this.channel.get("state");
-        await this.refresh();
+        try {
+          this.state = await this.channel.get("state");
+          await this.refresh();
+        } catch (error) {
+          // Newer news must not be lost with what went wrong here.
+          if (!this.again) throw error;
+        }
       } while (this.again);
     } finally {
       this.refreshing = false;
@@ -295,12 +300,14 @@ class Explorer {
   }
 
   dot(cluster) {
-    return h("i", { className: "dot", style: { background: this.toneOf(this.state.clusters[cluster].slot) } });
+    // An answer may be newer than the state that is shown: the next state has its cluster.
+    const found = this.state.clusters[cluster];
+    return h("i", { className: "dot", style: { background: found ? this.toneOf(found.slot) : "transparent" } });
   }
 
   called(cluster) {
     const found = this.state.clusters[cluster];
-    return found.named ? found.name : `Cluster ${found.name}`;
+    return found?.named ? found.name : `Cluster ${found ? found.name : cluster}`;
   }
 
   // --- the question -----------------------------------------------------------------------------
