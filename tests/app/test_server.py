@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 
 import httpx
 import numpy as np
@@ -95,6 +96,11 @@ def test_the_page_runs_only_its_own_script(client):
     assert TOKEN not in answer.text
     assert "http://" not in answer.text.replace("http://www.w3.org", "")
     assert answer.headers["referrer-policy"] == "no-referrer"
+
+
+def test_the_address_answers_before_the_server_runs():
+    with listening(0) as sock, socket.create_connection(sock.getsockname(), timeout=5) as client:
+        assert client.getpeername() == sock.getsockname()
 
 
 def test_a_used_port_is_explained():

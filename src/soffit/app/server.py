@@ -213,11 +213,15 @@ def _answer(value: dict[str, Any], code: int = 200) -> Response:
 
 
 def listening(port: int) -> socket.socket:
-    """A socket on the loopback address; port 0 takes any that is free."""
+    """A socket on the loopback address; port 0 takes any that is free.
+
+    It listens already: a browser that is told the address at once waits, and is not refused.
+    """
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((HOST, port))
+        sock.listen()
     except OSError as error:
         sock.close()
         raise ValueError(
