@@ -105,7 +105,9 @@ FITS: dict[str, Callable[[Data, int], Any]] = {
 
 def labels_of(model: Any) -> Any:
     memberships = getattr(model, "memberships_", None)
-    return model.labels_ if memberships is None else np.asarray(memberships).argmax(axis=1)
+    if memberships is None or hasattr(memberships, "indptr"):
+        return model.labels_
+    return np.asarray(memberships).argmax(axis=1)
 
 
 def installed(method: str) -> bool:

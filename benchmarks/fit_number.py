@@ -49,8 +49,8 @@ FRESH_SEED = 11
 PENALTY = {"table": 0.02, "network": 0.02, "full": 0.3, "graph": 0.02}
 FEATURES: dict[str, tuple[str, ...]] = {
     "table": (
-        *("one", "log_k", "ahead", "gap", "smallest", "one_log_n", "one_thin", "thin_ahead"),
-        *("depth", "next_depth", "mixture", "few_mixture", "next_dip"),
+        *("log_k", "ahead", "gap", "smallest", "one_thin", "thin_ahead"),
+        *("depth", "left_out", "mixture", "few_mixture", "next_dip"),
     ),
     "network": ("one", "log_k", "short", "one_above_chance"),
     "full": ("one", "log_k", "ahead", "gap", "smallest", "mixture", "next_dip"),

@@ -56,7 +56,30 @@ def _models() -> dict[str, Any]:
         "RandomWalkClassifier": soffit.RandomWalkClassifier(**shared).fit(X, y),
         "on clusters": soffit.RandomWalkClassifier(on="clusters", n_clusters=9, **shared).fit(X, y),
         "chosen": soffit.SoftClustering(None, **shared).fit(X),
+        "mixed": soffit.SoftClustering(3, metric="gower", **shared).fit(_mixed()),
+        "copies": soffit.SoftClustering(3, **shared).fit(
+            np.round(X), sample_weight=1.0 + np.arange(len(X)) % 3
+        ),
+        **_edited(soffit.SoftClustering(3, **shared).fit(X), X),
     }
+
+
+def _edited(model: Any, X: Any) -> dict[str, Any]:
+    """Models after steps that people take."""
+    return {
+        "merged": model.merge([0, 1], name="both"),
+        "split": model.split(0, 2).rename({0: "first"}),
+        "updated": model.update(X[:5] + 40.0),
+    }
+
+
+@cache
+def _mixed() -> Any:
+    import pandas as pd
+
+    X, labels = _table()
+    words = np.array(["red", "green", "blue"], dtype=object)[labels]
+    return pd.DataFrame({"size": X[:, 0], "colour": words, "large": X[:, 1] > 0})
 
 
 @cache
@@ -99,11 +122,13 @@ def use(model: Any) -> str:
     from sklearn.preprocessing import StandardScaler
     from sklearn.utils import estimator_html_repr
 
-    X, _ = _table()
+    X: Any = _table()[0] + 0.05
+    if hasattr(model, "feature_names_in_"):
+        X = _mixed()
     pages = []
     outcome = "loaded"
     try:
-        check_rows(model.predict_proba(X[:9] + 0.05), "predict_proba of a forged model")
+        check_rows(model.predict_proba(X[:9]), "predict_proba of a forged model")
     except Exception as error:
         outcome = f"loaded, predict {refused(error)}"
     for show in (

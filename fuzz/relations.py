@@ -64,6 +64,19 @@ def relation(rng: Generator, folder: Path) -> str:
     return what
 
 
+def row_order(rng: Generator, folder: Path) -> str:
+    """SoftClustering of clusters that overlap, and of the same rows in another order."""
+    n, p, k = int(rng.integers(40, 300)), int(rng.integers(2, 8)), int(rng.integers(2, 8))
+    X = 1.5 * rng.normal(size=(k, p))[rng.integers(k, size=n)] + rng.normal(size=(n, p))
+    order = rng.permutation(n)
+    settings: dict[str, Any] = {"n_clusters": k, "random_state": 1, "n_jobs": 1}
+    labels = soffit.SoftClustering(**settings).fit(X).labels_
+    again = soffit.SoftClustering(**settings).fit(X[order]).labels_
+    agreement = _agreement(labels[order], again)
+    require(agreement > 0.98, f"rows in another order changed the partition, ARI {agreement:.2f}")
+    return "same"
+
+
 def _model(rng: Generator, name: str, k: int) -> Any:
     cls = getattr(soffit, name)
     known = cls().get_params(deep=False)

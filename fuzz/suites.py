@@ -28,6 +28,7 @@ SUITES: dict[str, Suite] = {
     "mixed table": Suite(edits.mixed_table, 0.05),
     "cells": Suite(edits.cells, 0.01),
     "relation": Suite(relations.relation, 0.04),
+    "row order": Suite(relations.row_order, 0.01),
     "damaged file": Suite(files.damaged_file, 0.30),
     "command": Suite(files.command, 0.03),
     "options": Suite(files.options, 0.03),

@@ -181,8 +181,8 @@ def data(kind: str, dtype: str) -> Data:
 
 
 def digest(value: Any) -> str:
-    """Of type, shape and bytes."""
-    array = np.ascontiguousarray(value)
+    """Of type, shape and bytes; memberships of many clusters are sparse."""
+    array = np.ascontiguousarray(value.toarray() if sp.issparse(value) else value)
     state = hashlib.sha256(f"{array.dtype.str} {array.shape} ".encode())
     state.update(array.tobytes())
     return state.hexdigest()[:16]

@@ -166,6 +166,8 @@ def test_what_changes_nothing_returns_the_graph_itself(rng):
         assert graph.without_negative() is graph
         assert graph.without_strays(2) is graph
         assert graph.subgraph(np.arange(graph.n)) is graph
+        turned = graph.subgraph(np.arange(graph.n)[:0:-2]).matrix
+        assert not sp.issparse(turned) or turned.has_sorted_indices
 
 
 def test_no_operation_changes_its_graph(rng):

@@ -100,7 +100,9 @@ def _public_names(package: str) -> set[str]:
     for node in _tree(SOURCE / package / "__init__.py").body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             return {str(name) for name in ast.literal_eval(node.value)}
-    raise AssertionError(f"{package}/__init__.py has no __all__")
+    stub = SOURCE / package / "__init__.pyi"
+    assert stub.exists(), f"{package}/__init__.py has no __all__"
+    return {str(alias.asname) for node in _tree(stub).body for alias in getattr(node, "names", [])}
 
 
 @every_module

@@ -237,7 +237,7 @@ def test_an_estimator_takes_the_parameters_that_it_took(name: str) -> None:
     estimator = getattr(soffit, name)
     signature = inspect.signature(estimator)
     for parameter in set(PARAMETERS[name].split()) - signature.parameters.keys():
-        # A former name: `tests/test_deprecation.py` has the list.
+        # A former name: `tests/test_parameters.py` has the list.
         with pytest.warns(FutureWarning, match=f"{parameter} is deprecated: it is now called"):
             estimator(**{parameter: None})
     positional = [

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soffit import SoF
-from soffit._validation import ParameterError
+from soffit._parameters import ParameterError
 from soffit._wording import _OPTIONS, Message, Parameter, in_words_of_the_command
 from soffit.io import DataError, UnknownColumnError
 

@@ -51,15 +51,10 @@ def checked_csr(value: Any, *, what: str, dtype: Any = None, copy: bool = False)
 def check_magnitude(A: Matrix, *, what: str, differences: bool) -> None:
     """Refuse numbers whose squares are infinite and, for `differences`, tables of equal squares.
 
-    Parameters
-    ----------
-    A : array or CSR
-        Finite numbers.
-    what : str
-        Name of the matrix in the messages.
-    differences : bool
-        Whether the rows are compared with each other: all columns being constant is fine, but
-        differences so small that their squares vanish would silently be taken for none.
+    `A`: finite numbers.
+    `what`: name of the matrix in the messages.
+    `differences`: whether the rows are compared with each other: all columns being constant is
+        fine, but differences so small that their squares vanish would silently be taken for none.
     """
     limit, least = _LARGEST[A.dtype.itemsize], _SMALLEST[A.dtype.itemsize]
     if 0 in A.shape:

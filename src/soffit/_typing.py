@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
@@ -12,8 +13,5 @@ FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 # The two storages of an affinity matrix; the storage is chosen once, when data are read.
 Matrix: TypeAlias = FloatArray | sp.csr_array
-
-
-def is_sparse(A: Any) -> TypeGuard[Any]:
-    """SciPy's test in a form that type checkers understand."""
-    return bool(sp.issparse(A))
+# SciPy's test in a form that type checkers understand.
+is_sparse: Callable[[Any], TypeGuard[Any]] = sp.issparse

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -310,13 +310,17 @@ class Graph:
         """The weights among some objects, in the given order; the graph itself for all of them."""
         if len(objects) == self.n and np.array_equal(objects, np.arange(self.n)):
             return self
-        return Graph(self.matrix[objects][:, objects])
+        return self.permuted(objects)
 
     def permuted(self, order: IntArray) -> Graph:
-        """The same graph with its objects in another order."""
+        """The same graph with its objects, or some of them, in another order."""
         A = self.matrix
         if not is_sparse(A):
             return Graph(A[np.ix_(order, order)])
+        if len(order) < self.n or A.nnz <= _FEW_EDGES:
+            part = A[order][:, order]
+            part.sort_indices()
+            return Graph(part)
         from soffit.graph_kernels import permute_rows
 
         edges = self.edges()
@@ -363,7 +367,7 @@ class Graph:
         """The sum with a few further weights; zeros are not stored."""
         A = self.matrix
         if is_sparse(A):
-            return Graph(_canonical(A + extra))
+            return Graph(canonical(A + extra))
         total = A.copy()
         entries = extra.tocoo()
         total[entries.row, entries.col] += entries.data
@@ -390,7 +394,7 @@ class Graph:
         # Not A.maximum(0), which shares its indices with A in older releases of SciPy.
         cut = sp.csr_array(A, copy=True)
         cut.data = np.maximum(cut.data, 0)
-        return Graph(_canonical(cut))
+        return Graph(canonical(cut))
 
     def with_positive_diagonal(self) -> Graph:
         """Objects without self-similarity get their largest similarity to others.
@@ -416,7 +420,7 @@ class Graph:
         if not np.any(own):
             return self
         if is_sparse(A):
-            return Graph(_canonical(A - sp.diags_array(own, dtype=A.dtype)))
+            return Graph(canonical(A - sp.diags_array(own, dtype=A.dtype)))
         trimmed = A.copy()
         np.fill_diagonal(trimmed, 0.0)
         return Graph(trimmed)
@@ -460,7 +464,7 @@ class Graph:
             return self
         A = self.matrix
         if is_sparse(A):
-            return Graph(_canonical(sp.diags_array((~stray).astype(A.dtype)) @ A))
+            return Graph(canonical(sp.diags_array((~stray).astype(A.dtype)) @ A))
         trimmed = A.copy()
         trimmed[stray] = 0.0
         return Graph(trimmed)
@@ -472,17 +476,24 @@ class Locality:
 
     order: IntArray
 
+    @classmethod
+    def beginning_with(cls, objects: IntArray, n: int) -> Locality | None:
+        """Some of n objects, then the others; None if the first are in ascending order."""
+        if bool(np.all(objects[:-1] < objects[1:])):
+            return None
+        return cls(np.concatenate([objects, np.setdiff1d(np.arange(n), objects)]))
+
     def matrix(self, A: Matrix) -> Matrix:
         """Rows and columns in this order."""
         return Graph.of(A).permuted(self.order).matrix
 
-    def rows(self, V: FloatArray) -> FloatArray:
-        """The rows of an array in this order."""
-        return np.take(V, self.order, axis=0)
+    def rows(self, V: Any) -> Any:
+        """The rows of an array, or of a CSR matrix of few columns, in this order."""
+        return V[self.order] if is_sparse(V) else np.take(V, self.order, axis=0)
 
-    def back(self, V: FloatArray) -> FloatArray:
+    def back(self, V: Any) -> Any:
         """Rows in this order, put back into the original order."""
-        return np.take(V, inverse_order(self.order, self.order.dtype), axis=0)
+        return Locality(inverse_order(self.order, self.order.dtype)).rows(V)
 
 
 def inverse_order(order: IntArray, dtype: DTypeLike) -> IntArray:
@@ -504,9 +515,24 @@ def as_array(block: Any) -> FloatArray:
     return np.asarray(block.toarray() if is_sparse(block) else block)
 
 
+def stacked(parts: Sequence[Any]) -> Any:
+    """Blocks of rows as one, in the form of the first."""
+    if len(parts) == 1:
+        return parts[0]
+    if is_sparse(parts[0]):
+        return sp.csr_array(sp.vstack(parts, format="csr"))
+    return np.concatenate(parts)
+
+
 def row_numbers(A: sp.csr_array) -> IntArray:
     """The row of every stored entry."""
     return np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+
+
+def replace_rows(rows: sp.csr_array, which: Any, by: sp.csr_array) -> sp.csr_array:
+    """The same with other rows where `which` is True."""
+    order = np.argsort(np.concatenate([np.flatnonzero(~which), np.flatnonzero(which)]))
+    return stacked([rows[~which], by])[order]
 
 
 def reciprocal(values: FloatArray, numerator: float = 1.0) -> FloatArray:
@@ -525,7 +551,7 @@ def set_unit_diagonal(A: Matrix) -> Matrix:
     """A with ones on the diagonal; an array is overwritten."""
     if is_sparse(A):
         own = sp.diags_array(A.diagonal(), dtype=A.dtype)
-        return _canonical(A - own + sp.eye_array(A.shape[0], dtype=A.dtype))
+        return canonical(A - own + sp.eye_array(A.shape[0], dtype=A.dtype))
     np.fill_diagonal(A, 1)
     return A
 
@@ -535,7 +561,7 @@ def without_diagonal(A: Matrix) -> Matrix:
     return Graph.of(A).without_diagonal().matrix
 
 
-def _canonical(A: Any) -> sp.csr_array:
+def canonical(A: Any) -> sp.csr_array:
     """CSR with sorted columns and without stored zeros."""
     matrix = sp.csr_array(A)
     matrix.sum_duplicates()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, time, timedelta
 from itertools import chain
 from numbers import Number
 from typing import Any, Literal
@@ -108,11 +109,16 @@ def read_input(X: Any) -> Input:
         reader = _READERS.get((library, ancestor.__name__))
         if reader is not None:
             return reader(X)
+    if isinstance(X, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in X):
+        return _from_masked(np.ma.stack(X))
     _check_array(X)
     return Input(X, "table")
 
 
 # --- tables ---------------------------------------------------------------------------------------
+
+
+_DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 def _from_masked(array: Any) -> Input:
@@ -139,19 +145,28 @@ def _check_array(X: Any) -> None:
             "in which they are stored. Convert them to the unit that you mean, for example "
             "(X - X.min()) / np.timedelta64(1, 'D')."
         )
+    if isinstance(X, np.ndarray) and X.dtype.names:
+        raise TypeError(
+            f"X is a structured array with the fields {first_few(map(repr, X.dtype.names))}. "
+            "Pass a data frame, pandas.DataFrame(X), or an array of numbers, "
+            "numpy.lib.recfunctions.structured_to_unstructured(X)."
+        )
     _check_no_texts(X)
     if isinstance(X, list | tuple) and X and isinstance(X[0], list | tuple):
-        has_text = any(isinstance(value, str) for value in X[0])
+        is_mixed = any(isinstance(value, (str, *_DATES)) for value in X[0])
     else:
-        has_text = isinstance(X, np.ndarray) and X.dtype.kind in "OU"
-    if not has_text:
+        is_mixed = isinstance(X, np.ndarray) and X.dtype.kind in "OU"
+    if not is_mixed:
         return
     values = np.asarray(X, dtype=object)
     if values.ndim != 2:
         return
+    dates = [any(isinstance(value, _DATES) for value in column) for column in values.T]
     words = [any(isinstance(value, str) for value in column) for column in values.T]
-    if any(words):
-        _check_numeric(range(len(words)), ["text"] * len(words), [not word for word in words])
+    if any(dates) or any(words):
+        kinds = ["dates" if has_dates else "text" for has_dates in dates]
+        numeric = [not (a or b) for a, b in zip(dates, words, strict=True)]
+        _check_numeric(range(len(kinds)), kinds, numeric)
 
 
 def _check_no_texts(X: Any) -> None:
@@ -417,6 +432,19 @@ def read_new_objects(X: Any, n_features: int, *, takes_matrix: bool) -> Input:
     )
 
 
+def check_columns(model: Any, columns: NDArray[Any] | None) -> None:
+    """Refuse new objects whose columns are not those of the fit, in the same order."""
+    fitted = vars(model).get("feature_names_in_")
+    if columns is None or fitted is None or list(columns) == list(fitted):
+        return
+    missing = [name for name in fitted if name not in set(columns)]
+    what = f"{missing[0]!r} is missing" if missing else "their order or number differs"
+    raise ValueError(
+        f"The columns of X are not those that {type(model).__name__} was fitted to: {what}. Pass "
+        f"the columns {list(fitted)} in this order."
+    )
+
+
 def _connectivities(given: Any, names: NDArray[Any]) -> sp.csr_array:
     """The neighbour graph, in its own precision."""
     values = given.to_memory() if hasattr(given, "to_memory") else given
@@ -428,6 +456,24 @@ def _connectivities(given: Any, names: NDArray[Any]) -> sp.csr_array:
     triplets = A.tocoo()
     _check_weights(triplets.data, np.column_stack(triplets.coords), names)
     return _checked_graph(_symmetric(A))
+
+
+def read_attributes(X: Any) -> dict[str, list[Any]]:
+    """What is known of the nodes of a graph or of cells besides what is clustered; None is missing.
+
+    Attributes of the nodes of networkx and igraph graphs, columns of ``obs`` of AnnData; nothing
+    for anything else.
+    """
+    kinds = {(c.__module__.partition(".")[0], c.__name__) for c in type(X).__mro__}
+    if ("anndata", "AnnData") in kinds:
+        return {str(name): X.obs[name].astype(object).tolist() for name in X.obs.columns}
+    if ("igraph", "GraphBase") in kinds:
+        return {name: list(X.vs[name]) for name in X.vertex_attributes() if name != "name"}
+    if ("networkx", "Graph") not in kinds:
+        return {}
+    nodes = [attributes for _, attributes in X.nodes(data=True)]
+    keys = dict.fromkeys(key for attributes in nodes for key in attributes)
+    return {str(key): [attributes.get(key) for attributes in nodes] for key in keys}
 
 
 # --- collections of blocks ------------------------------------------------------------------------

@@ -6,7 +6,7 @@ Data frames are recognised by their class names, so that no library is imported 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any, ClassVar
@@ -24,21 +24,12 @@ _MOST_VALUES = 20
 
 @dataclass(frozen=True)
 class Column:
-    """What a column holds.
+    """What a column holds."""
 
-    Parameters
-    ----------
-    name : str
-        Its name, or its number as text.
-    values : tuple of str, optional
-        The texts that the codes 0, 1, ... stand for; None for numbers.
-    ordered : bool
-        Whether the texts are steps of a scale, in this order.
-    """
-
-    name: str
+    name: str  # Its name, or its number as text.
+    # The texts that the codes 0, 1, ... stand for; None for numbers.
     values: tuple[str, ...] | None = None
-    ordered: bool = False
+    ordered: bool = False  # Whether the texts are steps of a scale, in this order.
     _arrays: ClassVar[dict[str, str]] = {
         "name": "text",
         "values": "texts?",
@@ -48,24 +39,12 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class MixedTable:
-    """A table whose columns of text are codes, with NaN where values are missing.
+    """A table whose columns of text are codes, with NaN where values are missing."""
 
-    Parameters
-    ----------
-    values : array of shape (n, p)
-        Numbers and codes.
-    columns : tuple of Column
-        What each column holds.
-    names : array of shape (n,) or None
-        Names of the objects, if the input has any.
-    has_names : bool
-        Whether the columns have names, rather than numbers.
-    """
-
-    values: FloatArray
-    columns: tuple[Column, ...]
-    names: NDArray[Any] | None = None
-    has_names: bool = False
+    values: FloatArray  # (n, p): numbers and codes.
+    columns: tuple[Column, ...]  # What each column holds.
+    names: NDArray[Any] | None = None  # (n,): names of the objects, if the input has any.
+    has_names: bool = False  # Whether the columns have names, rather than numbers.
 
     @classmethod
     def of(cls, X: Any) -> MixedTable:
@@ -89,6 +68,21 @@ class MixedTable:
                 )
             )
         return cls._of_array(X)
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, Sequence[Any]]) -> MixedTable:
+        """Read columns of anything: what is not a finite number is a text or missing."""
+
+        def plain(value: Any) -> Any:
+            if isinstance(value, str | bool | np.bool_) or _is_missing(value):
+                return value
+            try:
+                return float(value) if math.isfinite(value) else None
+            except (TypeError, ValueError, OverflowError):
+                return str(value)
+
+        found = [_column([plain(value) for value in values]) for values in columns.values()]
+        return cls._assembled(found, columns)
 
     @classmethod
     def _of_array(cls, X: Any) -> MixedTable:

@@ -12,6 +12,7 @@ import numpy as np
 
 from soffit._typing import FloatArray
 from soffit._wording import first_few
+from soffit.io.result_files import for_annotation
 from soffit.io.source import Source
 from soffit.models.soft_clustering import SoftClustering
 from soffit.persistence import load, save
@@ -169,9 +170,9 @@ def set_model(adata: Any, model: Any, key: str = "soffit") -> None:
     ['B cells', '1', '2']
     """
     result = Result.of(model)
-    if len(result.memberships) != adata.n_obs:
+    if len(result.labels) != adata.n_obs:
         raise ValueError(
-            f"The model has {len(result.memberships)} objects, but adata has {adata.n_obs} cells. "
+            f"The model has {len(result.labels)} objects, but adata has {adata.n_obs} cells. "
             "Pass the cells that it was fitted to."
         )
     _annotate(adata, result, key)
@@ -370,7 +371,7 @@ def _annotate(adata: Any, result: Result, key: str) -> None:
     adata.obs[key] = pd.Categorical.from_codes(result.labels, categories=list(names))
     adata.obs[f"{key}_certainty"] = np.asarray(result.certainty)
     adata.obs[f"{key}_entropy"] = np.asarray(result.entropy)
-    adata.obsm[f"X_{key}"] = np.asarray(result.memberships)
+    adata.obsm[f"X_{key}"] = for_annotation(result.memberships)
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -475,9 +476,9 @@ def _projected(reference: Any, cells: Any, width: int) -> FloatArray:
 def _expression(adata: Any, layer: str | None, use_raw: bool | None) -> tuple[Any, list[str]]:
     if layer is not None:
         if layer not in adata.layers:
-            raise ValueError(
-                f"layer={layer!r} is not in .layers, which has {_listed(adata.layers)}."
-            )
+            # Since anndata 0.13, None is the name of X.
+            named = [name for name in adata.layers if name is not None]
+            raise ValueError(f"layer={layer!r} is not in .layers, which has {_listed(named)}.")
         return _values(adata.layers[layer]), list(map(str, adata.var_names))
     if use_raw or (use_raw is None and adata.raw is not None):
         if adata.raw is None:

@@ -101,6 +101,9 @@ def test_selection_renumbers_pairs():
     assert side.n_objects == 3
     assert side.must.tolist() == [[0, 2]]
     assert side.cannot.tolist() == [[1, 2]]
+    turned = SideInformation.of([(0, 4), (1, 2)], [(2, 4), (0, 3)], 5).among(np.array([4, 0, 2]))
+    assert turned.must.tolist() == [[0, 1]]
+    assert turned.cannot.tolist() == [[0, 2]]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

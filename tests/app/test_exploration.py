@@ -20,6 +20,7 @@ from soffit.app.exploration import answered, explored, make_widget
 from soffit.app.view import View
 from soffit.app.worker import Worker
 from soffit.datasets import make_gaussians
+from soffit.session.session import Question
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -166,3 +167,29 @@ def test_the_widget_in_a_browser(data):
         assert complaints == []
         browser.close()
     worker.stop()
+
+
+def test_a_graph_is_shown_with_its_links_names_and_attributes():
+    nx = pytest.importorskip("networkx")
+    graph = nx.karate_club_graph()
+    session = explored(SoftClustering(2, random_state=0).fit(graph), graph)
+    view = View(session, Worker(session), None, "data")
+    links = np.frombuffer(view.get("array", {"name": "links"}), "<u4").reshape(-1, 2)
+    assert {tuple(pair) for pair in links.tolist()} == {tuple(sorted(e)) for e in graph.edges}
+    state = view.get("state", {})
+    assert state["map"]["names"][:3] == ["0", "1", "2"]
+    assert any("club" in str(cluster) for cluster in state["clusters"])
+    assert [column.name for column in session.table.columns] == ["club"]
+
+
+def test_clusters_of_pixels_are_shown_as_mean_pictures():
+    X = np.zeros((40, 16))
+    X[:20, :8] = X[20:, 8:] = 1.0
+    X += 0.01 * np.random.default_rng(7).normal(size=X.shape)
+    frame = pd.DataFrame(X, columns=[f"pixel_{i}_{j}" for i in range(4) for j in range(4)])
+    session = explored(SoftClustering(2, random_state=0).fit(frame), frame)
+    view = View(session, Worker(session), None, "data")
+    pictures = np.array([cluster["picture"] for cluster in view.get("state", {})["clusters"]])
+    assert pictures.shape == (2, 16)
+    np.testing.assert_allclose(pictures.sum(axis=0), 1.0, atol=0.1)
+    assert view._asked(Question(0, 30, 3.0, 0.5))["columns"] == []

@@ -20,6 +20,17 @@ def test_the_table_of_clusters_and_what_to_do_next(soffit, flowers):
     assert "Next: add -o clusters.csv" in text
 
 
+def test_one_cluster_is_followed_by_how_to_divide_it(soffit, tmp_path):
+    values = np.random.default_rng(3).normal(size=(60, 2))
+    path = tmp_path / "cloud.csv"
+    write_csv(path, ["x", "y"], values.tolist())
+    text = " ".join(soffit("fit", path).output.split())
+    assert "1 cluster by SoftClustering" in text
+    assert "Next: add -k 2 to divide the objects all the same" in text
+    assert "Next" in soffit("fit", path, "-k", 2).output
+    assert "-k 2" not in soffit("fit", path, "-k", 1).output
+
+
 def test_json_is_one_object_and_nothing_else(answer, flowers):
     found = answer("fit", flowers, "-k", 3, "--id", "flower", *KEEP)
     assert found["n_objects"] == 150

@@ -84,3 +84,23 @@ def test_a_model_of_distances_takes_a_block(soffit, answer, tmp_path):
     assert answer("predict", model, block)["n_objects"] == 5
     np.savetxt(block, distances[:5, :30], delimiter=",", fmt="%.17g")
     assert "40 columns" in soffit("predict", model, block, code=1).output
+
+
+def test_new_documents_are_placed_by_the_words_of_the_model(soffit, answer, tmp_path):
+    sports = ["the team won the match", "a goal in the last match", "the team lost by a goal"]
+    cooking = ["boil the rice and the salt", "salt and pepper for the soup", "a soup of rice"]
+    texts = [f"{text}, on day {i}" for i in range(6) for text in (*sports, *cooking)]
+    old, new, model = tmp_path / "old.csv", tmp_path / "new.csv", tmp_path / "m.soffit"
+    write_csv(old, ["text"], [[text] for text in texts])
+    assert answer("fit", old, "-k", 2, "--save", model)["columns"][0].isalpha()
+    write_csv(new, ["note", "text"], [["x", texts[0]], ["y", "pepper and salt for the last soup"]])
+    out = tmp_path / "placed.csv"
+    answer("predict", model, new, "-o", out)
+    first, second = rows_of(out)
+    assert (first["note"], first["cluster"] != second["cluster"]) == ("x", True)
+    numbers = tmp_path / "numbers.csv"
+    write_csv(numbers, ["x", "y"], [[1, 2], [2, 3]])
+    text = soffit("predict", model, numbers, code=1).output
+    assert "no column holds documents, which the model was fitted to" in text
+    text = soffit("fit", old, "--method", "higher-order", code=1).output
+    assert "cannot read sparse tables" in text

@@ -11,9 +11,10 @@ from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
 
 from soffit import CompletelyPositive, SoftClustering
+from soffit.datasets import make_gaussians
 from soffit.figures import embedding
 from soffit.figures.embedding import principal_components
-from soffit.figures.layouts import first_layout
+from soffit.figures.layouts import first_layout, layouts, telling_layout
 from soffit.results.summary import Summary
 
 
@@ -125,3 +126,13 @@ def test_missing_values_are_refused():
 def test_a_table_of_other_objects_is_refused():
     with pytest.raises(ValueError, match="X has 3 rows, but there are memberships of 4 objects"):
         embedding(half_and_half(4), np.ones((3, 2)))
+
+
+@pytest.mark.parametrize("n_columns", [2, 30])
+def test_the_layout_of_the_app_is_the_first_of_the_report(n_columns):
+    X = make_gaussians(150, n_clusters=3, n_features=n_columns, separation=6.0, random_state=7).X
+    summary = Summary.of(SoftClustering(3, random_state=7).fit(X), X)
+    first = layouts(summary)[0]
+    same = telling_layout(summary)
+    assert same.name == first.name == ("Columns" if n_columns == 2 else "Graph")
+    np.testing.assert_array_equal(same.points, first.points)

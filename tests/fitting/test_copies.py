@@ -271,6 +271,8 @@ def test_weights_change_the_answer() -> None:
         (np.r_[np.nan, np.ones(59)], "got nan for object 0"),
         (np.full(60, np.inf), "got inf"),
         (["a"] * 60, "must hold numbers"),
+        (np.r_[np.full(30, 1e300), np.full(30, 1e-300)], "ranges from 1e-300 to 1e.300, too far"),
+        (np.ma.masked_array(np.ones(60), mask=np.arange(60) == 3), "has masked entries"),
     ],
 )
 def test_bad_weights_are_refused_by_name(weight: Any, message: str) -> None:

@@ -341,7 +341,7 @@ def _interrupted_once(function: Any, error: type[BaseException]) -> Any:
         ("soffit.models.soft_clustering", "random_walk"),
         ("soffit.models.soft_clustering", "weigh_partitions"),
         ("soffit.models.soft_clustering", "calibrated"),
-        ("soffit.fitting.recipe", "extension"),
+        ("soffit.factorize.simplex.placement", "with_prior"),
     ],
 )
 def test_ctrl_c_after_the_first_partition_returns_a_model(

@@ -378,7 +378,7 @@ HOSTILE = [
             "d.csv",
             "id,text\n" + "".join(f"d{i},a story of {i} cats on a mat\n" for i in range(30)),
         ),
-        r"'text': it holds texts.*TfidfVectorizer",
+        r"'text' have no words in common that tell them apart",
     ),
     Hostile(
         "all text",

@@ -138,6 +138,9 @@ def test_where_two_readings_are_left_the_user_is_asked(tmp_path, mark):
     content = f"x;y\n1{mark}001;1\n900;2\n"
     with pytest.raises(DataError, match=rf"decimal=\"\{mark}\" or thousands=\"\{mark}\""):
         numbers(tmp_path, content)
+    # The example shows the sign, wherever its entry is.
+    with pytest.raises(DataError, match=rf"such as '1\{mark}001', whose "):
+        numbers(tmp_path, f"x;y\n900;1\n1{mark}001;2\n")
     assert numbers(tmp_path, content, decimal=mark)[0] == [1.001, 1]
     assert numbers(tmp_path, content, thousands=mark)[0] == [1001, 1]
     assert numbers(tmp_path, content, drop=["x"]) == [[1], [2]]

@@ -231,3 +231,100 @@ def test_few_rows_in_order_are_measurements(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y\n" + "".join(f"{i},{i % 3}\n" for i in range(10)), encoding="utf-8")
     assert read(path).columns == ("x", "y")
+
+
+STATES = "murder,state,region\n" + "".join(
+    f"{i}.5,{name},{'east' if i % 2 else 'west'}\n"
+    for i, name in enumerate(["Alabama", "New York", "Ohio", "Texas", "Utah", "Iowa"])
+)
+
+
+def test_text_that_differs_in_every_row_names_the_objects(tmp_path):
+    path = save(tmp_path, STATES)
+    source = read(path)
+    assert source.columns == ("murder", "region=east", "region=west")
+    assert source.ids[1] == "New York"
+    assert source.id_name == "state"
+    assert "'state' names the objects" in " ".join(map(str, source.notes))
+    assert read(path, columns=["murder"]).ids[0] == "Alabama"
+    assert read(path, id="murder").ids[0] == "0.5"
+    assert read(path, drop=["state"]).ids is None
+    assert "state=Ohio" in read(path, text="onehot").columns
+
+
+def test_names_are_different_short_and_complete(tmp_path):
+    repeated = save(tmp_path, STATES.replace("Iowa", "Utah"))
+    assert read(repeated).ids is None
+    assert read(save(tmp_path, STATES.replace("Iowa", ""))).ids is None
+    assert read(save(tmp_path, STATES.replace("Iowa", 101 * "x"))).ids is None
+    days = save(tmp_path, "x,day\n" + "".join(f"{i},2020-01-{i:02d}\n" for i in range(1, 9)))
+    assert read(days).ids is None
+
+
+SPORTS = ["the team won the match", "a goal in the last match", "the team lost by a goal at home"]
+COOKING = ["boil the rice and the salt", "salt and pepper for the soup", "a soup of rice and leek"]
+
+
+def documents(tmp_path, *, head="text", row='"{text}, yes"', copies=5):
+    texts = [f"{text} of day {i}" for i in range(copies) for text in (*SPORTS, *COOKING)]
+    # A comma needs quotes, and shows that blanks do not separate entries.
+    lines = [row.format(i=i, text=text) for i, text in enumerate(texts)]
+    return save(tmp_path, "\n".join([head, *lines, ""]), "documents.csv")
+
+
+def test_documents_become_words(tmp_path):
+    source = read(documents(tmp_path))
+    assert source.data.shape == (30, len(source.columns))
+    assert {"team", "goal", "soup"} <= set(source.columns)
+    # Words that most documents have tell nothing, nor do single letters and numbers.
+    assert not {"the", "of", "day", "a"} & set(source.columns)
+    np.testing.assert_allclose(source.data.power(2).sum(axis=1), 1)
+    assert "compared by their words" in " ".join(map(str, source.notes))
+
+
+def test_lines_of_words_may_be_documents(tmp_path):
+    lines = [f"{text} of day {i}" for i in range(5) for text in (*SPORTS, *COOKING)]
+    path = save(tmp_path, "\n".join(["text", *lines, ""]))
+    with pytest.raises(DataError, match=r"If each line is one entry.*sep=\",\""):
+        read(path)
+    assert "goal" in read(path, sep=",").columns
+
+
+def test_documents_beside_other_columns_are_words_if_asked_for(tmp_path):
+    path = documents(tmp_path, head="year,text,title", row="{i}5,{text},story {i}")
+    plain = read(path)
+    assert plain.columns == ("year",)
+    assert 'pass text="words"' in " ".join(map(str, plain.notes))
+    words = read(path, text="words")
+    assert "goal" in words.columns
+    assert words.ids[3] == "story 3"
+    assert "'year': only words" in " ".join(map(str, words.notes))
+    with pytest.raises(DataError, match=r"no column holds documents. Columns of text: 'title'"):
+        read(path, text="words", drop=["text"], id="year")
+
+
+def test_documents_without_words_are_left_out(tmp_path):
+    path = documents(tmp_path, head="id,text", row="n{i},{text}")
+    path.write_text(path.read_text() + "n30,12 34 56 78 90 12\nn31,\n")
+    source = read(path)
+    assert source.n_objects == 30
+    assert source.ids[-1] == "n29"
+    assert "Left out 2 documents" in " ".join(map(str, source.notes))
+
+
+def test_new_documents_get_the_words_and_weights_of_the_model(tmp_path):
+    path = documents(tmp_path)
+    fitted = read(path)
+    model = SoftClustering(2, random_state=17).fit(fitted)
+    again = read(path, text=model)
+    assert again.columns == fitted.columns
+    np.testing.assert_allclose(again.data.toarray(), fitted.data.toarray(), atol=1e-12)
+    new = save(tmp_path, 'note\n"salt in the soup, which is good"\n', "new.csv")
+    placed = model.predict(read(new, text=model))
+    assert placed[0] == model.labels_[4]
+    other = save(tmp_path, 'note\n"nichts davon, was hier steht, kommt vor"\n', "other.csv")
+    with pytest.raises(DataError, match="none of the words of the model"):
+        read(other, text=model)
+    numbers = SoftClustering(2, random_state=17).fit(np.random.default_rng(3).normal(size=(30, 2)))
+    with pytest.raises(ValueError, match=r"not fitted to the words.*text=\"words\""):
+        read(new, text=numbers)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from soffit.memberships import carried_over, combine, entropy, pair_agreement, soften
-from soffit.memberships.ensemble import power_to_agree
+from soffit.memberships.measures import power_to_agree
 
 
 def random_members(seed, n=20, k=3, r=4, concentration=0.4):

@@ -136,9 +136,18 @@ def test_bad_reference(reference, message):
         match_clusters(reference, [0, 1])
 
 
-def test_sparse_is_refused_with_a_remedy():
-    with pytest.raises(TypeError, match="toarray"):
-        match_clusters([0, 1], sp.eye_array(2).tocsr())
+@pytest.mark.parametrize("n_reference", [3, 5, 8])
+def test_sparse_memberships_are_matched_and_aligned_like_dense_ones(n_reference):
+    random = np.random.RandomState(3)
+    rows = random.dirichlet(np.full(5, 0.2), 40)
+    rows[rows < 0.05] = 0.0
+    reference = random.dirichlet(np.full(n_reference, 0.2), 40)
+    for known in (reference, sp.csr_array(reference), reference.argmax(axis=1)):
+        order = match_clusters(known, rows)
+        assert np.array_equal(match_clusters(known, sp.csr_array(rows)), order)
+        aligned = align(known, sp.csr_array(rows))
+        assert aligned.has_canonical_format
+        assert np.array_equal(aligned.toarray(), align(known, rows))
 
 
 def test_label_columns_above_memory_are_refused(monkeypatch):

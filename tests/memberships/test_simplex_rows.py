@@ -4,8 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from soffit.memberships.measures import on_simplex
+from soffit.memberships.measures import largest, on_simplex, top_clusters
 
 NAN, INF = np.nan, np.inf
 
@@ -43,3 +44,23 @@ def test_any_row_comes_back_on_the_simplex(row, expected, dtype):
     assert found.dtype == dtype
     np.testing.assert_allclose(found, [[0.5, 0.5], expected], atol=1e-6)
     np.testing.assert_array_equal(given, before)
+
+
+def test_sparse_rows_lose_their_traces():
+    rows = np.array([[0.5, 0.5, 1e-9], [0.0, 2.0, -1.0], [0.0, 0.0, 0.0], [np.nan, 1.0, 1e-5]])
+    found = on_simplex(sp.csr_array(rows))
+    assert found.has_canonical_format
+    assert np.diff(found.indptr).tolist() == [2, 1, 3, 1]
+    np.testing.assert_allclose(found.toarray()[:3], [[0.5, 0.5, 0], [0, 1, 0], [1 / 3] * 3])
+
+
+def test_largest_and_top_of_sparse_rows():
+    rows = np.array([[0.4, 0.4, 0.2], [0.0, 0.0, 1.0], [0.1, 0.45, 0.45]])
+    labels, certainty = largest(sp.csr_array(rows))
+    assert labels.tolist() == rows.argmax(axis=1).tolist() == [0, 2, 1]
+    assert np.array_equal(certainty, rows.max(axis=1))
+    for most in (1, 2):
+        for one, other in zip(
+            top_clusters(sp.csr_array(rows), most), top_clusters(rows, most), strict=True
+        ):
+            assert np.array_equal(one, other)

@@ -193,3 +193,23 @@ def test_walks_from_several_starts_are_those_of_single_ones(n):
         expected = random_walk(graph, start, 9).memberships
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
         np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+def test_sparse_memberships_walk_like_dense_ones():
+    random = np.random.RandomState(3)
+    upper = np.triu(random.uniform(size=(60, 60)) < 0.1, 1) * random.uniform(0.5, 1, (60, 60))
+    A = upper + upper.T
+    A[7] = A[:, 7] = 0.0
+    W = np.eye(12)[random.randint(12, size=60)]
+    expected = random_walk(sp.csr_array(A), W, 3)
+    new = sp.csr_array(random.uniform(size=(5, 60)) * (random.uniform(size=(5, 60)) < 0.2))
+    starts = np.full((5, 12), 1 / 12)
+    arrived = expected.arrive(new, starts)
+    for matrix in (A, sp.csr_array(A)):
+        found = random_walk(matrix, sp.csr_array(W), 3)
+        np.testing.assert_allclose(found.memberships.toarray(), expected.memberships, atol=1e-3)
+        np.testing.assert_allclose(found.seen.toarray(), expected.seen, atol=1e-3)
+        placed = found.arrive(new, sp.csr_array(starts))
+        np.testing.assert_allclose(placed.sum(axis=1), 1.0)
+        np.testing.assert_allclose(placed.toarray(), arrived, atol=1e-3)
+    assert np.array_equal(found.memberships[[7]].toarray()[0], W[7])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import warnings
 from collections.abc import Callable
 from itertools import product
@@ -196,6 +197,8 @@ def test_masked_entries_are_missing_values(case: Case, blobs: Sample, y: Array) 
         case.fit(X, y)
     with pytest.raises(ValueError, match="masked"):
         plain.predict_proba(X)
+    with pytest.raises(ValueError, match="2 of its entries are masked"):
+        case.fit(list(X), y)
 
 
 @pytest.mark.parametrize("dtype", ["datetime64[D]", "timedelta64[s]"])
@@ -203,6 +206,19 @@ def test_dates_are_no_numbers(case: Case, blobs: Sample, y: Array, dtype: str) -
     X = (1e6 * blobs.X).astype("int64").astype(dtype)
     with pytest.raises(TypeError, match=r"dates or durations.*timedelta64\(1, 'D'\)"):
         case.fit(X, y)
+
+
+def test_dates_among_numbers_are_named() -> None:
+    rows: list[Any] = [[i / 7, datetime.date(2020, 1, 1 + i)] for i in range(20)]
+    for X in (rows, np.array(rows, dtype=object)):
+        with pytest.raises(ValueError, match=r"not numeric: 1 \(dates\)"):
+            SoftClustering(2).fit(X)
+
+
+def test_structured_arrays_are_named() -> None:
+    X = np.zeros(20, dtype=[("size", "f8"), ("weight", "f8")])
+    with pytest.raises(TypeError, match=r"fields 'size', 'weight'.*pandas.DataFrame"):
+        SoftClustering(2).fit(X)
 
 
 @pytest.mark.parametrize(

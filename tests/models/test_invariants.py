@@ -161,6 +161,31 @@ def test_permuted_objects_give_the_permuted_result(case: Case) -> None:
     )
 
 
+# Clusters that overlap: several partitions are nearly as good, and where a search starts decides.
+# The models of the papers draw starts by row number.
+@pytest.mark.parametrize(
+    "model",
+    [
+        soffit.SoftClustering(4, random_state=3),
+        soffit.SoftClustering(4, affinity="rbf", random_state=3),
+    ],
+    ids=lambda model: model.affinity,
+)
+@pytest.mark.parametrize("seed", [3, 5, 7])
+def test_rows_in_another_order_have_the_same_clusters_where_these_overlap(
+    model: Any, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = 1.5 * rng.normal(size=(4, 3))[rng.integers(4, size=150)] + rng.normal(size=(150, 3))
+    straight = clone(model).fit(X)
+    order = rng.permutation(150)
+    permuted = clone(model).fit(X[order])
+    assert adjusted_rand(straight.labels_[order], permuted.labels_) == 1.0
+    np.testing.assert_allclose(
+        together(straight)[np.ix_(order, order)], together(permuted), rtol=0, atol=5e-4
+    )
+
+
 # Every default affinity is relative: neighbours, distances over those to a neighbour, or a width
 # that comes from the data. Multiplying by a power of two is exact.
 def test_scaled_features_give_the_same_result(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -119,7 +121,8 @@ def test_an_unlinked_object_follows_its_partner():
     model = SoftClustering(2, affinity="precomputed", random_state=3)
     model.fit(A, must_link=[(20, 15)])
     assert model.labels_[20] == model.labels_[15]
-    assert model.memberships_[20].max() > 0.9
+    # No surer than a person who errs once in twenty times.
+    assert 0.8 < model.memberships_[20].max() < 0.95
 
 
 def test_contradictions_name_the_objects():
@@ -154,6 +157,25 @@ def test_precision_is_kept(overlapping, dtype):
         X.astype(dtype), must_link=must, cannot_link=cannot
     )
     assert model.memberships_.dtype == dtype
+
+
+def test_a_wrong_answer_among_right_ones_is_outvoted_and_named(blobs):
+    labels = SoftClustering(3, random_state=7).fit(blobs.X).labels_
+    first, second = (np.flatnonzero(labels == cluster)[:8] for cluster in (0, 1))
+    pairs = {
+        "must_link": [*pairwise(first), *pairwise(second)],
+        "cannot_link": [(a, b) for a, b in zip(first, second, strict=True) if a != first[3]],
+    }
+    honest = SoftClustering(3, random_state=7).fit(blobs.X, **pairs)
+    assert honest.outvoted_.n_pairs == 0
+    lie = sorted((int(first[3]), int(second[3])))
+    pairs["must_link"] = [*pairs["must_link"], tuple(lie)]
+    with pytest.warns(UserWarning, match="through other objects"):
+        model = SoftClustering(3, random_state=7).fit(blobs.X, **pairs)
+    assert model.outvoted_.must.tolist() == [lie]
+    assert len(model.outvoted_.cannot) == 0
+    assert np.array_equal(model.labels_, labels)
+    assert SoftClustering(3, random_state=7).fit(blobs.X).outvoted_ is None
 
 
 def test_names_of_rows_and_nodes(blobs):

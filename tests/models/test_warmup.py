@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import soffit
-from soffit._validation import ParameterError
+from soffit._parameters import ParameterError
 
 FIT = """
 from sklearn.datasets import load_iris

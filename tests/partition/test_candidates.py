@@ -17,6 +17,7 @@ from soffit.partition.candidates import (
     conductance_gain,
     cut_gain,
     group_weights,
+    linked_objects,
     merge_groups,
     merged_partitions,
     n_fine_vectors,
@@ -255,3 +256,29 @@ def test_every_object_its_own_cluster(rng):
     A, _ = block_graph([4, 4], rng)
     _, V = leading_eigenvectors(normalize(A, "degree").matrix, 8)
     assert sorted(best_partition(A, V, 8, random_state=7)) == list(range(8))
+
+
+# --- the order of the objects --------------------------------------------------------------------
+
+
+@storages
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_order_of_objects_depends_on_the_graph_alone(rng, storage, dtype):
+    A, _ = block_graph([40, 30, 30], rng, inside=0.3)
+    A *= np.round(rng.random(A.shape) * 9 + 1)
+    A = np.maximum(A, A.T).astype(dtype)
+    A[[5, 17]] = A[:, [5, 17]] = 0
+    order = linked_objects(storage(A))
+    assert np.array_equal(order, linked_objects(A.astype(np.float64) / 3))
+    assert sorted(order) == [i for i in range(100) if i not in (5, 17)]
+    assert not np.array_equal(order, np.sort(order))
+    other = rng.permutation(100)
+    # Sums in another order differ in the last digits.
+    noise = 1 + np.finfo(dtype).eps * rng.integers(-2, 3, A.shape)
+    again = linked_objects(storage((A * noise).astype(dtype)[np.ix_(other, other)]))
+    assert np.array_equal(other[again], order)
+
+
+def test_objects_that_nothing_tells_apart_keep_their_order():
+    assert linked_objects(np.ones((7, 7)) - np.eye(7)).tolist() == list(range(7))
+    assert linked_objects(sp.csr_array((3, 3))).tolist() == []

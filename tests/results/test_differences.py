@@ -56,6 +56,16 @@ def test_only_large_differences_are_notable(shift):
     assert ColumnMeans.of(X, G).notable(0) == ([4, 1] if shift else [])
 
 
+def test_a_cluster_of_most_objects_is_compared_with_the_others():
+    X = RNG.normal(size=(200, 3))
+    X[180:, 1] += 4.0
+    G = np.repeat(np.eye(2), [180, 20], axis=0)
+    means = ColumnMeans.of(X, G)
+    assert abs(means.difference[0, 1]) < 0.5
+    assert means.notable(0) == [1]
+    assert means.notable(1) == [1]
+
+
 def test_a_table_in_blocks_gives_the_same(monkeypatch):
     X = RNG.normal(size=(101, 4)) + 1e4
     G = memberships(101, 3)
@@ -67,9 +77,9 @@ def test_a_table_in_blocks_gives_the_same(monkeypatch):
 
 
 def test_columns_from_half_a_standard_deviation_on_are_named():
-    # Two equal clusters: means of -d and d around 0, standard deviation sqrt(d^2 + 1).
+    # Two equal clusters: means of -d and d, 2 d apart, standard deviation sqrt(d^2 + 1).
     z = np.tile([-1.0, 1.0], 50)
-    for d, expected in ((0.57, 0), (0.58, 1)):
+    for d, expected in ((0.25, 0), (0.26, 1)):
         X = (np.repeat([-d, d], 50) + z)[:, None]
         found = Summary.of(np.repeat(np.eye(2), 50, axis=0), X, columns=["a"]).apart(1)
         assert len(found) == expected

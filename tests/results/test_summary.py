@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from soffit import RandomWalkClassifier, SoF, SoftClustering, SoftHierarchy, metrics
 from soffit.affinity import Precomputed
-from soffit.affinity.precomputed import takes_matrix
+from soffit.affinity.given_objects import takes_matrix
 from soffit.io import Result, Source
 from soffit.memberships import entropy
 from soffit.results.summary import SCORES, Summary, choice_of, is_matrix_model, level_sizes

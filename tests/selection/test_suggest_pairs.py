@@ -25,6 +25,7 @@ from soffit.affinity import SideInformation
 from soffit.datasets import make_gaussians
 from soffit.metrics import accuracy
 from soffit.selection import suggest_pairs
+from soffit.selection.suggest_pairs import Answers
 
 MODELS = [SoftClustering, SoF, BaumEagon, CompletelyPositive, RelationFactorization]
 
@@ -205,9 +206,10 @@ def test_all_open_pairs_can_be_had_and_no_other(seed, n_known):
     known = known.reshape(-1, 2)
     follows = SideInformation.of(**answered(known, labels), n_objects=n, transitive=True)
     given_side = SideInformation.of(**answered(known, labels), n_objects=n)
-    A = rng.random((n, n))
+    # Neighbours agree with all answers, so that these can be built upon.
+    A = rng.random((n, n)) * (0.01 + (labels[:, None] == labels[None, :]))
     fitted = SimpleNamespace(
-        memberships_=rng.dirichlet(np.ones(3), n),
+        memberships_=0.9 * np.eye(3)[labels] + 0.1 * rng.dirichlet(np.ones(3), n),
         affinity_matrix_=A + A.T,
         side_information_=given_side,
     )
@@ -227,6 +229,18 @@ def test_contradicting_answers_are_survived():
         memberships_=np.full((20, 2), 0.5), affinity_matrix_=A + A.T, side_information_=side
     )
     assert not keys(suggest_pairs(fitted, 187)) & {(0, 1), (1, 2), (0, 2)}
+
+
+def test_nothing_is_built_on_dubious_answers():
+    side = SideInformation.of([(0, 1), (1, 2), (4, 5)], None, 6)
+    answers = Answers.of(side, 6, np.array([True, False, True]))
+    a, b = np.triu_indices(6, 1)
+    is_open = answers.is_open(a, b)
+    assert not keys(np.column_stack([a, b])[is_open]) & {(0, 1), (1, 2), (4, 5)}
+    # Implied only by an answer that may be wrong: this question tells.
+    assert (0, 2) in keys(np.column_stack([a, b])[is_open])
+    assert is_open.sum() == answers.n_open()
+    assert answers.doubtful.tolist() == [2]
 
 
 # --- what it is good for -------------------------------------------------------------------------

@@ -19,17 +19,22 @@ model = SoftClustering(n_clusters=3, random_state=0).fit(wine)
 G = model.memberships_
 means = (G.T @ wine.to_numpy()) / G.sum(axis=0)[:, None]
 apart = (means - wine.mean().to_numpy()) / wine.std().to_numpy()
-order = np.abs(apart).max(axis=0).argsort()[::-1][:8]
+top = np.abs(apart).max(axis=0).argsort()[::-1][:8]
+shown = top[apart[:, top].argmax(axis=0).argsort(kind="stable")]  # by the cluster that has most
 
-figure, axis = plt.subplots(figsize=(7, 3.6))
-height = 0.26
-for cluster, row in enumerate(apart):
-    axis.barh(np.arange(8) + cluster * height, row[order], height, label=f"cluster {cluster}")
-axis.set_yticks(np.arange(8) + height, wine.columns[order])
-axis.invert_yaxis()
-axis.axvline(0, color="black", linewidth=0.8)
-axis.set_xlabel("mean of the cluster, in standard deviations from the overall mean")
-axis.legend()
+figure, axis = plt.subplots(figsize=(7.5, 4.4), layout="constrained")
+image = axis.imshow(apart[:, shown].T, cmap="RdBu", vmin=-1.5, vmax=1.5, aspect="auto")
+for row, column in enumerate(shown):
+    for cluster in range(3):
+        mean = means[cluster, column]
+        said = f"{mean:.0f}" if mean > 100 else f"{mean:.2g}"
+        colour = "white" if abs(apart[cluster, column]) > 0.9 else "black"
+        axis.text(cluster, row, said, ha="center", va="center", color=colour)
+axis.set_yticks(range(8), wine.columns[shown])
+axis.set_xticks(
+    range(3), [f"cluster {c}\n{size:.0f} wines" for c, size in enumerate(G.sum(axis=0))]
+)
+figure.colorbar(image, label="standard deviations from the mean")
 plt.show()
 
 # %%

@@ -29,11 +29,16 @@ for k in (10, 20, 40):
     )
     scores[k] = cross_val_score(pipeline, X, y, cv=3).mean()
 
-plt.figure(figsize=(5, 3))
-plt.bar([str(k) for k in scores], list(scores.values()))
-plt.ylim(0.5, 1)
-plt.xlabel("number of clusters")
+direct = make_pipeline(PCA(30, random_state=0), LogisticRegression(max_iter=1000))
+baseline = cross_val_score(direct, X, y, cv=3).mean()
+
+plt.figure(figsize=(6, 3.2))
+bars = plt.bar([f"{k} memberships" for k in scores], list(scores.values()), width=0.6)
+plt.bar_label(bars, fmt="%.3f")
+plt.axhline(baseline, color="grey", linestyle="--", label=f"30 components: {baseline:.3f}")
+plt.ylim(0.7, 1)
 plt.ylabel("accuracy of the classifier")
+plt.legend(loc="lower right")
 plt.show()
 
 # %%

@@ -21,16 +21,22 @@ print("in several communities:", ", ".join(shared) or "nobody")
 
 # %%
 # The characters of Les Misérables. Pies show the memberships of those in several communities.
-place = nx.spring_layout(graph, k=0.35, seed=7)
-figure, axis = plt.subplots(figsize=(8, 6.5))
+place = nx.kamada_kawai_layout(graph, weight=None)
+figure, axis = plt.subplots(figsize=(8, 7))
 nx.draw_networkx_edges(graph, place, alpha=0.15, ax=axis)
 for number, name in enumerate(graph):
     x, y = place[name]
     row = model.memberships_[number]
-    size = 0.035 if name in shared else 0.018
+    size = 0.04 if name in shared else 0.016
     axis.pie(row, colors=[f"C{c}" for c in range(6)], radius=size, center=(x, y), frame=True)
-    if name in shared or graph.degree(name) > 14:
-        axis.annotate(name, (x, y), xytext=(6, 6), textcoords="offset points", fontsize=8)
-axis.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), aspect="auto")
+    if name in shared:
+        axis.annotate(
+            *(name, (x, y)),
+            xytext=(9, 7),
+            textcoords="offset points",
+            fontsize=10,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1},
+        )
+axis.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), aspect="equal")
 axis.axis("off")
 plt.show()

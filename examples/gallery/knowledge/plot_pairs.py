@@ -13,28 +13,30 @@ from soffit import SoftClustering
 from soffit.datasets import make_gaussians
 
 # %%
-# Four groups. Two clusters are wanted: left and right, or top and bottom? The data cannot say.
-X, group, _ = make_gaussians(240, centers=[(-2, -2), (-2, 2), (2, -2), (2, 2)], random_state=7)
-place = {0: "bottom left", 1: "top left", 2: "bottom right", 3: "top right"}
-one = {group_: int(np.flatnonzero(group == group_)[0]) for group_ in range(4)}
+# Four groups. Two clusters are wanted: left and right, or top and bottom? The distances say left
+# and right; somebody who knows the objects may mean the other.
+centers = [(-2.5, -2), (-2.5, 2), (2.5, -2), (2.5, 2)]
+X, group, _ = make_gaussians(240, centers=centers, random_state=7)
+is_top = np.isin(group, [1, 3])
 
 # %%
-# One pair that belongs together and one that does not, each time.
-known = {
-    "no pairs": {},
-    "left with left": {"must_link": [(one[0], one[1])], "cannot_link": [(one[0], one[2])]},
-    "top with top": {"must_link": [(one[1], one[3])], "cannot_link": [(one[1], one[0])]},
-}
-figure, axes = plt.subplots(1, 3, figsize=(9, 3.1))
-for axis, (title, pairs) in zip(axes, known.items(), strict=True):
-    model = SoftClustering(n_clusters=2, random_state=7).fit(X, **pairs)
+# Sixteen answers to the question whether two objects belong together.
+asked = np.random.default_rng(0).integers(len(X), size=(16, 2))
+same = is_top[asked[:, 0]] == is_top[asked[:, 1]]
+pairs = {"must_link": asked[same], "cannot_link": asked[~same]}
+known = {"no pairs": {}, "16 pairs: top and bottom": pairs}
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.3))
+for axis, (title, given) in zip(axes, known.items(), strict=True):
+    model = SoftClustering(n_clusters=2, random_state=7).fit(X, **given)
     axis.scatter(*X.T, c=model.memberships_[:, 0], cmap="coolwarm", s=10, vmin=0, vmax=1)
     for kind, style in (("must_link", "-"), ("cannot_link", ":")):
-        for pair in pairs.get(kind, []):
-            axis.plot(*X[list(pair)].T, "k" + style, linewidth=2)
+        for pair in given.get(kind, []):
+            axis.plot(*X[pair].T, "k" + style, linewidth=1)
     axis.set(title=title, xticks=[], yticks=[])
 plt.show()
 
 # %%
-# Pairs are evidence, not commands: a wrong one does not tear a cluster apart. Objects with names
-# are given by name, and a set of more than two is a group.
+# Solid lines are objects that belong together, dotted lines those that do not. Pairs are evidence,
+# not commands: a wrong one does not tear a cluster apart, and pairs that contradict the neighbours
+# and the other pairs are outvoted and listed in `outvoted_`. Objects with names are given by name,
+# and a set of more than two is a group.

@@ -2,8 +2,8 @@
 How much do my pairs count?
 ===========================
 
-``constraint_weight`` says how far the pairs given to ``fit`` are trusted. At 1, the default, one
-pair weighs as much as all affinities of an average object.
+``constraint_weight`` says how far the pairs given to ``fit`` are trusted. At 1, the default, about
+one in twenty is expected to be wrong until they show more or fewer errors.
 """
 
 import matplotlib.pyplot as plt

@@ -39,19 +39,24 @@ print(f"{X.shape[0]} texts, {X.shape[1]} words, ARI {score:.2f}")
 # The words that set each topic apart: their mean weight, minus that in all texts.
 names = words.get_feature_names_out()
 overall = np.asarray(X.mean(axis=0)).ravel()
+topics = []
 for cluster in range(7):
     weight = model.memberships_[:, cluster]
     mean = np.asarray(X.T @ weight).ravel() / weight.sum()
-    print(f"{cluster}: " + ", ".join(names[(mean - overall).argsort()[::-1][:6]]))
+    special = names[(mean - overall).argsort()[::-1][:6]]
+    topics.append("\n".join(special[:3]))
+    print(f"{cluster}: " + ", ".join(special))
 
 # %%
-# Topics and subpackages.
+# Topics, by their first three words, and subpackages.
 counts = np.array(
     [[np.sum(model.memberships_[np.array(where) == part, c]) for c in range(7)] for part in parts]
 )
-plt.figure(figsize=(5.5, 3.6))
-plt.imshow(counts / counts.sum(axis=1, keepdims=True), cmap="Blues")
-plt.yticks(range(7), parts)
-plt.xlabel("topic")
-plt.colorbar(label="share of the texts")
+shares = counts / counts.sum(axis=1, keepdims=True)
+order = shares.argmax(axis=0).argsort(kind="stable")  # topics beside their subpackage
+figure, axis = plt.subplots(figsize=(8, 4.2), layout="constrained")
+image = axis.imshow(shares[:, order], cmap="Blues", aspect="auto")
+axis.set_yticks(range(7), [f"scipy.{part}" for part in parts])
+axis.set_xticks(range(7), [topics[topic] for topic in order])
+figure.colorbar(image, label="share of the texts")
 plt.show()

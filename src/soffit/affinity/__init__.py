@@ -1,6 +1,6 @@
 """Objects to affinities: dense kernels, relative distances, neighbour graphs, given matrices."""
 
-from soffit._deprecation import from_affinity as __getattr__  # noqa: F401
+from soffit._parameters import from_affinity as __getattr__  # noqa: F401
 from soffit.affinity.abstract import Affinity
 from soffit.affinity.given_objects import AFFINITIES, Settings, Standardizer, make_affinity
 from soffit.affinity.neighbor_graph import NeighborGraph

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_array
 
+from soffit._kept import remembered
 from soffit._matrix_checks import check_magnitude, checked_csr
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
@@ -210,36 +211,20 @@ Check = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class Objects:
-    """Checked objects to cluster, with the affinity to compute from them.
+    """Checked objects to cluster, with the affinity to compute from them."""
 
-    Parameters
-    ----------
-    table : ndarray or csr_array
-        Features, or the affinities or distances between all objects if `is_matrix`.
-    is_matrix : bool
-        Whether the rows hold affinities or distances to all objects rather than features.
-    builder : Affinity or None
-        The affinity, not fitted; None if a model does not measure pairs.
-    names : ndarray of shape (n,) or None
-        Names of the objects, if the input has any.
-    columns : ndarray of shape (d,) or None
-        Names of the columns, if the input has them apart from the table.
-    kinds : tuple of Column or None
-        What the columns hold, for ``metric="gower"``: the table then has codes and gaps.
-    whole : ndarray or csr_array, optional
-        The table of all objects, if these are the distinct ones: their columns are scaled like its.
-    standardize : {"auto", True, False}
-        Whether to scale the columns of the table to a common unit.
-    """
-
-    table: Any
+    table: Any  # Features, or the affinities or distances between all objects if `is_matrix`.
+    # Whether the rows hold affinities or distances to all objects rather than features.
     is_matrix: bool
-    builder: Affinity | None
-    names: NDArray[Any] | None = None
+    builder: Affinity | None  # The affinity, not fitted; None if a model does not measure pairs.
+    names: NDArray[Any] | None = None  # (n,): names of the objects, if the input has any.
+    # (d,): names of the columns, if the input has them apart from the table.
     columns: NDArray[Any] | None = None
+    # What the columns hold, for ``metric="gower"``: the table then has codes and gaps.
     kinds: tuple[Column, ...] | None = None
+    # The table of all objects, if these are the distinct ones: their columns are scaled like its.
     whole: Any = None
-    standardize: Standardize = False
+    standardize: Standardize = False  # Whether to scale the columns of the table to a common unit.
 
     @property
     def n_objects(self) -> int:
@@ -296,14 +281,20 @@ class Objects:
 
         The builder is copied, because it may be used several times.
 
-        Parameters
-        ----------
-        n_clusters : int, optional
-            The number of clusters, if it is known.
-        weights : array of shape (n,), optional
-            Weights of the objects, 1 on average.
+        `n_clusters`: the number of clusters, if it is known.
+        `weights` (n,): weights of the objects, 1 on average.
         """
-        assert self.builder is not None
+        builder = self.builder
+        assert builder is not None
+        inputs = (
+            *(self.table, self.whole, self.kinds, self.is_matrix, self.standardize),
+            *(type(builder), builder.get_params(), n_clusters, weights),
+        )
+        return remembered(
+            "affinities", self.n_objects, inputs, lambda: self._affinities(n_clusters, weights)
+        )
+
+    def _affinities(self, n_clusters: int | None, weights: FloatArray | None) -> Affinities:
         builder: Any = copy(self.builder)
         if isinstance(self.preparation, MixedPreparation):
             builder.metric = self.preparation.distance
@@ -330,35 +321,17 @@ def _subtracts_columns(builder: Affinity | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Affinities:
-    """Affinities of all pairs of objects, with constraints on pairs.
+    """Affinities of all pairs of objects, with constraints on pairs."""
 
-    Parameters
-    ----------
-    affinity : Affinity
-        Fitted.
-    preparation : Standardizer or MixedPreparation
-        Preprocessing of the table.
-    table : ndarray or csr_array
-        The table after preprocessing.
-    A : ndarray or csr_array of shape (n, n)
-        The affinities of the objects with their weights.
-    side : SideInformation, optional
-        Pairs known to belong together or apart.
-    pair_weight : ndarray or csr_array, optional
-        Pair weights.
-    weights : array of shape (n,), optional
-        Weights of the objects, 1 on average; None if all are equal.
-    masses : array of shape (n,), optional
-        What the weights multiply affinities by; see `Affinity.masses`.
-    """
-
-    affinity: Affinity
-    preparation: Preparation
-    table: Any
-    A: Matrix
-    side: SideInformation | None = None
-    pair_weight: Matrix | None = None
+    affinity: Affinity  # Fitted.
+    preparation: Preparation  # Preprocessing of the table.
+    table: Any  # The table after preprocessing.
+    A: Matrix  # (n, n): the affinities of the objects with their weights.
+    side: SideInformation | None = None  # Pairs known to belong together or apart.
+    pair_weight: Matrix | None = None  # Pair weights.
+    # (n,): weights of the objects, 1 on average; None if all are equal.
     weights: FloatArray | None = None
+    # (n,): what the weights multiply affinities by; see `Affinity.masses`.
     masses: FloatArray | None = None
 
 
@@ -367,17 +340,11 @@ def read_objects(
 ) -> Objects:
     """Read a table, a matrix or a graph.
 
-    Parameters
-    ----------
-    X : table, matrix or graph
-        As for the `fit` of the models.
-    affinity : str, callable or Affinity
-        The affinity of tables and matrices; a graph is its own affinity.
-    settings : Settings
-        Parameters of affinities selected by name.
-    check : callable, optional
-        Turns the data into a checked array or CSR matrix; by default scikit-learn's `check_array`.
-        With `gaps=True` it accepts missing values.
+    `X`: as for the `fit` of the models.
+    `affinity`: the affinity of tables and matrices; a graph is its own affinity.
+    `settings`: parameters of affinities selected by name.
+    `check`: turns the data into a checked array or CSR matrix; by default scikit-learn's
+        `check_array`. With `gaps=True` it accepts missing values.
     """
     builder = make_affinity(affinity, settings)
     if is_gower(builder):
@@ -459,9 +426,11 @@ def column_names(mixed: MixedTable) -> NDArray[Any] | None:
     return np.array([column.name for column in mixed.columns], dtype=object)
 
 
-def takes_matrix(builder: Affinity, metric: Any) -> bool:
-    """Whether an affinity reads similarities or distances between all objects, not features."""
-    return isinstance(builder, Precomputed) or (isinstance(metric, str) and metric == "precomputed")
+def takes_matrix(affinity: Any, metric: Any) -> bool:
+    """Whether these parameters declare the input a matrix of similarities or distances."""
+    if isinstance(affinity, Precomputed):
+        return True
+    return any(isinstance(value, str) and value == "precomputed" for value in (affinity, metric))
 
 
 def is_matrix_affinity(affinity: Affinity) -> bool:
@@ -472,14 +441,9 @@ def is_matrix_affinity(affinity: Affinity) -> bool:
 def as_table(data: Any, check: Check, *, new: bool = False) -> Any:
     """Data as an array or a `csr_array`: the one door of features, matrices and graphs.
 
-    Parameters
-    ----------
-    data : array-like, data frame or sparse matrix
-        From `read_input`.
-    check : callable
-        Turns the data into a finite array or sparse matrix in single or double precision.
-    new : bool
-        Whether these are new objects, which need not differ from each other.
+    `data`: from `read_input`.
+    `check`: turns the data into a finite array or sparse matrix in single or double precision.
+    `new`: whether these are new objects, which need not differ from each other.
     """
     if sp.issparse(data):
         data = checked_csr(data, what="X")

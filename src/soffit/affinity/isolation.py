@@ -32,21 +32,12 @@ _WEIGHT = 3
 
 @dataclass(frozen=True, eq=False)
 class Neighborhood:
-    """How far objects are from their neighbours, and which these are.
+    """How far objects are from their neighbours, and which these are."""
 
-    Parameters
-    ----------
-    spacing : array of shape (m,)
-        Distance to the last of a few neighbours, in any unit; infinite if there are none.
-    neighbors : int array of shape (m, l)
-        Numbers of the neighbours; negative where there are fewer.
-    nearest : array of shape (m,), optional
-        Distance to the first neighbour, in the same unit.
-    """
-
+    # (m,): distance to the last of a few neighbours, in any unit; infinite if there are none.
     spacing: FloatArray
-    neighbors: IntArray
-    nearest: FloatArray | None = None
+    neighbors: IntArray  # (m, l): numbers of the neighbours; negative where there are fewer.
+    nearest: FloatArray | None = None  # (m,): distance to the first neighbour, in the same unit.
 
     @classmethod
     def of_lists(
@@ -92,17 +83,9 @@ def _reciprocal(values: FloatArray) -> FloatArray:
 def relative_spacing(around: Neighborhood, spacing: FloatArray) -> FloatArray:
     """Distances of objects to their neighbours over the mean of the same for these neighbours.
 
-    Parameters
-    ----------
-    around : Neighborhood
-        That of the objects.
-    spacing : array of shape (n,)
-        That of the fitted objects.
-
-    Returns
-    -------
-    array of shape (m,)
-        About 1 inside clusters of any density, 0 for one of many copies, large outside.
+    `around`: that of the objects.
+    `spacing` (n,): that of the fitted objects.
+    Returns (m,): about 1 inside clusters of any density, 0 for one of many copies, large outside.
     """
     own, lists = around.spacing, around.neighbors
     is_known = (spacing > 0) & np.isfinite(spacing)
@@ -127,19 +110,10 @@ def strongest(
 ) -> tuple[IntArray, FloatArray]:
     """The largest positive entries of each row, largest first, ties by their columns.
 
-    Parameters
-    ----------
-    rows : array or CSR of shape (m, n)
-        Similarities.
-    among_themselves : bool
-        Whether row i belongs to object i, whose similarity to itself is left out.
-    rank : int
-        The most entries of a row.
-
-    Returns
-    -------
-    columns, values : arrays of shape (m, l)
-        Columns are -1 and values 0 where a row has fewer positive entries.
+    `rows` (m, n): similarities.
+    `among_themselves`: whether row i belongs to object i, whose similarity to itself is left out.
+    `rank`: the most entries of a row.
+    Returns (m, l): columns are -1 and values 0 where a row has fewer positive entries.
     """
     from soffit.affinity.kernels import strongest_of_array, strongest_of_csr
 
@@ -182,17 +156,10 @@ class Surroundings:
 
     and, beyond the largest of them, :math:`p(s) = \frac{1}{n + 1} (s / \max_i s_i)^{-1 / \xi}`,
     where :math:`\xi` is the mean excess of :math:`\log s_i` over the tenth most isolated ones.
-
-    Parameters
-    ----------
-    spacing : array of shape (n,)
-        Distance of each fitted object to its 7th neighbour.
-    isolation : array of shape (n,)
-        The same, relative to its neighbours.
     """
 
-    spacing: FloatArray
-    isolation: FloatArray
+    spacing: FloatArray  # (n,): distance of each fitted object to its 7th neighbour.
+    isolation: FloatArray  # (n,): the same, relative to its neighbours.
     _arrays: ClassVar[dict[str, str]] = {"spacing": "float n", "isolation": "float n"}
 
     @classmethod

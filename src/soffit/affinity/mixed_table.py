@@ -52,24 +52,14 @@ class MixedPreparation:
     neighbours, which is all that a neighbour graph sees. Without this factor neighbours would never
     differ in a category, and every combination of categories would be a cluster. A table without
     continuous or without discrete columns has :math:`\rho = 1`.
-
-    Parameters
-    ----------
-    columns : tuple of Column
-        What the columns hold.
-    center, spread : array of shape (p,)
-        Numbers become (x - center) / spread.
-    distance : MixedDistance
-        The distance of prepared rows.
-    share : float
-        The factor of discrete columns.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...]  # What the columns hold.
+    # (p,): numbers become (x - center) / spread.
     center: FloatArray
     spread: FloatArray
-    distance: MixedDistance
-    share: float = 1.0
+    distance: MixedDistance  # The distance of prepared rows.
+    share: float = 1.0  # The factor of discrete columns.
     _arrays: ClassVar[dict[str, str]] = {
         "columns": "parts",
         "center": "finite p",

@@ -607,20 +607,11 @@ def _with_ties(find: _Find, length: int, most: int) -> tuple[IntArray, FloatArra
 
     Only objects whose list ends among equal distances are searched again, for a longer one.
 
-    Parameters
-    ----------
-    find : callable
-        From a number of neighbours, and the numbers of some objects, to lists and distances,
+    `find`: from a number of neighbours, and the numbers of some objects, to lists and distances,
         nearest first. It may find fewer.
-    length : int
-        Number of neighbours.
-    most : int
-        Number of other objects.
-
-    Returns
-    -------
-    lists, distances : arrays of shape (n, length) or wider
-        Lists that are shorter than others end with -1 and infinite distances.
+    `length`: number of neighbours.
+    `most`: number of other objects.
+    Returns (n, length): lists that are shorter than others end with -1 and infinite distances.
     """
     lists, values = find(min(length + 1, most))
     tied: IntArray = np.zeros(0, dtype=np.int64)

@@ -132,10 +132,3 @@ class CallableAffinity(Affinity):
 
     def _name(self) -> str:
         return getattr(self.function, "__name__", type(self.function).__name__)
-
-
-def takes_matrix(affinity: Any, metric: Any) -> bool:
-    """Whether these parameters declare the input a matrix of similarities or distances."""
-    if isinstance(affinity, Precomputed):
-        return True
-    return any(isinstance(value, str) and value == "precomputed" for value in (affinity, metric))

@@ -140,12 +140,30 @@ class SideInformation:
         """Number of pairs of both kinds."""
         return len(self.must) + len(self.cannot)
 
+    def touched(self) -> IntArray:
+        """The objects of all pairs, sorted."""
+        return np.unique(np.concatenate([self.must, self.cannot]))
+
+    def only(self, chosen: NDArray[np.bool_]) -> SideInformation:
+        """Chosen pairs, must-links first."""
+        count = len(self.must)
+        must, cannot = self.must[chosen[:count]], self.cannot[chosen[count:]]
+        return SideInformation(must, cannot, self.n_objects)
+
+    def kept_by(self, labels: IntArray) -> NDArray[np.bool_]:
+        """Which pairs labels agree with, must-links first."""
+        must, cannot = labels[self.must], labels[self.cannot]
+        return np.concatenate([must[:, 0] == must[:, 1], cannot[:, 0] != cannot[:, 1]])
+
     def among(self, objects: IntArray) -> SideInformation:
-        """The pairs inside a sorted selection of objects, numbered by their position in it."""
+        """The pairs inside a selection of objects, numbered by their position in it."""
+        place = np.full(self.n_objects, -1)
+        place[objects] = np.arange(len(objects))
 
         def inside(pairs: IntArray) -> IntArray:
-            kept = pairs[np.isin(pairs, objects).all(axis=1)]
-            return np.asarray(np.searchsorted(objects, kept))
+            # The smaller number first, as everywhere.
+            found = np.sort(place[pairs].reshape(-1, 2), axis=1)
+            return found[found[:, 0] >= 0]
 
         return SideInformation(inside(self.must), inside(self.cannot), len(objects))
 

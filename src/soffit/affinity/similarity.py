@@ -152,14 +152,8 @@ class RelativeDistance(Affinity):
 def suited_neighbor(neighbor: int, n_objects: int, n_clusters: int | None) -> int:
     """The neighbour that sets a scale: no farther than halfway through an even cluster.
 
-    Parameters
-    ----------
-    neighbor : int
-        The number asked for, which holds for clusters of more objects.
-    n_objects : int
-        Number of objects.
-    n_clusters : int or None
-        Number of clusters; None if it is not known.
+    `neighbor`: the number asked for, which holds for clusters of more objects.
+    `n_clusters`: number of clusters; None if it is not known.
     """
     size = n_objects / (n_clusters or USUAL_NUMBER)
     return neighbor if size > neighbor else int(np.ceil(size / 2))

@@ -30,10 +30,7 @@ class Deviation:
 def point_deviation(points: FloatArray) -> FloatArray:
     """Root mean square distance of each tuple's points to their mean.
 
-    Parameters
-    ----------
-    points : array of shape (t, order, d)
-        The points of t tuples, in any dimension.
+    `points` (t, order, d): the points of t tuples, in any dimension.
     """
     centered = _centered(points)
     return np.asarray(np.sqrt(np.einsum("tod,tod->t", centered, centered) / points.shape[1]))
@@ -42,10 +39,7 @@ def point_deviation(points: FloatArray) -> FloatArray:
 def line_deviation(points: FloatArray) -> FloatArray:
     """Root mean square distance of each tuple's points to their best line.
 
-    Parameters
-    ----------
-    points : array of shape (t, order, d)
-        The points of t tuples, in any dimension.
+    `points` (t, order, d): the points of t tuples, in any dimension.
     """
     if points.shape[1] == 3:
         return _triangle_deviation(points)
@@ -55,10 +49,7 @@ def line_deviation(points: FloatArray) -> FloatArray:
 def plane_deviation(points: FloatArray) -> FloatArray:
     """Root mean square distance of each tuple's points to their best plane.
 
-    Parameters
-    ----------
-    points : array of shape (t, order, d)
-        The points of t tuples, in any dimension.
+    `points` (t, order, d): the points of t tuples, in any dimension.
     """
     return _flat_deviation(points, 2)
 
@@ -71,10 +62,7 @@ def circle_deviation(points: FloatArray) -> FloatArray:
     if the circle is a straight line), and the least mean square of F is a root of a polynomial of
     degree four. In space the circle lies in the best plane, to which distances are added.
 
-    Parameters
-    ----------
-    points : array of shape (t, order, d)
-        The points of t tuples, in any dimension.
+    `points` (t, order, d): the points of t tuples, in any dimension.
     """
     centered = _centered(points)
     if points.shape[2] == 2:
@@ -189,23 +177,13 @@ class TupleMeasure:
     """The measure of a tuple: its deviation from a shape, or minus its affinity.
 
     In both cases smaller is better. Deviations become affinities once their width is known.
-
-    Parameters
-    ----------
-    function : callable
-        Takes the points of t tuples, an array of shape (t, order, d); returns t numbers.
-    order : int
-        Objects per tuple.
-    is_deviation : bool
-        Whether the function returns deviations; otherwise it returns affinities.
-    n_jobs : int, optional
-        Number of threads; a user's function is called by one thread only.
     """
 
+    # Takes the points of t tuples, an array of shape (t, order, d); returns t numbers.
     function: TupleFunction
-    order: int
-    is_deviation: bool
-    n_jobs: int | None = None
+    order: int  # Objects per tuple.
+    is_deviation: bool  # Whether the function returns deviations; otherwise it returns affinities.
+    n_jobs: int | None = None  # Number of threads; a user's function is called by one thread only.
     _arrays: ClassVar[dict[str, str]] = {
         "function": "function",
         "order": "count",
@@ -267,19 +245,12 @@ def tuple_measure(
 ) -> TupleMeasure:
     """The measure for a name or a function, after checks of order and dimension.
 
-    Parameters
-    ----------
-    tuple_affinity : {"point", "line", "plane", "circle"} or callable
-        A callable takes an array of shape (t, order, d) and returns t affinities >= 0, which
-        should not depend on the order of the points in a tuple.
-    order : int
-        Objects per tuple.
-    n_features : int
-        Dimension of the points.
-    width : float, optional
-        Requested width; only named deviations have one.
-    n_jobs : int, optional
-        Number of threads.
+    `tuple_affinity`: a callable takes an array of shape (t, order, d) and returns t affinities >=
+        0, which should not depend on the order of the points in a tuple.
+    `order`: objects per tuple.
+    `n_features`: dimension of the points.
+    `width`: requested width; only named deviations have one.
+    `n_jobs`: number of threads.
     """
     if not isinstance(tuple_affinity, str):
         if width is not None:
@@ -328,27 +299,13 @@ _SAMPLE_BLOCK = 512
 
 @dataclass(frozen=True, eq=False)
 class TupleSample:
-    """Sampled tuples with their affinities, and the bases they were built from.
+    """Sampled tuples with their affinities, and the bases they were built from."""
 
-    Parameters
-    ----------
-    tuples : array of shape (t, order)
-        Objects of each tuple, all different.
-    values : array of shape (t,)
-        Their affinities.
-    bases : array of shape (b, order - 1)
-        Tuples with one object missing, for new objects to complete.
-    contrast : array of shape (b,)
-        How well a base separates objects, 0 to 1 for deviations.
-    width : float or None
-        Width of the affinity; None if a function returns affinities itself.
-    """
-
-    tuples: IntArray
-    values: FloatArray
-    bases: IntArray
-    contrast: FloatArray
-    width: float | None
+    tuples: IntArray  # (t, order): objects of each tuple, all different.
+    values: FloatArray  # (t,): their affinities.
+    bases: IntArray  # (b, order - 1): tuples with one object missing, for new objects to complete.
+    contrast: FloatArray  # (b,): how well a base separates objects, 0 to 1 for deviations.
+    width: float | None  # Width of the affinity; None if a function returns affinities itself.
 
 
 def sample_tuples(
@@ -364,20 +321,12 @@ def sample_tuples(
 
     All tuples are used if there are at most `n_tuples`.
 
-    Parameters
-    ----------
-    measure : TupleMeasure
-        Computes the measure of a tuple.
-    X : array of shape (n, d)
-        The points, at least as many as in a tuple.
-    n_clusters : int
-        Expected number of clusters: with more of them, bases inside one are rarer.
-    random_state : RandomState
-        Source of randomness.
-    n_tuples : int, optional
-        Number of tuples; by default 100 per object.
-    width : float, optional
-        Width of the affinity of deviations; by default five times the typical deviation of the
+    `measure`: computes the measure of a tuple.
+    `X` (n, d): the points, at least as many as in a tuple.
+    `n_clusters`: expected number of clusters: with more of them, bases inside one are rarer.
+    `random_state`: source of randomness.
+    `n_tuples`: number of tuples; by default 100 per object.
+    `width`: width of the affinity of deviations; by default five times the typical deviation of the
         completions that fit an object's best base.
     """
     n, order = len(X), measure.order

@@ -14,7 +14,7 @@ from soffit._matrix_checks import as_float_matrix, checked_similarities, mirror_
 from soffit._memory import check_allocation, check_memory
 from soffit._threads import each, one_blas_thread, row_blocks
 from soffit._typing import FloatArray, Matrix
-from soffit.graph import Graph, reciprocal
+from soffit.graph import Graph, canonical, reciprocal
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +266,7 @@ def _exact(W: Matrix, steps: int) -> Matrix:
     power = _power(graph.scaled(inverse, inverse), steps)
     result = power.scaled(root, root).matrix
     if power.is_sparse:
-        return _canonical((result + result.T) * result.dtype.type(0.5))
+        return canonical((result + result.T) * result.dtype.type(0.5))
     return result
 
 
@@ -316,7 +316,7 @@ def _sparse_product(P: sp.csr_array, Q: sp.csr_array) -> sp.csr_array | None:
         stored += pieces[-1].nnz
         if stored > limit:
             return None
-    return _canonical(sp.vstack(pieces, format="csr"))
+    return canonical(sp.vstack(pieces, format="csr"))
 
 
 def _pieces(P: sp.csr_array, Q: sp.csr_array) -> Iterator[tuple[slice, int]]:
@@ -342,10 +342,3 @@ def _filled(graph: Graph) -> Graph:
 def _check_room_for_entries(entries: int) -> None:
     what = f"walk_affinity, with {entries:,} entries,"
     check_memory(entries * _BYTES_PER_ENTRY, what=what, remedy=_REMEDY)
-
-
-def _canonical(A: Any) -> sp.csr_array:
-    matrix = sp.csr_array(A)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    return matrix

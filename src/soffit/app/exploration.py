@@ -17,7 +17,13 @@ from soffit.io.source import Source
 from soffit.mixed_columns import MixedTable
 from soffit.results.summary import is_matrix_model
 from soffit.session.answers_and_edits import State, edits_of
-from soffit.session.object_table import Column, ObjectTable, number_column, text_column
+from soffit.session.object_table import (
+    Column,
+    ObjectTable,
+    attribute_columns,
+    number_column,
+    text_column,
+)
 from soffit.session.session import Session
 
 _SCRIPTS = ("scatter.js", "explorer.js", "widget.js")
@@ -130,9 +136,9 @@ def explored(model: Any, X: Any, ids: Sequence[Any] | None = None) -> Session:
             "SoftClustering or CompletelyPositive."
         )
     table = _table(model, X, ids)
-    if table.n_objects != len(model.memberships_):
+    if table.n_objects != len(model.labels_):
         raise ValueError(
-            f"X has {table.n_objects} objects, but the model {len(model.memberships_)}. Pass the "
+            f"X has {table.n_objects} objects, but the model {len(model.labels_)}. Pass the "
             "data that it was fitted to."
         )
     side = getattr(model, "side_information_", None)
@@ -164,10 +170,11 @@ def _table(model: Any, X: Any, ids: Any) -> ObjectTable:
     else:
         given = read_input(X)
         names = given.names
+        columns = columns or attribute_columns(X)
         if not columns and given.kind != "graph" and not is_matrix_model(model):
             columns = _array_columns(given.data)
     if ids is None:
-        ids = range(len(model.memberships_) if not hasattr(X, "shape") else _length(X))
+        ids = range(len(model.labels_) if not hasattr(X, "shape") else _length(X))
         ids = ids if names is None else names
     return ObjectTable([str(name) for name in ids], columns, id_name="object")
 

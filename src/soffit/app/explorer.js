@@ -13,6 +13,7 @@ const h = (tag, given, ...children) => {
 };
 const present = (children) => children.flat().filter((child) => child !== null && child !== undefined && child !== false);
 const fill = (element, ...children) => element.replaceChildren(...present(children));
+const PASSAGE = 80;  // Longer texts stand side by side, in boxes of their own.
 const count = (n) => n.toLocaleString("en");
 const few = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 const share = (value) => (value === null ? "–" : `${Math.floor(value * 100 + 1e-9)}\u00a0%`);
@@ -105,6 +106,7 @@ class Explorer {
   async start() {
     this.state = await this.channel.get("state");
     this.scatter.setPoints(new Float32Array(await this.channel.array("points")));
+    this.scatter.setLinks(new Uint32Array(await this.channel.array("links")), this.state.map.names);
     this.fillColours();
     await this.refresh();
     this.root.dataset.ready = "1";
@@ -366,6 +368,11 @@ class Explorer {
       return h("tr", {}, h("th", { scope: "row" }, column.name), cells);
     }
     const long = column.kind === "text" ? "long" : "";
+    if (long && Math.max(...column.values.map((value) => value.length)) > PASSAGE) {
+      return h("tr", { className: column.used ? "" : "unused" }, h("th", { colSpan: 3 }, column.name,
+        h("div", { className: "passages" }, column.values.map((value, i) =>
+          h("div", { tabIndex: 0, role: "group", "aria-label": `${column.name} of ${"AB"[i]}` }, value || "–")))));
+    }
     const apart = column.kind === "number" && column.marked ? h("small", {}, ` ${column.difference.toFixed(1)} sd`) : null;
     return h("tr", { className: column.used ? "" : "unused" },
       h("th", { scope: "row", title: column.used ? "" : "Not used for the clusters" }, column.name, apart),
@@ -374,11 +381,16 @@ class Explorer {
 
   // An object of pixels as a picture.
   pixels(object) {
-    const { columns, side, largest } = this.state.pixels;
-    const canvas = h("canvas", { width: side, height: side, className: "pixels", role: "img", "aria-label": `Picture of ${object.id}` });
+    const values = this.state.pixels.columns.map((place) => Number(object.values[place].replace(",", ".")) || 0);
+    return this.picture(values, `Picture of ${object.id}`);
+  }
+
+  picture(values, label) {
+    const { side, largest } = this.state.pixels;
+    const canvas = h("canvas", { width: side, height: side, className: "pixels", role: "img", "aria-label": label });
     const pen = canvas.getContext("2d"), data = pen.createImageData(side, side);
-    columns.forEach((place, i) => {
-      const tone = 255 - 255 * Math.max(Number(object.values[place].replace(",", ".")) || 0, 0) / (largest || 1);
+    values.forEach((value, i) => {
+      const tone = 255 - 255 * Math.max(value, 0) / (largest || 1);
       data.data.set([tone, tone, tone, 255], 4 * i);
     });
     pen.putImageData(data, 0, 0);
@@ -428,7 +440,8 @@ class Explorer {
           h("span", { className: "size" }, count(cluster.size)),
           h("span", { className: "sure", title: "Mean certainty of its objects" }, share(cluster.certainty))),
         h("div", { className: "bar" }, h("i", { style: { width: `${100 * cluster.size / largest}%`, background: this.toneOf(cluster.slot) } })),
-        words.length ? h("ul", { className: "words" }, words) : null,
+        cluster.picture ? this.picture(cluster.picture, `Mean picture of ${this.called(cluster.cluster)}`)
+          : words.length ? h("ul", { className: "words" }, words) : null,
         h("div", { className: "acts" },
           act("Show", "Select its objects on the map and in the table", "show", () => this.showCluster(cluster.cluster)),
           act("Split", "Split it into two", "split", () => this.step("split", { cluster: cluster.cluster, n: 2 })),

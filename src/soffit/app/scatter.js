@@ -11,7 +11,9 @@ class Scatter {
     this.canvas.setAttribute("role", "img");
     this.over = document.createElement("canvas");
     this.over.className = "drawing";
-    holder.append(this.canvas, this.over);
+    this.under = document.createElement("canvas");
+    this.under.className = "drawing";
+    holder.append(this.under, this.canvas, this.over);
     this.holder = holder;
     this.gl = this.canvas.getContext("webgl", { antialias: true, preserveDrawingBuffer: true });
     this.n = 0;
@@ -126,6 +128,49 @@ class Scatter {
     this.fit();
   }
 
+  // Pairs of linked objects, drawn below the points, and names; those with most links are written first.
+  setLinks(links, names) {
+    this.links = links;
+    this.names = names;
+    const degree = new Uint32Array(this.n);
+    for (const object of links) degree[object]++;
+    this.order = names.map((_, i) => i).sort((a, b) => degree[b] - degree[a] || a - b);
+    this.draw();
+  }
+
+  web() {
+    const pen = this.under.getContext("2d");
+    pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    pen.clearRect(0, 0, this.wide, this.high);
+    if (!this.links?.length) return;
+    pen.strokeStyle = getComputedStyle(this.holder).getPropertyValue("--soft");
+    pen.globalAlpha = 0.35;
+    pen.beginPath();
+    for (let i = 0; i < this.links.length; i += 2) {
+      pen.moveTo(...this.toScreen(this.links[i]));
+      pen.lineTo(...this.toScreen(this.links[i + 1]));
+    }
+    pen.stroke();
+    pen.globalAlpha = 1;
+  }
+
+  // Names beside their points, as far as there is room.
+  write(pen, ink, paper) {
+    const taken = [];
+    pen.font = "11px system-ui, sans-serif";
+    pen.lineWidth = 3;
+    for (const i of this.order ?? []) {
+      const [x, y] = this.toScreen(i), name = this.names[i].slice(0, 24);
+      const box = [x + 8, y - 8, x + 12 + pen.measureText(name).width, y + 6];
+      if (taken.some((t) => box[0] < t[2] && box[2] > t[0] && box[1] < t[3] && box[3] > t[1])) continue;
+      taken.push(box);
+      pen.strokeStyle = paper;
+      pen.strokeText(name, x + 9, y + 4);
+      pen.fillStyle = ink;
+      pen.fillText(name, x + 9, y + 4);
+    }
+  }
+
   // Values are places in the palette; a negative one is unknown. Strengths are opacities from 0 to 255.
   setColours(values, strengths, palette) {
     const gl = this.gl;
@@ -193,7 +238,7 @@ class Scatter {
     const ratio = Math.min(window.devicePixelRatio || 1, 2);
     this.wide = Math.max(box.width, 1);
     this.high = Math.max(box.height, 1);
-    for (const canvas of [this.canvas, this.over]) {
+    for (const canvas of [this.under, this.canvas, this.over]) {
       canvas.width = Math.round(this.wide * ratio);
       canvas.height = Math.round(this.high * ratio);
     }
@@ -255,6 +300,7 @@ class Scatter {
       if (this.moving || this.n < MANY) points();
       else this.paintAll(points);
     }
+    this.web();
     this.sketch();
   }
 
@@ -265,6 +311,7 @@ class Scatter {
     pen.clearRect(0, 0, this.wide, this.high);
     const style = getComputedStyle(this.holder);
     const ink = style.getPropertyValue("--ink"), paper = style.getPropertyValue("--paper");
+    this.write(pen, ink, paper);
     for (const { object, label } of this.marked) {
       const [x, y] = this.toScreen(object);
       for (const [colour, width] of [[paper, 5], [ink, 2]]) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from soffit._typing import FloatArray, IntArray
 from soffit._version import __version__
 from soffit._wording import in_words_of_the_command
 from soffit.app.worker import Worker
-from soffit.figures.layouts import Layout, first_layout
+from soffit.figures.layouts import Layout, telling_layout
 from soffit.figures.style import DOUBT, DOUBT_ON_DARK, colour, on_dark
+from soffit.report.object_map import drawn_links, shows_names
 from soffit.results.sentences import choice_evidence, choice_made, headline
-from soffit.results.words import capitalized, count_of
+from soffit.results.words import capitalized, count_of, visible
 from soffit.session.files import CANNOT_LINK, MUST_LINK, SessionFolder
 from soffit.session.object_table import PICTURES, Column
 from soffit.session.session import Outcome, Question, Session
@@ -116,7 +118,7 @@ class View:
             "light": {"palette": palette, "ramp": DOUBT},
             "dark": {"palette": list(map(on_dark, palette)), "ramp": DOUBT_ON_DARK},
             "columns": [_column(column) for column in session.table.columns],
-            "pixels": _pixels(session.table.columns),
+            "pixels": self._pixels,
             "measures": [name for name in self._measures() if name != "cluster"],
             "evidence": self._evidence_of_choice(),
             "answers": {
@@ -154,7 +156,23 @@ class View:
             "certainty": None if np.isnan(found.certainty) else found.certainty,
             "uncertain": found.n_uncertain,
             "words": words,
+            "picture": self._mean_picture(number),
         }
+
+    @cached_property
+    def _pixels(self) -> dict[str, Any] | None:
+        return _pixels(self.session.table.columns)
+
+    def _mean_picture(self, cluster: int) -> list[float] | None:
+        """The mean of each pixel, where columns are the pixels of pictures."""
+        summary, columns = self.outcome.summary, self.session.table.columns
+        found = self._pixels
+        if found is None or summary.means is None:
+            return None
+        place = {name: j for j, name in enumerate(summary.columns)}
+        inside = summary.means.inside[cluster]
+        names = [columns[position].name for position in found["columns"]]
+        return [round(float(inside[place[name]]), 3) if name in place else 0.0 for name in names]
 
     def _evidence_of_choice(self) -> dict[str, Any] | None:
         summary = self.outcome.summary
@@ -204,7 +222,7 @@ class View:
     def _placement(self) -> Layout:
         """Where objects are drawn; they stay there when the clusters change."""
         if self._placed is None:
-            self._placed = first_layout(self.outcome.summary)
+            self._placed = telling_layout(self.outcome.summary)
         return self._placed
 
     def _map(self) -> dict[str, Any]:
@@ -214,7 +232,9 @@ class View:
             if placed.axes is None
             else [capitalized(axis or "spread evenly") for axis in placed.axes]
         )
-        return {"axes": axes, "note": placed.note}
+        summary = self.outcome.summary
+        names = list(map(visible, self.session.table.ids)) if shows_names(summary) else []
+        return {"axes": axes, "note": placed.note, "names": names}
 
     def _measures(self) -> dict[str, FloatArray]:
         """Numbers of each object that it can be coloured and sorted by."""
@@ -238,6 +258,7 @@ class View:
             "slots": lambda: np.asarray(outcome.slots, dtype="<u2")[outcome.summary.labels],
             "strength": lambda: np.round(255 * outcome.summary.certainty).astype("u1"),
             "moved": lambda: self._moved().astype("u1"),
+            "links": lambda: drawn_links(outcome.summary, np.arange(len(outcome.base))),
         }
         if name in arrays:
             return np.ascontiguousarray(arrays[name]()).tobytes()
@@ -303,7 +324,8 @@ class View:
     def _row(self, row: int) -> dict[str, Any]:
         summary, table = self.outcome.summary, self.session.table
         label = int(summary.labels[row])
-        shares = np.where(np.arange(summary.n_clusters) == label, -1.0, summary.memberships[row])
+        own = summary.rows([row])[0]
+        shares = np.where(np.arange(summary.n_clusters) == label, -1.0, own)
         second = int(shares.argmax())
         return {
             "row": row,
@@ -311,7 +333,7 @@ class View:
             "cluster": label,
             "certainty": float(summary.certainty[row]),
             "second": second,
-            "second_share": float(summary.memberships[row, second]),
+            "second_share": float(own[second]),
             "values": [column.shown(row)[:200] for column in table.columns],
         }
 
@@ -359,7 +381,11 @@ class View:
     def _asked(self, question: Question) -> dict[str, Any]:
         table, a, b = self.session.table, question.a, question.b
         compared = table.compared(a, b)
-        most = 4 if _pixels(table.columns) else _MOST_COMPARED
+        most, pixels = _MOST_COMPARED, self._pixels
+        if pixels is not None:
+            # The picture shows them.
+            shown = {table.columns[number].name for number in pixels["columns"]}
+            compared = [entry for entry in compared if entry[0].name not in shown]
         place = {column.name: number for number, column in enumerate(table.columns)}
         return {
             "objects": [self._row(a), self._row(b)],

@@ -12,12 +12,7 @@ from soffit.session.session import Session
 class Worker:
     """A thread that fits the session's state whenever it is ahead of its result.
 
-    Parameters
-    ----------
-    session : Session
-        The session.
-    changed : callable, optional
-        Called without arguments, in the thread, when a result or the progress is new.
+    `changed`: called without arguments, in the thread, when a result or the progress is new.
     """
 
     def __init__(self, session: Session, changed: Callable[[], None] | None = None) -> None:

@@ -13,13 +13,12 @@ from soffit.cli.options import (
     InputFile,
     Pairs,
     Reading,
-    Running,
     Verbosity,
     at_least,
     option,
     with_option_groups,
 )
-from soffit.cli.sessions import SESSIONS, Sessions, open_session, with_model
+from soffit.cli.sessions import SESSIONS, Sessions, SessionSettings, open_session, with_model
 
 PortOption = Annotated[
     int,
@@ -41,8 +40,8 @@ NoBrowserOption = Annotated[
 def app(
     file: InputFile,
     *,
+    settings: SessionSettings,
     sessions: Sessions,
-    running: Running,
     reading: Reading,
     pairs: Pairs,
     port: PortOption = 0,
@@ -66,9 +65,7 @@ def app(
 
     talk = verbosity.talk()
     sock = listening(port)
-    session, folder = open_session(
-        talk, file, sessions, running=running, reading=reading, pairs=pairs
-    )
+    session, folder = open_session(talk, file, sessions, settings, reading=reading, pairs=pairs)
     outcome = with_model(session, talk, f"Clustering {session.n_objects} objects")
     show_warnings(talk, outcome.summary)
     view = View(session, Worker(session).start(), folder, title=file.name)

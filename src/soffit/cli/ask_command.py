@@ -17,11 +17,10 @@ from soffit.cli.options import (
     InputFile,
     Pairs,
     Reading,
-    Running,
     Verbosity,
     with_option_groups,
 )
-from soffit.cli.sessions import Sessions, open_session, with_model
+from soffit.cli.sessions import Sessions, SessionSettings, open_session, with_model
 from soffit.cli.steps import Fit, Outputs, show_files
 
 if TYPE_CHECKING:
@@ -49,8 +48,8 @@ _PROMPT = "Together? [y]es, [n]o, [s]kip, [u]ndo, [q]uit: "
 def ask(
     file: InputFile,
     *,
+    settings: SessionSettings,
     sessions: Sessions,
-    running: Running,
     reading: Reading,
     pairs: Pairs,
     outputs: Outputs,
@@ -64,9 +63,7 @@ def ask(
     """
     outputs.check(file, *pairs.files)
     talk = verbosity.talk()
-    session, folder = open_session(
-        talk, file, sessions, running=running, reading=reading, pairs=pairs
-    )
+    session, folder = open_session(talk, file, sessions, settings, reading=reading, pairs=pairs)
     outputs.check_source(session.source)
     first = with_model(session, talk, f"Clustering {session.n_objects} objects")
     start = session.state.n_answers

@@ -17,15 +17,11 @@ from soffit.cli.methods import METHODS, Settings, a, make_model, matrix_paramete
 from soffit.cli.options import (
     CLUSTERING,
     MODEL,
-    ClustersOption,
     Command,
     InputFile,
-    MaxClustersOption,
-    NeighborsOption,
+    Only,
     Reading,
-    Running,
     Standardization,
-    StandardizeOption,
     Verbosity,
     names_of,
     option,
@@ -221,12 +217,10 @@ class Outcome:
 def compare(
     file: InputFile,
     *,
-    clusters: ClustersOption = None,
-    max_clusters: MaxClustersOption = None,
+    settings: Annotated[
+        Settings, Only(("clusters", "max_clusters", "neighbors", "standardize", "seed", "jobs"))
+    ],
     only: OnlyOption = None,
-    neighbors: NeighborsOption = None,
-    standardize: StandardizeOption = Standardization.auto,
-    running: Running,
     reading: Reading,
     verbosity: Verbosity,
 ) -> None:
@@ -240,15 +234,15 @@ def compare(
     wanted = _wanted(only)
     talk = verbosity.talk()
     source = read_source(talk, file, reading)
-    source, is_standardized = _prepared(talk, source, standardize.value)
-    settings = Settings(clusters, neighbors, seed=running.seed, jobs=running.jobs)
-    if clusters is None:
-        chosen = _choose(talk, source, replace(settings, max_clusters=max_clusters))
-        settings = replace(settings, clusters=chosen)
-    elif clusters > source.data.shape[0]:
+    source, is_standardized = _prepared(talk, source, settings.standardize.value)
+    if settings.clusters is None:
+        settings = replace(settings, clusters=_choose(talk, source, settings))
+    elif settings.clusters > source.data.shape[0]:
         raise ValueError(
-            f"-k {clusters} is larger than the number of objects, {source.data.shape[0]}."
+            f"-k {settings.clusters} is larger than the number of objects, {source.data.shape[0]}."
         )
+    # What they say has been done, for all methods alike.
+    settings = replace(settings, max_clusters=None, standardize=Standardization.auto)
     with talk.working("Compiling"):
         with_remarks(lambda: warm_up(source, settings, wanted))
     taking_part = [c for c in contestants(source, settings) if c.key in wanted]

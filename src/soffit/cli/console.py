@@ -37,12 +37,8 @@ _PIPE_WIDTH = 160
 class Talk:
     """Prints results on standard output, and notes, progress and errors on standard error.
 
-    Parameters
-    ----------
-    quiet : bool
-        Print errors only.
-    as_json : bool
-        Print nothing on standard output but one JSON object, given to `emit`.
+    `quiet`: print errors only.
+    `as_json`: print nothing on standard output but one JSON object, given to `emit`.
     """
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -135,17 +136,11 @@ def write_example_files(folder: Path) -> dict[str, str]:
 
     Pictures need Pillow, as `soffit segment` does; without it they are left out.
     """
-    written = {}
-    for name, (write, words) in _FILES.items():
+    files = _FILES if find_spec("PIL") is None else _FILES | _PICTURES
+    for name, (write, _) in files.items():
         with replaced(folder / name) as temporary:
             write(temporary)
-        written[name] = words
-    if _has_pillow():
-        for name, (write, words) in _PICTURES.items():
-            with replaced(folder / name) as temporary:
-                write(temporary)
-            written[name] = words
-    return written
+    return {name: words for name, (_, words) in files.items()}
 
 
 def _save(path: Path, lines: Iterable[str], encoding: str = "utf-8") -> None:
@@ -249,12 +244,6 @@ def _mails(path: Path) -> None:
 # --- pictures -------------------------------------------------------------------------------------
 
 _SIZE = (240, 160)
-
-
-def _has_pillow() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("PIL") is not None
 
 
 def _photo(path: Path) -> None:

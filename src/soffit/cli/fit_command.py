@@ -19,18 +19,10 @@ from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings, known_method
 from soffit.cli.options import (
     CLUSTERING,
     MODEL,
-    ClustersOption,
     Command,
     InputFile,
-    MaxClustersOption,
-    MaxTimeOption,
-    NeighborsOption,
     Pairs,
     Reading,
-    ResamplesOption,
-    Running,
-    Standardization,
-    StandardizeOption,
     Verbosity,
     option,
     with_option_groups,
@@ -55,14 +47,8 @@ MethodOption = Annotated[
 def fit(
     file: InputFile,
     *,
-    clusters: ClustersOption = None,
-    max_clusters: MaxClustersOption = None,
+    settings: Settings,
     method: MethodOption = DEFAULT_METHOD,
-    neighbors: NeighborsOption = None,
-    standardize: StandardizeOption = Standardization.auto,
-    resamples: ResamplesOption = 0,
-    running: Running,
-    max_time: MaxTimeOption = None,
     dask: DaskOption = None,
     sample_size: SampleSizeOption = None,
     reading: Reading,
@@ -76,13 +62,9 @@ def fit(
     Each object gets a probability for every cluster. The table shows the size of each cluster, the
     mean certainty of its members, and the columns that set it apart.
     """
-    settings = Settings(
-        *(clusters, neighbors, resamples, running.seed, running.jobs, max_time, max_clusters),
-        standardize=standardize.value,
-    )
     settings.check(method, pairs=bool(pairs.files))
     if dask is not None:
-        if pairs.files or name or resamples:
+        if pairs.files or name or settings.resamples:
             raise usage_error("It takes no pairs, names or --resamples.", "--dask")
         outputs.check_others()
         answer = {"command": "fit", "method": method, "model": METHODS[method].name}
@@ -164,6 +146,13 @@ def _what_was_done(done: Fit, n_clusters: int) -> str:
 
 def _say_next(talk: Talk, done: Fit, files: dict[str, str]) -> None:
     """Suggestions for the next step."""
+    if done.model.n_clusters_ == 1 and done.model.n_clusters is None:
+        talk.say(
+            "Next: add -k 2 to divide the objects all the same; their memberships then tell which "
+            "are typical and which lie between.",
+            style="dim",
+        )
+        return
     missing = []
     if "output" not in files:
         missing.append("-o clusters.csv to write the memberships")

@@ -12,12 +12,10 @@ from soffit.cli.methods import DEFAULT_METHOD, METHODS, Settings, known_method
 from soffit.cli.options import (
     CLUSTERING,
     MODEL,
-    ClustersOption,
     Command,
     FileFormat,
-    MaxClustersOption,
+    Only,
     Pairs,
-    Running,
     Verbosity,
     option,
     with_option_groups,
@@ -51,10 +49,8 @@ MethodOption = Annotated[
 def graph(
     file: EdgesFile,
     *,
-    clusters: ClustersOption = None,
-    max_clusters: MaxClustersOption = None,
+    settings: Annotated[Settings, Only(("clusters", "max_clusters", "seed", "jobs"))],
     method: MethodOption = DEFAULT_METHOD,
-    running: Running,
     layout: FileFormat,
     pairs: Pairs,
     outputs: Outputs,
@@ -66,7 +62,6 @@ def graph(
     weights mean stronger links. An output file ending in .graphml or .gml contains the graph with
     the result as node attributes.
     """
-    settings = Settings(clusters, seed=running.seed, jobs=running.jobs, max_clusters=max_clusters)
     settings.check(method, pairs=bool(pairs.files))
     outputs.check(file, *pairs.files)
     talk = verbosity.talk()

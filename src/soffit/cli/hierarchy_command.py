@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,14 +18,10 @@ from soffit.cli.options import (
     CLUSTERING,
     MODEL,
     RESULTS,
-    ClustersOption,
     Command,
     InputFile,
-    NeighborsOption,
+    Only,
     Reading,
-    Running,
-    Standardization,
-    StandardizeOption,
     Verbosity,
     option,
     whole_numbers,
@@ -60,10 +57,7 @@ def hierarchy(
     file: InputFile,
     *,
     levels: LevelsOption = None,
-    clusters: ClustersOption = None,
-    neighbors: NeighborsOption = None,
-    standardize: StandardizeOption = Standardization.auto,
-    running: Running,
+    settings: Annotated[Settings, Only(("clusters", "neighbors", "standardize", "seed", "jobs"))],
     reading: Reading,
     outputs: Outputs,
     each_level: EachLevelOption = False,
@@ -76,7 +70,10 @@ def hierarchy(
     """
     from soffit.results.summary import level_sizes
 
-    numbers = None if levels is None else _checked(whole_numbers(levels, "--levels"), clusters)
+    numbers = None
+    if levels is not None:
+        numbers = _checked(whole_numbers(levels, "--levels"), settings.clusters)
+        settings = replace(settings, clusters=None)
     outputs.check(file)
     if each_level and outputs.output is None:
         raise usage_error("There is no output file. Add -o as well.", "--each-level")
@@ -86,14 +83,6 @@ def hierarchy(
     n = source.n_objects
     if numbers is not None and numbers[0] > n:
         raise ValueError(f"--levels {levels} starts with more clusters than objects ({n}).")
-    clusters = None if numbers else clusters
-    settings = Settings(
-        clusters,
-        neighbors,
-        seed=running.seed,
-        jobs=running.jobs,
-        standardize=standardize.value,
-    )
     done = fit_model(talk, "hierarchy", settings, source, levels=numbers)
     model = done.model
     files = {}

@@ -7,6 +7,18 @@ from typing import Any
 
 from soffit.catalogue import MODELS
 from soffit.cli.console import usage_error
+from soffit.cli.options import (
+    ClustersOption,
+    JobsOption,
+    MaxClustersOption,
+    MaxTimeOption,
+    NeighborsOption,
+    OptionGroup,
+    ResamplesOption,
+    SeedOption,
+    Standardization,
+    StandardizeOption,
+)
 
 # The choices of --method.
 METHODS = {entry.method: entry for entry in MODELS.values() if entry.method is not None}
@@ -22,17 +34,17 @@ def known_method(value: str) -> str:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The settings of a model, from the options."""
+class Settings(OptionGroup):
+    """The settings of a model."""
 
-    clusters: int | None = None
-    neighbors: int | None = None
-    resamples: int = 0
-    seed: int = 0
-    jobs: int | None = None
-    max_time: float | None = None
-    max_clusters: int | None = None
-    standardize: str = "auto"
+    clusters: ClustersOption = None
+    max_clusters: MaxClustersOption = None
+    neighbors: NeighborsOption = None
+    standardize: StandardizeOption = Standardization.auto
+    resamples: ResamplesOption = 0
+    seed: SeedOption = 0
+    jobs: JobsOption = None
+    max_time: MaxTimeOption = None
 
     def check(self, name: str, *, pairs: bool = False) -> None:
         """Reject options that the method does not support."""

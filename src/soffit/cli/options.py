@@ -23,24 +23,12 @@ LEARNING = "Get started"
 
 @dataclass(frozen=True)
 class Command:
-    """A command of the application.
+    """A command of the application."""
 
-    Attributes
-    ----------
-    name : str
-        What the user types after `soffit`.
-    run : callable
-        Its parameters are the options; its docstring is the help.
-    examples : tuple of str
-        Examples, shown at the end of the help.
-    panel : str
-        The heading under which it is listed.
-    """
-
-    name: str
-    run: Callable[..., Any]
-    examples: tuple[str, ...]
-    panel: str
+    name: str  # What the user types after `soffit`.
+    run: Callable[..., Any]  # Its parameters are the options; its docstring is the help.
+    examples: tuple[str, ...]  # Examples, shown at the end of the help.
+    panel: str  # The heading under which it is listed.
 
     @property
     def help(self) -> str:
@@ -88,6 +76,7 @@ class TextColumns(str, Enum):
 
     auto = "auto"
     onehot = "onehot"
+    words = "words"
     drop = "drop"
 
 
@@ -190,7 +179,8 @@ TextOption = Annotated[
         DATA,
         "By default (auto) a column of text is compared as a whole and counts as much as a "
         "column of numbers; names and dates are left out, with a note. Encode text as one column "
-        "per value instead (onehot), or leave all of it out (drop).",
+        "per value instead (onehot), cluster documents by their words (words; the default if there "
+        "is nothing else), or leave all text out (drop).",
     ),
 ]
 
@@ -404,6 +394,10 @@ class OptionGroup:
     """A dataclass whose fields are options; see `with_option_groups`."""
 
 
+class Only(tuple[str, ...]):
+    """Names of options: as ``Annotated[Group, Only(("a", "b"))]`` a command has these only."""
+
+
 @dataclass(frozen=True)
 class FileFormat(OptionGroup):
     """How a file is written, where that cannot be detected."""
@@ -464,14 +458,6 @@ class Reading(FileFormat):
 
 
 @dataclass(frozen=True)
-class Running(OptionGroup):
-    """What a fit needs besides the model."""
-
-    seed: SeedOption = 0
-    jobs: JobsOption = None
-
-
-@dataclass(frozen=True)
 class Pairs(OptionGroup):
     """Files of pairs that belong together or apart."""
 
@@ -499,20 +485,25 @@ class Verbosity(OptionGroup):
 def with_option_groups(run: Callable[..., None]) -> Callable[..., None]:
     """The same command with the options of each group as parameters of its own."""
     hints = get_type_hints(run, include_extras=True)
-    groups = {
-        name: hint
-        for name, hint in hints.items()
-        if isinstance(hint, type) and issubclass(hint, OptionGroup)
-    }
-    members = {name: inspect.signature(group).parameters for name, group in groups.items()}
+    groups: dict[str, type[OptionGroup]] = {}
+    members: dict[str, dict[str, inspect.Parameter]] = {}
+    for name, hint in hints.items():
+        group = getattr(hint, "__origin__", hint)
+        if isinstance(group, type) and issubclass(group, OptionGroup):
+            options = inspect.signature(group).parameters
+            kept = next(
+                (m for m in getattr(hint, "__metadata__", ()) if isinstance(m, Only)), options
+            )
+            groups[name] = group
+            members[name] = {option: options[option] for option in options if option in kept}
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(run).parameters.items():
         if name not in groups:
             parameters.append(parameter.replace(annotation=hints[name]))
             continue
-        options = get_type_hints(groups[name], include_extras=True)
+        types = get_type_hints(groups[name], include_extras=True)
         parameters += [
-            option.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=options[option.name])
+            option.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=types[option.name])
             for option in members[name].values()
         ]
 

@@ -40,16 +40,21 @@ from soffit.cli.steps import (
 _CHANCE = 0.05
 
 
-def columns_to_read(path: Path, names: list[str], layout: FileFormat) -> list[str] | None:
-    """The columns of a file from which the model's columns are made; None if they have no names.
+def columns_to_read(path: Path, model: Any, layout: FileFormat) -> list[str] | None:
+    """The columns of a file from which the model's columns are made.
 
     A column of the model is one of the file, or a value of a text column, such as `colour=red`.
-    Other columns are not read.
+    Other columns are not read. None if the columns have no names, or if most of the model's are not
+    there and are words: these are in documents.
     """
+    from soffit.io.tables.documents import WordWeights
+
+    names = list(model.feature_names_in_)
     present = [column.name for column in describe_file(path, layout).columns]
-    if not present:
+    made = {name for name in names if any(_makes(column, name) for column in present)}
+    if not present or (2 * len(made) < len(names) and WordWeights.of(model) is not None):
         return None
-    missing = [name for name in names if not any(_makes(column, name) for column in present)]
+    missing = [name for name in names if name not in made]
     if missing:
         raise ValueError(
             f"{path} lacks columns of the model: {first_few(map(repr, missing))}. Add them, or fit "
@@ -210,16 +215,19 @@ def _read(talk: Talk, model: Any, path: Path, layout: FileFormat, **chosen: Any)
     from soffit.results.summary import is_matrix_model
 
     takes_matrix = is_matrix_model(model)
-    names = [] if takes_matrix else list(getattr(model, "feature_names_in_", []))
-    columns = columns_to_read(path, names, layout) if names else None
+    has_names = not takes_matrix and hasattr(model, "feature_names_in_")
+    columns = columns_to_read(path, model, layout) if has_names else None
     is_mixed = isinstance(model._fitted.preparation, MixedPreparation)
     if columns is not None:
         chosen |= {"columns": columns, "text": "category" if is_mixed else "onehot"}
+    elif has_names and describe_file(path, layout).columns:
+        # A file without columns of its own has rows of word weights, in the model's order.
+        return read_source(talk, path, layout, kind="table", text=model, **chosen)
     if is_mixed and chosen.get("impute") is None:
         chosen["impute"] = "none"
     source = read_source(talk, path, layout, kind="table", **chosen)
     if columns is not None:
-        ordered = source.with_columns(names)
+        ordered = source.with_columns(list(model.feature_names_in_))
         for note in ordered.notes[len(source.notes) :]:
             talk.note(note)
         return ordered

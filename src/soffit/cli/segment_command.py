@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import colorsys
 import math
 import warnings
 from enum import Enum
@@ -130,8 +129,8 @@ def segment(
         talk.warn(remark)
     files = {}
     if output is not None:
-        with talk.working(f"Writing {output}"):
-            _write(output, image, small, found, paint)
+        with talk.working(f"Writing {output}"), replaced(output) as temporary:
+            _write(temporary, image, small, found, paint)
         files["segments"] = str(output)
     _show(talk, file, found, files, {"notes": notes, "warnings": remarks})
 
@@ -158,11 +157,6 @@ def _segmented(
 
 
 def _write(output: Path, image: Any, small: Any, found: Any, paint: Paint) -> None:
-    with replaced(output) as temporary:
-        _write_segments(temporary, image, small, found, paint)
-
-
-def _write_segments(output: Path, image: Any, small: Any, found: Any, paint: Paint) -> None:
     ending = output.suffix.lower()
     if ending == ".html":
         from soffit import figures
@@ -226,11 +220,6 @@ SEGMENT = Command(
 )
 
 
-# Ten colours that colour-blind readers can distinguish (M. Petroff, 2021, arXiv:2107.02270).
-_COLOURS = (
-    *("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6"),
-    *("#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd"),
-)
 # The formats that the help promises. Others are not tried: Pillow runs Ghostscript for PostScript.
 _FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP")
 # Colours, transparency, and the marks of scribbles.
@@ -239,7 +228,6 @@ _BYTES_PER_PIXEL = 16
 _COPIES = 4
 # A colour with a smaller share of the marked pixels comes from the soft edge of a brush.
 _LEAST_SHARE = 0.02
-_GOLDEN = 0.618033988749895
 
 
 def load_image(path: Path) -> Any:
@@ -385,13 +373,10 @@ def painted(image: Any, memberships: FloatArray, paint: Paint) -> Any:
 
 
 def palette(k: int) -> FloatArray:
-    """Colours as rows of numbers from 0 to 1."""
-    known = [[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in _COLOURS[:k]]
-    more = [
-        colorsys.hsv_to_rgb((i * _GOLDEN) % 1.0, 0.55 + 0.4 * (i % 2), 0.6 + 0.35 * (i % 3) / 2)
-        for i in range(k - len(known))
-    ]
-    return np.array([*known, *map(list, more)])
+    """The colours of the figures as rows of numbers from 0 to 1."""
+    from soffit.figures.style import colour
+
+    return np.array([list(bytes.fromhex(colour(c)[1:])) for c in range(k)]) / 255
 
 
 def _pillow() -> tuple[Any, Any]:

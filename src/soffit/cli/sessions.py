@@ -10,16 +10,10 @@ from soffit._wording import as_options, in_words_of_the_command
 from soffit.cli.console import Talk, usage_error
 from soffit.cli.methods import DEFAULT_METHOD, Settings, make_model
 from soffit.cli.options import (
-    ClustersOption,
-    MaxClustersOption,
-    NeighborsOption,
+    Only,
     OptionGroup,
     Pairs,
     Reading,
-    ResamplesOption,
-    Running,
-    Standardization,
-    StandardizeOption,
     option,
 )
 from soffit.cli.steps import read_pairs, read_source, without_numbers
@@ -49,31 +43,19 @@ FreshOption = Annotated[
 ]
 
 
+# The options of the model of a session: all but the time limit, which each fit would have anew.
+SessionSettings = Annotated[
+    Settings,
+    Only(("clusters", "max_clusters", "neighbors", "standardize", "resamples", "seed", "jobs")),
+]
+
+
 @dataclass(frozen=True)
 class Sessions(OptionGroup):
-    """The model of a session, and where the session is kept."""
+    """Where a session is kept."""
 
-    clusters: ClustersOption = None
-    max_clusters: MaxClustersOption = None
-    neighbors: NeighborsOption = None
-    standardize: StandardizeOption = Standardization.auto
-    resamples: ResamplesOption = 0
     session: SessionOption = None
     fresh: FreshOption = False
-
-    def settings(self, running: Running) -> Settings:
-        """The settings of the model."""
-        settings = Settings(
-            clusters=self.clusters,
-            neighbors=self.neighbors,
-            seed=running.seed,
-            jobs=running.jobs,
-            max_clusters=self.max_clusters,
-            standardize=self.standardize.value,
-            resamples=self.resamples,
-        )
-        settings.check(DEFAULT_METHOD)
-        return settings
 
     def folder(self, file: Path) -> Path:
         """Where the session is kept."""
@@ -96,8 +78,8 @@ def open_session(
     talk: Talk,
     file: Path,
     sessions: Sessions,
+    settings: Settings,
     *,
-    running: Running,
     reading: Reading,
     pairs: Pairs,
 ) -> tuple[Session, SessionFolder]:
@@ -107,7 +89,8 @@ def open_session(
     from soffit.session.object_table import ObjectTable
     from soffit.session.session import Session
 
-    settings, where = sessions.settings(running), sessions.folder(file)
+    settings.check(DEFAULT_METHOD)
+    where = sessions.folder(file)
     source = read_source(talk, file, reading)
     if settings.clusters is not None and settings.clusters > source.n_objects:
         raise ValueError(

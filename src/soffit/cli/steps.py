@@ -14,10 +14,10 @@ from typing import Any
 import typer
 
 from soffit._compile import told_of_compiling
-from soffit._validation import ParameterError
+from soffit._parameters import ParameterError
 from soffit._wording import in_words_of_the_command
 from soffit.cli.console import Talk, existing, usage_error
-from soffit.cli.methods import Settings, make_model
+from soffit.cli.methods import METHODS, Settings, make_model
 from soffit.cli.options import (
     FileFormat,
     MinCertaintyOption,
@@ -75,7 +75,7 @@ def numbered_from_one(found: Any) -> Any:
     """A source or a result whose objects, if they have no names, are called by their row."""
     import numpy as np
 
-    n = found.n_objects if hasattr(found, "n_objects") else len(found.memberships)
+    n = found.n_objects if hasattr(found, "n_objects") else len(found.labels)
     unnamed = found.ids is None or np.array_equal(found.ids, np.arange(n))
     return replace(found, ids=np.arange(1, n + 1).astype(str), id_name=_ROW) if unnamed else found
 
@@ -145,6 +145,9 @@ def fit_model(
     """Fit a model with these settings to the source; `parameters` are more of its own."""
     n = source.n_objects
     _check_number(settings.clusters, n)
+    is_sparse_table = source.kind == "table" and hasattr(source.data, "indptr")
+    if METHODS[name].tables_only and is_sparse_table:
+        raise ValueError(f"--method {name} cannot read sparse tables, such as words. Omit it.")
     begin = time.perf_counter()
     with talk.working(f"Clustering {n} objects") as tell:
         watch = {"callback": lambda event: tell(steps(event))}

@@ -321,16 +321,9 @@ def fit_edges(
 ) -> EdgesFit:
     """Factorize a graph that is given as a data frame of edges in blocks.
 
-    Parameters
-    ----------
-    X : dask.dataframe.DataFrame
-        Columns "source" and "target", numbers of objects from 0 on, and "weight" if there is one.
-    n_clusters : int
-        Number of clusters.
-    max_iter, tol
-        As of `RelationFactorization`.
-    progress : Progress
-        Shows phases, and says when to stop.
+    `X`: columns "source" and "target", numbers of objects from 0 on, and "weight" if there is one.
+    `max_iter`, `tol`: as of `RelationFactorization`.
+    `progress`: shows phases, and says when to stop.
     """
     need_dask("A graph in blocks")
     blocks = _checked(X)

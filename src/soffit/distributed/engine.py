@@ -39,15 +39,9 @@ def need_dask(purpose: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Engine:
-    """The scheduler that Dask would use now.
+    """The scheduler that Dask would use now."""
 
-    Parameters
-    ----------
-    client : distributed.Client or None
-        The client of a cluster; None for the threads of this process.
-    """
-
-    client: Any = None
+    client: Any = None  # The client of a cluster; None for the threads of this process.
 
     @classmethod
     def current(cls) -> Engine:

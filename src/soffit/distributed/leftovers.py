@@ -27,12 +27,12 @@ from soffit.distributed.row_blocks import (
     Selection,
     over_blocks,
     row_hash,
-    stacked,
 )
 from soffit.fitting.fitted import Fitted
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Recipe
 from soffit.fitting.update import FEWEST_MEMBERS, groups_outside, update_fit
+from soffit.graph import stacked
 
 # At most this many times as many rows as were fitted are searched for leftovers.
 _SEARCHED = 10

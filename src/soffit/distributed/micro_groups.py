@@ -27,44 +27,23 @@ _NEIGHBORS = 15
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of rows.
+    """Groups of rows."""
 
-    Parameters
-    ----------
-    centers : array of shape (m, d)
-        Mean rows.
-    counts : array of shape (m,)
-        Rows per group.
-    numbers : int array of shape (m,)
-        The number of the row that is closest to the centre.
-    """
-
-    centers: FloatArray
-    counts: FloatArray
-    numbers: IntArray
+    centers: FloatArray  # (m, d): mean rows.
+    counts: FloatArray  # (m,): rows per group.
+    numbers: IntArray  # (m,): the number of the row that is closest to the centre.
 
 
 @dataclass(frozen=True, eq=False)
 class Contraction:
-    """How rows are contracted.
+    """How rows are contracted."""
 
-    Parameters
-    ----------
-    preparation : Standardizer
-        Preprocessing of the table.
-    metric : str or callable
-        Distance between rows.
-    n_rows, n_groups : int
-        The number of all rows, and how many groups there may be at most.
-    dtype : dtype
-        Precision of the table.
-    """
-
-    preparation: Any
-    metric: Any
+    preparation: Any  # Preprocessing of the table.
+    metric: Any  # Distance between rows.
+    # The number of all rows, and how many groups there may be at most.
     n_rows: int
     n_groups: int
-    dtype: Any
+    dtype: Any  # Precision of the table.
 
     @property
     def size(self) -> int:

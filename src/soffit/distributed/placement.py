@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from soffit._typing import FloatArray
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.distributed.engine import Engine, serial
-from soffit.distributed.row_blocks import Blocks, Place, as_table, stacked
+from soffit.distributed.row_blocks import Blocks, Place, as_table
 from soffit.distributed.shared_value import resolved
 from soffit.fitting.fitted import Fitted, SimilarityPlacer
 from soffit.fitting.update import GrownPlacer
+from soffit.graph import as_array, stacked
 from soffit.memberships import entropy
 from soffit.memberships.assignment import UNASSIGNED, assigned
 from soffit.neighbors.search import ApproximateSearch
@@ -26,30 +27,19 @@ What = Literal["memberships", "labels", "novelty"]
 # Rows are placed in numbers that are multiples of this: the last digits of a product of matrices
 # depend on the position of a row in an incomplete tile, and so on the chunks.
 _TILE = 2**10
-# Rows that are placed at a time, which bounds the memory.
-_MOST_ROWS = 2**15
+# Rows that are placed at a time, which bounds the memory. Fewer are slower: they are placed in an
+# order of space, and the fitted objects near one are then no longer in the cache for the next.
+MOST_ROWS = 2**17
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """What workers need to place objects.
+    """What workers need to place objects."""
 
-    Parameters
-    ----------
-    fitted : Fitted
-        The fit, without anything that only describes the fitted objects.
-    n_columns : int
-        Columns of the memberships.
-    dtype : dtype
-        Precision of the memberships.
-    classes : ndarray of shape (c,), optional
-        What the labels of a classifier stand for.
-    """
-
-    fitted: Fitted
-    n_columns: int
-    dtype: Any
-    classes: NDArray[Any] | None = None
+    fitted: Fitted  # The fit, without anything that only describes the fitted objects.
+    n_columns: int  # Columns of the memberships.
+    dtype: Any  # Precision of the memberships.
+    classes: NDArray[Any] | None = None  # (c,): what the labels of a classifier stand for.
 
     @classmethod
     def of(cls, fitted: Fitted, classes: NDArray[Any] | None = None) -> Placement:
@@ -66,7 +56,7 @@ class Placement:
 
     def memberships(self, table: Any) -> FloatArray:
         """Probabilities; rows sum to one."""
-        return np.asarray(self.fitted.place(table), dtype=self.dtype)
+        return as_array(self.fitted.place(table)).astype(self.dtype, copy=False)
 
     def novelty(self, table: Any) -> FloatArray:
         """How far outside objects lie."""
@@ -118,18 +108,10 @@ def place_lazily(
 ) -> Any:
     """Memberships, labels or novelty of all blocks, as a Dask array that is not computed yet.
 
-    Parameters
-    ----------
-    blocks : Blocks
-        The objects.
-    shared : Delayed
-        The placement, at the workers.
-    placement : Placement
-        The same, here.
-    what : {"memberships", "labels", "novelty"}
-        What to compute.
-    **options
-        Arguments of `Placement.labels`.
+    `shared`: the placement, at the workers.
+    `placement`: the same, here.
+    `what`: what to compute.
+    `**options`: arguments of `Placement.labels`.
     """
     import dask.array as da
 
@@ -177,8 +159,8 @@ def by_tiles(
         table = stacked([table, table[np.full(missing, m - 1)]])
     compute = getattr(placement, what)
     parts = [
-        compute(table[first : first + _MOST_ROWS], **(options or {}))
-        for first in range(0, table.shape[0], _MOST_ROWS)
+        compute(table[first : first + MOST_ROWS], **(options or {}))
+        for first in range(0, table.shape[0], MOST_ROWS)
     ]
     return np.concatenate(parts)[:m]
 
@@ -218,4 +200,4 @@ def in_given_blocks(blocks: Blocks, rows: FloatArray, engine: Engine) -> Any:
 
 
 def _rows_of(rows: Any, first: int, last: int) -> FloatArray:
-    return np.asarray(resolved(rows)[first:last])
+    return as_array(resolved(rows)[first:last])

@@ -15,23 +15,16 @@ from soffit._typing import IntArray
 from soffit._wording import Message, Parameter, first_few
 from soffit.distributed.engine import Engine, need_dask, serial
 from soffit.fitting.monitor import Progress
+from soffit.graph import stacked
 from soffit.inputs import lazy_part
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """A table in blocks of rows.
+    """A table in blocks of rows."""
 
-    Parameters
-    ----------
-    array : dask.array.Array of shape (n, d)
-        One chunk of columns; the numbers of rows may be unknown.
-    columns : ndarray of shape (d,) or None
-        Names of the columns, if they have any.
-    """
-
-    array: Any
-    columns: NDArray[Any] | None = None
+    array: Any  # (n, d): one chunk of columns; the numbers of rows may be unknown.
+    columns: NDArray[Any] | None = None  # (d,): names of the columns, if they have any.
 
     @classmethod
     def of(cls, X: Any) -> Blocks:
@@ -203,21 +196,11 @@ def row_hash(numbers: IntArray, salt: int) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Selection:
-    """A rule that chooses rows by their hashes, and checks all rows on the way.
+    """A rule that chooses rows by their hashes, and checks all rows on the way."""
 
-    Parameters
-    ----------
-    salt : int
-        Seed of the hashes.
-    limit : int
-        The largest hash of a chosen row.
-    dtype : dtype
-        Precision of the rows.
-    """
-
-    salt: int
-    limit: int
-    dtype: Any
+    salt: int  # Seed of the hashes.
+    limit: int  # The largest hash of a chosen row.
+    dtype: Any  # Precision of the rows.
 
     @classmethod
     def share(cls, share: float, salt: int, dtype: Any) -> Selection:
@@ -296,13 +279,6 @@ def draw(blocks: Blocks, size: int, salt: int, engine: Engine, progress: Progres
 def drawn_rows(block: Any, place: Place, selection: Selection) -> tuple[IntArray, Any]:
     """The chosen rows of a block."""
     return selection.rows(block, place)
-
-
-def stacked(parts: list[Any]) -> Any:
-    """Tables on top of each other."""
-    if sp.issparse(parts[0]):
-        return sp.csr_array(sp.vstack(parts, format="csr"))
-    return np.concatenate(parts)
 
 
 def check_no_pairs(constraints: Any) -> None:

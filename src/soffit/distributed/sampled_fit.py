@@ -23,6 +23,7 @@ from soffit.distributed.leftovers import (
 )
 from soffit.distributed.micro_groups import Contraction, group_rows
 from soffit.distributed.placement import (
+    MOST_ROWS,
     Placement,
     entropy_of,
     in_given_blocks,
@@ -60,40 +61,21 @@ class FitTable(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class InMemory:
-    """What a model does with tables in memory.
+    """What a model does with tables in memory."""
 
-    Parameters
-    ----------
-    fit : callable
-        The fit.
-    geometry : callable
-        The preprocessing of a table, from some of its rows, and the distance between rows.
-    make_recipe : callable
-        The recipe for further objects with a number of clusters.
-    """
-
-    fit: FitTable
+    fit: FitTable  # The fit.
+    # The preprocessing of a table, from some of its rows, and the distance between rows.
     geometry: Callable[[Any], tuple[Any, Any]]
-    make_recipe: MakeRecipe
+    make_recipe: MakeRecipe  # The recipe for further objects with a number of clusters.
 
 
 @dataclass(frozen=True, eq=False)
 class BlocksFit:
-    """A fit to blocks.
+    """A fit to blocks."""
 
-    Parameters
-    ----------
-    fitted : Fitted
-        The fit of the sample, which places everything else.
-    blocks : Blocks
-        All objects.
-    attributes : dict
-        Public attributes that belong to all objects.
-    """
-
-    fitted: Fitted
-    blocks: Blocks
-    attributes: dict[str, Any]
+    fitted: Fitted  # The fit of the sample, which places everything else.
+    blocks: Blocks  # All objects.
+    attributes: dict[str, Any]  # Public attributes that belong to all objects.
 
 
 def fit_blocks(
@@ -108,23 +90,15 @@ def fit_blocks(
 ) -> BlocksFit:
     """Fit a sample of the rows, and place all of them when they are needed.
 
-    Parameters
-    ----------
-    X : collection
-        Anything that `Blocks.of` takes.
-    inside : InMemory
-        The fit in memory.
-    sample_size : int
-        Number of rows to fit. If there are no more, the result is that of the fit in memory.
-    refine : {"leftovers", "micro", None}
-        Whether to search all blocks for clusters that the sample does not show, or to fit the
+    `X`: anything that `Blocks.of` takes.
+    `inside`: the fit in memory.
+    `sample_size`: number of rows to fit. If there are no more, the result is that of the fit in
+        memory.
+    `refine`: whether to search all blocks for clusters that the sample does not show, or to fit the
         centres of small groups of all rows instead of a sample.
-    n_clusters : int or None
-        The number of clusters, if it is given.
-    seeds : RandomState
-        Source of randomness.
-    progress : Progress
-        Shows phases, and says when to stop.
+    `n_clusters`: the number of clusters, if it is given.
+    `seeds`: source of randomness.
+    `progress`: shows phases, and says when to stop.
     """
     engine = Engine.current()
     blocks = Blocks.of(X)
@@ -162,17 +136,12 @@ def fit_blocks(
 def memberships_of_all(blocks: Blocks, fitted: Fitted, shared: Any = None) -> dict[str, Any]:
     """The attributes of all objects that follow from a fit of some of them, as Dask arrays.
 
-    Parameters
-    ----------
-    blocks : Blocks
-        All objects, with known numbers of rows.
-    fitted : Fitted
-        The fit; of all rows in their order, if it has as many.
-    shared : Delayed, optional
-        Its placement, if the workers have it.
+    `blocks`: all objects, with known numbers of rows.
+    `fitted`: the fit; of all rows in their order, if it has as many.
+    `shared`: its placement, if the workers have it.
     """
     engine, rows = Engine.current(), fitted.attributes["memberships_"]
-    if len(rows) == blocks.starts()[-1]:
+    if rows.shape[0] == blocks.starts()[-1]:
         memberships = in_given_blocks(blocks, rows, engine)
     else:
         placement = Placement.of(fitted)
@@ -257,7 +226,7 @@ def memory_per_worker(
     fitted = min(sample_size, sum(blocks.lengths))
     model = fitted * (4 * d + 2 * size * k + _LISTS)
     longest = max(blocks.lengths)
-    block = longest * (3 * size * d + 2 * size * k) + min(longest, 2**15) * _WORKING
+    block = longest * (3 * size * d + 2 * size * k) + min(longest, MOST_ROWS) * _WORKING
     # The model is received in pieces and put together.
     needed = (_PROCESS if engine.client else 0.0) + 2.0 * model + engine.n_threads * block
     rows = max(

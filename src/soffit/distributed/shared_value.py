@@ -32,17 +32,10 @@ _folders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class MappedValue:
-    """A value in a file: only its name travels, and all workers share the memory of its arrays.
+    """A value in a file: only its name travels, and all workers share the memory of its arrays."""
 
-    Parameters
-    ----------
-    path : str
-        Where it is.
-    bounds : tuple of (int, int)
-        Where its parts begin and end: the pickled value, and each of its arrays.
-    """
-
-    path: str
+    path: str  # Where it is.
+    # Where its parts begin and end: the pickled value, and each of its arrays.
     bounds: tuple[tuple[int, int], ...]
 
     @classmethod

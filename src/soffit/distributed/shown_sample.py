@@ -18,34 +18,19 @@ MOST_SHOWN = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Counts of all objects.
+    """Counts of all objects."""
 
-    Parameters
-    ----------
-    sizes : int array of shape (k,)
-        Objects per cluster.
-    certainty : array of shape (k,)
-        Mean of the largest membership of these.
-    n_objects : int
-        Their number.
-    """
-
-    sizes: IntArray
-    certainty: FloatArray
-    n_objects: int
+    sizes: IntArray  # (k,): objects per cluster.
+    certainty: FloatArray  # (k,): mean of the largest membership of these.
+    n_objects: int  # Their number.
 
 
 def count_and_write(memberships: Any, write: Any, progress: Any) -> Counts:
     """Count the objects of each cluster, and write the memberships on the way.
 
-    Parameters
-    ----------
-    memberships : dask.array.Array of shape (n, k)
-        Memberships of all objects.
-    write : BlockWriter or None
-        Writes the memberships of a block.
-    progress : Progress
-        Shows how many blocks are done.
+    `memberships` (n, k): memberships of all objects.
+    `write`: writes the memberships of a block.
+    `progress`: shows how many blocks are done.
     """
     k = memberships.shape[1]
     tasks = [
@@ -70,18 +55,10 @@ def _counted(rows: FloatArray, number: int, write: BlockWriter | None) -> tuple[
 
 @dataclass(frozen=True)
 class BlockWriter:
-    """Writes memberships as a folder of Parquet files, one per block, in their order.
+    """Writes memberships as a folder of Parquet files, one per block, in their order."""
 
-    Parameters
-    ----------
-    folder : str
-        Where to write, as all workers see it.
-    starts : tuple of int
-        Number of the first row of each block.
-    """
-
-    folder: str
-    starts: tuple[int, ...]
+    folder: str  # Where to write, as all workers see it.
+    starts: tuple[int, ...]  # Number of the first row of each block.
 
     def block(self, rows: FloatArray, number: int) -> None:
         """Write one block; a block that is written again replaces its file."""

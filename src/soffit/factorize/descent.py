@@ -49,17 +49,11 @@ class Descent:
     recorded point. A solver that changes its factor in place then calls `record_interrupted` if the
     descent was `interrupted`, because that point may have moved. A second Ctrl-C is not caught.
 
-    Parameters
-    ----------
-    first : float
-        Loss at the start.
-    factor, scale : array
-        The start.
-    norm : float
-        Squared norm of the matrix.
-    callback : callable, optional
-        Called as ``callback(iteration, loss)`` after every iteration; if it returns True, the run
-        stops.
+    `first`: loss at the start.
+    `factor`, `scale`: the start.
+    `norm`: squared norm of the matrix.
+    `callback`: called as ``callback(iteration, loss)`` after every iteration; if it returns True,
+        the run stops.
     """
 
     def __init__(

@@ -145,7 +145,8 @@ class Factorization:
     Parameters
     ----------
     factor : array of shape (n, k)
-        G, with rows or columns on the simplex, or nonnegative, as the constraint demands.
+        G, with rows or columns on the simplex, or nonnegative, as the constraint demands; in CSR
+        form if the start was.
     scale : array of shape (k,)
         s, one value per cluster (all equal for a single scale).
     objective : float

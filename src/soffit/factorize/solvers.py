@@ -61,11 +61,11 @@ SOLVERS: dict[str, Solver] = {
 class Extension(Protocol):
     """Gives new objects their rows; it keeps the factor, not the memberships of fitted objects."""
 
-    def profiles(self) -> FloatArray:
+    def profiles(self) -> Matrix:
         """How similar the fitted objects are to each cluster, one column per cluster."""
         ...
 
-    def place(self, block: Matrix, degrees: FloatArray) -> FloatArray:
+    def place(self, block: Matrix, degrees: FloatArray) -> Matrix:
         """Rows on the simplex from normalized affinities and raw degrees of new objects."""
         ...
 
@@ -73,8 +73,3 @@ class Extension(Protocol):
 def extension(problem: Problem, found: Factorization) -> Extension:
     """The extension of the problem's family."""
     return FAMILIES[problem.family].rows.of(problem, found)
-
-
-def fitted_rows(problem: Problem, found: Factorization) -> FloatArray:
-    """The factor's rows on the simplex; isolated objects get the mean of the others."""
-    return FAMILIES[problem.family].rows.fitted(problem, found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from soffit._typing import FloatArray, IntArray, Matrix
@@ -37,8 +38,9 @@ def make_rows_sum_to_one(W: FloatArray) -> FloatArray:
 
 # Share that a start from labels spreads over all clusters, so that no zero is locked in.
 _SPREAD = 0.1
-# With more clusters, every share would be tiny and cost as much as a large one.
-_MOST_SPREAD_OVER = 150
+# With more clusters, every share would be tiny and cost as much as a large one: starts, factors
+# and memberships of `SoftClustering` are then sparse.
+MANY_CLUSTERS = 150
 
 
 def random_start(
@@ -57,10 +59,19 @@ def labels_start(
 ) -> FloatArray:
     """Rows close to the given labels: 1 - spread on the label, the rest spread evenly."""
     if spread is None:
-        spread = _SPREAD if n_clusters <= _MOST_SPREAD_OVER else 0.0
+        spread = _SPREAD if n_clusters <= MANY_CLUSTERS else 0.0
     W = np.full((len(labels), n_clusters), spread / n_clusters, dtype=dtype)
     W[np.arange(len(labels)), labels] += 1.0 - spread
     return W
+
+
+def sparse_labels_start(
+    labels: IntArray, n_clusters: int, *, dtype: DTypeLike = np.float64
+) -> sp.csr_array:
+    """The same without a spread, in CSR form."""
+    n = len(labels)
+    parts = np.ones(n, dtype=dtype), labels.astype(np.int32), np.arange(n + 1)
+    return sp.csr_array(parts, shape=(n, n_clusters))
 
 
 def spectral_start(

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from soffit._threads import one_blas_thread
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.factorize import leading_eigenvectors
-from soffit.graph import without_diagonal
+from soffit.graph import as_array, without_diagonal
+from soffit.memberships.measures import largest
 from soffit.normalize import degree
 
 # With more columns than this, only products with vectors are computed, not covariances.
@@ -75,7 +76,7 @@ def membership_map(memberships: FloatArray) -> FloatArray:
     """
     n, k = memberships.shape
     anchors, disc = cluster_places(memberships)
-    labels, certainty = memberships.argmax(axis=1), memberships.max(axis=1)
+    labels, certainty = largest(memberships)
     order = np.lexsort((-certainty, labels))
     sizes = np.bincount(labels, minlength=k)
     rank = np.empty(n)
@@ -99,7 +100,7 @@ def cluster_places(memberships: FloatArray) -> tuple[FloatArray, float]:
 
 def _round_trip(memberships: FloatArray) -> IntArray:
     """Clusters in an order in which each is followed by the one it shares most with."""
-    shared = np.asarray(memberships.T @ memberships, dtype=np.float64)
+    shared = as_array(memberships.T @ memberships).astype(np.float64, copy=False)
     np.fill_diagonal(shared, -1.0)
     trip = [int(shared.max(axis=1).argmax())]
     left = set(range(len(shared))) - set(trip)
@@ -133,7 +134,7 @@ def graph_map(A: Matrix, memberships: FloatArray) -> FloatArray:
     forces that decrease with the distance (those of L. McInnes et al., 2018, UMAP, with
     a = b = 1).
     """
-    n = len(memberships)
+    n = memberships.shape[0]
     ties = graph_links(A)
     if n < 3 or ties.nnz == 0:
         return membership_map(memberships)
@@ -209,7 +210,7 @@ def _start(ties: sp.csr_array, memberships: FloatArray) -> FloatArray:
     root = np.sqrt(np.where(degrees > 0, degrees, 1.0))
     walk = np.asarray(V, dtype=np.float64) / root[:, None]
     anchors, radius = cluster_places(memberships)
-    labels = memberships.argmax(axis=1)
+    labels = largest(memberships)[0]
     points = np.asarray(memberships @ anchors, dtype=np.float64)
     for cluster in np.unique(labels):
         members = np.flatnonzero(labels == cluster)

@@ -57,44 +57,22 @@ class Arrow:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """One map of the objects.
+    """One map of the objects."""
 
-    Attributes
-    ----------
-    name : str
-        What a reader chooses it by.
-    points : ndarray of shape (n, 2)
-        Positions.
-    reading : str
-        What it means to be close, in a sentence.
-    axes : tuple of two str or None
-        Titles of the axes; None if these have no meaning.
-    arrows : tuple of Arrow
-        The columns that the axes are made of.
-    is_metric : bool
-        Whether both axes share one scale.
-    note : str
-        What the positions are, in a few words; nothing if the axes say so.
-    """
-
-    name: str
-    points: FloatArray
-    reading: str
-    axes: tuple[str, str] | None = None
-    arrows: tuple[Arrow, ...] = ()
-    is_metric: bool = True
-    note: str = ""
+    name: str  # What a reader chooses it by.
+    points: FloatArray  # (n, 2): positions.
+    reading: str  # What it means to be close, in a sentence.
+    axes: tuple[str, str] | None = None  # Titles of the axes; None if these have no meaning.
+    arrows: tuple[Arrow, ...] = ()  # The columns that the axes are made of.
+    is_metric: bool = True  # Whether both axes share one scale.
+    note: str = ""  # What the positions are, in a few words; nothing if the axes say so.
 
 
 def layouts(summary: Summary, points: Any = None) -> list[Layout]:
     """All maps, the most telling first.
 
-    Parameters
-    ----------
-    summary : Summary
-        What to map.
-    points : array of shape (n, 2), optional
-        Positions that the user has given, which come first.
+    `summary`: what to map.
+    `points` (n, 2): positions that the user has given, which come first.
     """
     found = list(_given(summary, points))
     found += _stored(summary)
@@ -112,6 +90,17 @@ def first_layout(summary: Summary) -> Layout:
     for item in _by_columns(summary):
         return item.layout
     return next(_by_graph(summary, is_needed=True), None) or _by_memberships(summary)
+
+
+def telling_layout(summary: Summary) -> Layout:
+    """The first of `layouts`, without computing the others."""
+    for stored in _stored(summary):
+        return stored
+    columns = None if _is_annotated(summary) else next(_by_columns(summary), None)
+    if columns is None or not columns.is_telling:
+        for drawn in _by_graph(summary, is_needed=columns is None):
+            return drawn
+    return _by_memberships(summary) if columns is None else columns.layout
 
 
 def embedding(model: Any, X: Any = None) -> FloatArray:
@@ -169,14 +158,14 @@ def _given(summary: Summary, points: Any) -> Iterator[Layout]:
 
 
 def _is_annotated(summary: Summary) -> bool:
-    return hasattr(getattr(summary.source, "origin", None), "obsm")
+    return hasattr(summary.origin, "obsm")
 
 
 def _stored(summary: Summary) -> Iterator[Layout]:
     """Maps that annotated cells come with."""
     if not _is_annotated(summary):
         return
-    stored = summary.source.origin.obsm
+    stored = summary.origin.obsm
     for key, name in _STORED.items():
         if key not in stored:
             continue

@@ -67,7 +67,7 @@ def membership_bars(
         legend_title_text="cluster",
         legend_traceorder="normal",
     )
-    rows = shown.memberships[chosen]
+    rows = shown.rows(chosen)
     for cluster in np.flatnonzero(rows.max(axis=0) > 0).tolist():
         figure.add_trace(_bars(shown, cluster, rows[:, cluster], chosen))
     # Positions, not names: two objects may have the same one.

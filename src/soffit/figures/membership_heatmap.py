@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from soffit._typing import FloatArray, IntArray
+from soffit._typing import FloatArray, IntArray, is_sparse
 from soffit.figures.style import SHARE, cluster_names, colour_bar, new_figure, scale
+from soffit.memberships.measures import group_sums
 from soffit.results.summary import Summary
 
 # A screen has no more lines.
@@ -46,7 +47,12 @@ def membership_heatmap(model: Any, *, max_rows: int = _MOST_ROWS, title: str | N
     order = np.lexsort((-shown.certainty, shown.labels))
     first = row_starts(shown.labels[order], max_rows)
     counts = np.diff(np.append(first, shown.n_objects))
-    z = np.add.reduceat(shown.memberships[order], first, axis=0) / counts[:, None]
+    if is_sparse(shown.memberships):
+        row = np.repeat(np.arange(len(first)), counts)
+        sums = group_sums(shown.memberships[order], row, len(first))
+    else:
+        sums = np.add.reduceat(shown.memberships[order], first, axis=0)
+    z = sums / counts[:, None]
     labels = shown.labels[order][first]
     averaged = len(first) < shown.n_objects
     figure = new_figure(

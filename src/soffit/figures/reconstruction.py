@@ -14,6 +14,7 @@ from soffit.factorize.simplex.placement import FittedRows
 from soffit.figures.style import DIFFERENCE, SHARE, colour_bar, dress, link_axes, scale
 from soffit.fitting.data import of_distinct_objects
 from soffit.fitting.fitted import SimilarityPlacer
+from soffit.memberships.measures import group_sums
 from soffit.results.summary import Summary
 
 # Solvers that fit the diagonal as well; all others for squared errors omit it.
@@ -96,16 +97,16 @@ def average(fit: Fitted, place: IntArray) -> Pixels:
     sizes = np.bincount(place).astype(np.float64)
     pairs = np.outer(sizes, sizes)
     observed = _block_sums(fit.matrix, place, p)
-    rows = np.asarray(fit.rows, dtype=np.float64)
+    rows = fit.rows.astype(np.float64, copy=False)
     scale = np.asarray(fit.scale, dtype=np.float64)
-    sums = np.column_stack([np.bincount(place, column, p) for column in rows.T])
+    sums = group_sums(rows, place, p)
     fitted = (sums * scale) @ sums.T
     if not fit.diagonal:
         own = np.arange(p)
         pairs[own, own] -= sizes
         itself = np.asarray(fit.matrix.diagonal(), dtype=np.float64)
         observed[own, own] -= np.bincount(place, itself, p)
-        fitted[own, own] -= np.bincount(place, (rows**2) @ scale, p)
+        fitted[own, own] -= np.bincount(place, _squares(rows) @ scale, p)
     known = pairs > 0
     blank = np.full((p, p), np.nan)
     return Pixels(
@@ -113,6 +114,10 @@ def average(fit: Fitted, place: IntArray) -> Pixels:
         fitted=np.divide(fitted, pairs, out=blank, where=known),
         place=place,
     )
+
+
+def _squares(rows: Matrix) -> Matrix:
+    return rows.power(2) if is_sparse(rows) else rows**2
 
 
 def average_tuples(

@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from soffit._typing import FloatArray, IntArray, Matrix
+from soffit._typing import IntArray, Matrix, is_sparse
 from soffit.affinity.given_objects import Affinities, Objects
 from soffit.affinity.precomputed import Precomputed
 from soffit.fitting.data import Data
 from soffit.fitting.fitted import Fitted, Placer, Smoothing
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Recipe, membership_attributes, run
+from soffit.graph import as_array
+from soffit.memberships.measures import largest
 from soffit.selection.density import Density
 
 # Attributes that describe clusters one by one, or the uncertainty of these clusters: they are no
@@ -35,57 +38,33 @@ _OF_CLUSTERS = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """A smoothing whose clusters are then merged.
+    """A smoothing whose clusters are then merged."""
 
-    Parameters
-    ----------
-    smoothing : Smoothing
-        From rows to memberships in the clusters before.
-    group : int array of shape (i,)
-        New cluster of each of them.
-    n_clusters : int
-        Number of new clusters.
-    """
-
-    smoothing: Smoothing
-    group: IntArray
-    n_clusters: int
+    smoothing: Smoothing  # From rows to memberships in the clusters before.
+    group: IntArray  # (i,): new cluster of each of them.
+    n_clusters: int  # Number of new clusters.
     _arrays: ClassVar[dict[str, str]] = {
         "n_clusters": "size k",
         "group": "int i <k",
         "smoothing": "part place() n? p? j k=i",
     }
 
-    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+    def place(self, rows: Any, table: Any, block: Matrix) -> Any:
         """Memberships of new objects."""
         return summed(self.smoothing.place(rows, table, block), self.group, self.n_clusters)
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A smoothing one of whose clusters is then split.
+    """A smoothing one of whose clusters is then split."""
 
-    Parameters
-    ----------
-    smoothing : Smoothing
-        From rows to memberships in the clusters before.
-    origin : int array of shape (k,)
-        The cluster before from which each new one comes.
-    share : int array of shape (k,)
-        Which part of that cluster it is; -1 for the whole of it.
-    members : int array of shape (s,)
-        Objects of the cluster.
-    parts : Placer
-        A fit of these objects to their affinities, which places others by their affinities to them.
-    n_objects, n_before, n_parts : int
-        Numbers of all objects, of clusters before, and of parts.
-    """
-
-    smoothing: Smoothing
-    origin: IntArray
-    share: IntArray
-    members: IntArray
+    smoothing: Smoothing  # From rows to memberships in the clusters before.
+    origin: IntArray  # (k,): the cluster before from which each new one comes.
+    share: IntArray  # (k,): which part of that cluster it is; -1 for the whole of it.
+    members: IntArray  # (s,): objects of the cluster.
+    # A fit of these objects to their affinities, which places others by their affinities to them.
     parts: Placer
+    # Numbers of all objects, of clusters before, and of parts.
     n_objects: int
     n_before: int
     n_parts: int
@@ -100,26 +79,36 @@ class Split:
         "parts": "part place() n=s k=q",
     }
 
-    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+    def place(self, rows: Any, table: Any, block: Matrix) -> Any:
         """Memberships of new objects."""
         before = self.smoothing.place(rows, table, block)
         shares = self.parts.place(block[:, self.members])
         return distributed(before, self.origin, self.share, shares)
 
 
-def summed(memberships: FloatArray, group: IntArray, n_clusters: int) -> FloatArray:
+def summed(memberships: Any, group: IntArray, n_clusters: int) -> Any:
     """Memberships in groups of clusters."""
+    if is_sparse(memberships):
+        places = group[memberships.indices]
+        rows = (memberships.data, places, memberships.indptr)
+        # Sums are made in place, and the memberships before stay.
+        result = sp.csr_array(rows, shape=(memberships.shape[0], n_clusters), copy=True)
+        result.sum_duplicates()
+        return result
     order = np.argsort(group, kind="stable")
     first = np.searchsorted(group[order], np.arange(n_clusters))
     return np.asarray(np.add.reduceat(memberships[:, order], first, axis=1))
 
 
-def distributed(
-    memberships: FloatArray, origin: IntArray, share: IntArray, shares: FloatArray
-) -> FloatArray:
+def distributed(memberships: Any, origin: IntArray, share: IntArray, shares: Any) -> Any:
     """Memberships in clusters one of which is divided by the shares of each object."""
-    result = memberships[:, origin]
     is_part = share >= 0
+    if is_sparse(memberships):
+        parts = memberships[:, origin[is_part]] * as_array(shares)[:, share[is_part]]
+        split = sp.hstack([memberships[:, origin[~is_part]], parts], format="csr")
+        order = np.concatenate([np.flatnonzero(~is_part), np.flatnonzero(is_part)])
+        return sp.csr_array(split[:, np.argsort(order)]).astype(memberships.dtype)
+    result, shares = memberships[:, origin], as_array(shares)
     result[:, is_part] *= shares[:, share[is_part]].astype(result.dtype, copy=False)
     return result
 
@@ -156,22 +145,12 @@ def split_fit(
     are placed among the parts by their affinities to these. The largest part keeps the number of
     the cluster, the others follow after the last one.
 
-    Parameters
-    ----------
-    fitted : Fitted
-        With affinities between objects.
-    cluster : int
-        Its number.
-    recipe : Recipe
-        How to fit the parts.
-    names : callable
-        Names of all clusters for a number of parts.
-    step : str
-        What is done, for the record.
-    seeds : RandomState
-        Source of randomness.
-    progress : Progress
-        Shows the fit.
+    `fitted`: with affinities between objects.
+    `recipe`: how to fit the parts.
+    `names`: names of all clusters for a number of parts.
+    `step`: what is done, for the record.
+    `seeds`: source of randomness.
+    `progress`: shows the fit.
     """
     attributes, placer = fitted.attributes, fitted.placer
     memberships = attributes["memberships_"]
@@ -196,11 +175,11 @@ def split_fit(
     assert parts is not None
     found = inside.attributes["memberships_"]
     shares = np.empty((n, found.shape[1]), dtype=memberships.dtype)
-    shares[members] = found
+    shares[members] = as_array(found)
     others = np.flatnonzero(labels != cluster)
     if len(others):
-        shares[others] = parts.place(A[others][:, members])
-    sizes = np.bincount(found.argmax(axis=1), minlength=found.shape[1])
+        shares[others] = as_array(parts.place(A[others][:, members]))
+    sizes = np.bincount(largest(found)[0], minlength=found.shape[1])
     order = np.argsort(-sizes, kind="stable")
     origin = np.concatenate([np.arange(k), np.full(len(order) - 1, cluster)])
     share = np.full(len(origin), -1)
@@ -242,7 +221,7 @@ def renamed_fit(fitted: Fitted, names: NDArray[Any] | None, step: str) -> Fitted
 
 def _curated(
     fitted: Fitted,
-    memberships: FloatArray,
+    memberships: Any,
     wrap: Callable[[Smoothing], Smoothing],
     names: NDArray[Any] | None,
     step: str,

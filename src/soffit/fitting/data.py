@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from soffit.selection.density import Density
 
 
+# Smaller weights vanish in sums of larger ones.
+_LEAST_RATIO = 1e-15
+
+
 @dataclass(frozen=True, eq=False)
 class Constraints:
     """The arguments of `fit` besides the objects, as passed."""
@@ -66,6 +70,10 @@ class Constraints:
             weights = np.asarray(self.sample_weight, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(Message(given, " must hold numbers, one per object.")) from error
+        if np.ma.is_masked(self.sample_weight):
+            raise ValueError(
+                Message(given, " has masked entries. Give each object a weight, or leave it out.")
+            )
         if weights.ndim == 0:
             weights = np.full(n, float(weights))
         if weights.shape != (n,):
@@ -83,6 +91,17 @@ class Constraints:
                 Message(
                     *(given, f" must be positive and finite, not zero; got {found}. Leave out "),
                     "objects that should not count, and place them with predict_proba.",
+                )
+            )
+        if n and weights.min() < weights.max() * _LEAST_RATIO:
+            raise ValueError(
+                Message(
+                    *(
+                        given,
+                        f" ranges from {weights.min():g} to {weights.max():g}, too far to be ",
+                    ),
+                    f"compared: the smallest must be at least {_LEAST_RATIO:g} of the largest. ",
+                    "Leave out objects that should not count, and place them with predict_proba.",
                 )
             )
         return weights
@@ -140,18 +159,10 @@ def _refuse_row_numbers_of_other_rows() -> None:
 
 @dataclass(frozen=True, eq=False)
 class PartialLabels:
-    """The classes, and for every object the number of its class or -1.
+    """The classes, and for every object the number of its class or -1."""
 
-    Attributes
-    ----------
-    classes : ndarray of shape (c,)
-        The known classes in ascending order.
-    codes : ndarray of shape (n,)
-        Positions in `classes`; -1 for unlabelled objects.
-    """
-
-    classes: NDArray[Any]
-    codes: IntArray
+    classes: NDArray[Any]  # (c,): the known classes in ascending order.
+    codes: IntArray  # (n,): positions in `classes`; -1 for unlabelled objects.
 
     @classmethod
     def of(cls, y: Any, n: int, owner: str) -> PartialLabels:
@@ -221,41 +232,35 @@ def _plain(values: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """The arguments of `fit`, read and checked.
+    """The arguments of `fit`, read and checked."""
 
-    Parameters
-    ----------
-    objects : Objects
-        The objects, with the affinity to compute from them.
-    constraints : Constraints
-        Pairs and pair weights, as passed.
-    labels : PartialLabels, optional
-        Labels of some of the objects.
-    columns : mapping
-        `n_features_in_` and, if the columns have names, `feature_names_in_`.
-    side : SideInformation, optional
-        The checked pairs.
-    weights : array of shape (n,), optional
-        Weights of the objects, 1 on average; None if all are equal.
-    copies : int array, optional
-        The number of each given object among these, if equal ones were joined.
-    density : Density, optional
-        The density at the objects, if it is known better than from their affinity.
-    """
-
-    objects: Objects
+    objects: Objects  # The objects, with the affinity to compute from them.
+    # Pairs and pair weights, as passed.
     constraints: Constraints = field(default_factory=Constraints)
-    labels: PartialLabels | None = None
+    labels: PartialLabels | None = None  # Labels of some of the objects.
+    # `n_features_in_` and, if the columns have names, `feature_names_in_`.
     columns: Mapping[str, Any] = field(default_factory=dict)
-    side: SideInformation | None = None
+    side: SideInformation | None = None  # The checked pairs.
+    # (n,): weights of the objects, 1 on average; None if all are equal.
     weights: FloatArray | None = None
+    # The number of each given object among these, if equal ones were joined.
     copies: IntArray | None = None
+    # The density at the objects, if it is known better than from their affinity.
     density: Density | None = None
 
     @property
     def names(self) -> NDArray[Any] | None:
         """Names of the objects, if the input has any."""
         return self.objects.names
+
+
+def read_columns(checked: Any, columns: NDArray[Any] | None) -> dict[str, Any]:
+    """What scikit-learn's check has recorded about the columns, or their names as given."""
+    names = ("n_features_in_", "feature_names_in_")
+    found = {name: getattr(checked, name) for name in names if name in vars(checked)}
+    if columns is not None and "feature_names_in_" not in found:
+        found["feature_names_in_"] = np.asarray(columns, dtype=object)
+    return found
 
 
 # Attributes with a row per object; those of the factorization have one per distinct object.
@@ -287,12 +292,8 @@ def distinct_data(data: Data, n_clusters: int | None) -> Data:
     Objects that must not be in one cluster stay apart even if they are equal, and so do some copies
     if there are fewer distinct objects than clusters.
 
-    Parameters
-    ----------
-    data : Data
-        The arguments of `fit`.
-    n_clusters : int or None
-        The number of clusters, if it is given.
+    `data`: the arguments of `fit`.
+    `n_clusters`: the number of clusters, if it is given.
     """
     objects, side = data.objects, data.side
     weights = data.constraints.checked_sample_weight(objects.n_objects)
@@ -315,12 +316,8 @@ def distinct_data(data: Data, n_clusters: int | None) -> Data:
 def for_all_objects(fitted: Fitted, data: Data, whole: Data) -> Fitted:
     """The fitted value of distinct objects as one of all objects.
 
-    Parameters
-    ----------
-    fitted : Fitted
-        That of the distinct objects.
-    data, whole : Data
-        The distinct objects, and all.
+    `fitted`: that of the distinct objects.
+    `data`, `whole`: the distinct objects, and all.
     """
     copies = data.copies
     if copies is None:

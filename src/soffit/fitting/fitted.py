@@ -15,19 +15,21 @@ from soffit.affinity.given_objects import Preparation, is_matrix_affinity
 from soffit.affinity.isolation import Surroundings
 from soffit.affinity.side_information import with_side, without_negative
 from soffit.factorize.problem import Stop
-from soffit.graph import Graph
+from soffit.graph import Graph, as_array, stacked
 from soffit.memberships import Extension, carried_over
 from soffit.memberships.measures import on_simplex
 from soffit.normalize import Normalized
 
 # Entries of one dense block of affinities between new and fitted objects.
 _BLOCK_ENTRIES = 2**23
+# New objects placed at once among very many clusters.
+_MANY_ROWS = 2**16
 
 
 class Smoothing(Protocol):
     """Turns the factor rows of new objects into memberships, as in the fit."""
 
-    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+    def place(self, rows: Any, table: Any, block: Matrix) -> Any:
         """Memberships of new objects with these rows, features and affinities."""
         ...
 
@@ -35,7 +37,7 @@ class Smoothing(Protocol):
 class Placer(Protocol):
     """Places new objects among the fitted ones."""
 
-    def place(self, table: Any) -> FloatArray:
+    def place(self, table: Any) -> Any:
         """Memberships of new objects; rows sum to one."""
         ...
 
@@ -46,24 +48,16 @@ class Placer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    r"""The part of the affinities that a model factorizes, before normalization.
+    r"""The part of the affinities that a model factorizes, before normalization."""
 
-    Parameters
-    ----------
-    diagonal : {"kept", "dropped", "raised"}
-        Self-similarities: as they are, left out, or raised where they are zero.
-    strays_of : int, optional
-        Number of clusters; edges inside components too small to be one of them are left out.
-    constraint_weight : float, optional
-        Weight with which must-link and cannot-link pairs change their affinities.
-    degrees : array of shape (n,), optional
-        Degrees d of the fitted objects, if affinities count only as far as they exceed those that
-        the degrees alone predict, :math:`d_i d_j / \\sum d`.
-    """
-
+    # Self-similarities: as they are, left out, or raised where they are zero.
     diagonal: Literal["kept", "dropped", "raised"] = "kept"
+    # Number of clusters; edges inside components too small to be one of them are left out.
     strays_of: int | None = None
+    # Weight with which must-link and cannot-link pairs change their affinities.
     constraint_weight: float | None = None
+    # (n,): degrees d of the fitted objects, if affinities count only as far as they exceed those
+    # that the degrees alone predict, :math:`d_i d_j / \\sum d`.
     degrees: FloatArray | None = None
     _arrays: ClassVar[dict[str, str]] = {
         "diagonal": "text kept|dropped|raised",
@@ -99,7 +93,7 @@ class Unchanged:
 
     _arrays: ClassVar[dict[str, str]] = {"": "same j k"}
 
-    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+    def place(self, rows: Any, table: Any, block: Matrix) -> Any:
         """The rows as they are."""
         return rows
 
@@ -109,46 +103,30 @@ class Corrected:
     """A smoothing, and what was added to the memberships of the fitted objects afterwards."""
 
     smoothing: Smoothing
-    correction: FloatArray
+    correction: Matrix
     _arrays: ClassVar[dict[str, str]] = {
         "smoothing": "part place() n? p? j k",
-        "correction": "finite n k",
+        "correction": "matrix n k",
     }
 
-    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+    def place(self, rows: Any, table: Any, block: Matrix) -> Any:
         """Memberships of new objects, corrected like those of the fitted objects they resemble."""
         return carried_over(self.smoothing.place(rows, table, block), block, self.correction)
 
 
 @dataclass(frozen=True, eq=False)
 class SimilarityPlacer:
-    """Places new objects by their affinities to the fitted ones: the stages of a fit, in order.
+    """Places new objects by their affinities to the fitted ones: the stages of a fit, in order."""
 
-    Parameters
-    ----------
-    affinity : Affinity
-        Fitted; computes the affinities between new and fitted objects.
-    normalization : Normalized
-        The rule that normalizes these affinities, without a matrix.
-    extension : Extension
-        Solves the problem of each new row.
-    smoothing : Smoothing
-        From rows to memberships.
-    part : Part
-        The part of the affinities that was normalized and factorized.
-    surroundings : Surroundings, optional
-        How isolated the fitted objects are. Files of earlier versions lack it; it is then computed
-        when it is needed.
-    masses : array of shape (n,), optional
-        What weights of the fitted objects multiply affinities to them by.
-    """
-
-    affinity: Affinity
-    normalization: Normalized
-    extension: Extension
-    smoothing: Smoothing
-    part: Part = Part()
+    affinity: Affinity  # Fitted; computes the affinities between new and fitted objects.
+    normalization: Normalized  # The rule that normalizes these affinities, without a matrix.
+    extension: Extension  # Solves the problem of each new row.
+    smoothing: Smoothing  # From rows to memberships.
+    part: Part = Part()  # The part of the affinities that was normalized and factorized.
+    # How isolated the fitted objects are. Files of earlier versions lack it; it is then computed
+    # when it is needed.
     surroundings: Surroundings | None = None
+    # (n,): what weights of the fitted objects multiply affinities to them by.
     masses: FloatArray | None = None
     # The factor has j columns, the memberships k.
     _arrays: ClassVar[dict[str, str]] = {
@@ -168,23 +146,22 @@ class SimilarityPlacer:
             A = Graph.of(A).scaled(self.masses, self.masses).matrix
         return self.normalization.cross(self.part.of(A, side))
 
-    def place(self, table: Any) -> FloatArray:
+    def place(self, table: Any) -> Any:
         """Memberships of new objects, in blocks where affinities are dense."""
-        parts = [self._place(part) for part in self._parts(table)]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return stacked([self._place(part) for part in self._parts(table)])
 
     def explained(self, table: Any) -> tuple[float, float]:
         """Squared normalized affinities of new objects: explained part and total."""
-        profiles = np.asarray(self.extension.profiles(), dtype=np.float64)
-        gram = profiles.T @ profiles
+        profiles = self.extension.profiles().astype(np.float64, copy=False)
+        gram = as_array(profiles.T @ profiles)
         explained = total = 0.0
         for part in self._parts(table):
             block, degrees = self._block(part)
             block = self.normalization.cross(block)
-            rows = np.asarray(self.extension.place(block, degrees), dtype=np.float64)
+            rows = as_array(self.extension.place(block, degrees)).astype(np.float64, copy=False)
             values = np.asarray(block.data if is_sparse(block) else block, dtype=np.float64)
             total += float(np.vdot(values, values))
-            explained += explained_squares(np.asarray(block @ profiles), rows, gram)
+            explained += explained_squares(as_array(block @ profiles), rows, gram)
         return explained, total
 
     def tail(self, table: Any) -> FloatArray:
@@ -220,9 +197,11 @@ class SimilarityPlacer:
     def _parts(self, table: Any) -> list[Any]:
         m, n = table.shape[0], self.affinity.matrix_.shape[0]
         step = max(m if sp.issparse(self.affinity.matrix_) else _BLOCK_ENTRIES // n, 1)
+        if is_sparse(getattr(self.extension, "rows", None)):
+            step = min(step, _MANY_ROWS)
         return [table[first : first + step] for first in range(0, m, step)] or [table]
 
-    def _place(self, table: Any) -> FloatArray:
+    def _place(self, table: Any) -> Any:
         block, degrees = self._block(table)
         rows = self.extension.place(self.normalization.cross(block), degrees)
         return self.smoothing.place(rows, table, block)
@@ -235,14 +214,9 @@ class SimilarityPlacer:
 def explained_squares(products: FloatArray, rows: FloatArray, gram: FloatArray) -> float:
     """Squared affinities that the profiles explain, with the best size for each object.
 
-    Parameters
-    ----------
-    products : array of shape (m, k)
-        Affinities of new objects times the profiles of the clusters.
-    rows : array of shape (m, k)
-        Rows of the new objects in the factor.
-    gram : array of shape (k, k)
-        Products of the profiles with each other.
+    `products` (m, k): affinities of new objects times the profiles of the clusters.
+    `rows` (m, k): rows of the new objects in the factor.
+    `gram` (k, k): products of the profiles with each other.
     """
     along = np.maximum((products * rows).sum(axis=1), 0.0)
     size = ((rows @ gram) * rows).sum(axis=1)
@@ -251,27 +225,14 @@ def explained_squares(products: FloatArray, rows: FloatArray, gram: FloatArray) 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """The complete result of a fit. Never changed after construction.
+    """The complete result of a fit. Never changed after construction."""
 
-    Parameters
-    ----------
-    attributes : mapping
-        The public attributes of the model, `memberships_` and the like.
-    preparation : Standardizer or MixedPreparation
-        Preprocessing of a table.
-    placer : Placer or None
-        Places new objects; None for a model that cannot.
-    stopped : str
-        Why the search ended.
-    n_iter : int
-        Its iterations.
-    """
-
+    # The public attributes of the model, `memberships_` and the like.
     attributes: Mapping[str, Any]
-    preparation: Preparation
-    placer: Placer | None
-    stopped: Stop = "converged"
-    n_iter: int = 0
+    preparation: Preparation  # Preprocessing of a table.
+    placer: Placer | None  # Places new objects; None for a model that cannot.
+    stopped: Stop = "converged"  # Why the search ended.
+    n_iter: int = 0  # Its iterations.
     # Those of the attributes are declared by the model that publishes them.
     _arrays: ClassVar[dict[str, str]] = {
         "preparation": "part apply() p?",
@@ -288,7 +249,7 @@ class Fitted:
             table = table if is_sparse(fitted) else table.toarray()
         return self.preparation.apply(table)
 
-    def place(self, table: Any) -> FloatArray:
+    def place(self, table: Any) -> Any:
         """Memberships of new objects: the stages of the fit, in the same order."""
         assert self.placer is not None
         return on_simplex(self.placer.place(self.prepared(table)))
@@ -314,7 +275,7 @@ class Fitted:
         p = placer.inner_tail()
         return np.asarray(1.0 - (p if index is None else p[index]))
 
-    def warm_factor(self, n: int, k: int) -> FloatArray | None:
+    def warm_factor(self, n: int, k: int) -> Any:
         """The factor as a start for the next fit, if it has the right shape."""
         factor = self.attributes.get("factor_")
         return factor if factor is not None and factor.shape == (n, k) else None

@@ -32,14 +32,9 @@ def has_callbacks() -> bool:
 class Tasks:
     """A fit as a task, its phases as subtasks, searches inside them, and their iterations.
 
-    Parameters
-    ----------
-    estimator : estimator
-        The model with its callbacks.
-    root : CallbackContext
-        The context of the fit.
-    data : dict
-        The arguments X and y of all hooks.
+    `estimator`: the model with its callbacks.
+    `root`: the context of the fit.
+    `data`: the arguments X and y of all hooks.
     """
 
     def __init__(self, estimator: Any, root: Any, data: dict[str, Any]) -> None:
@@ -90,14 +85,9 @@ class Tasks:
 def with_tasks(estimator: Any, X: Any, y: Any, work: Callable[[Tasks], Result]) -> Result:
     """The result of a fit, whose callbacks are told of it.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With what `set_callbacks` has set, or a meta-estimator has propagated.
-    X, y : object
-        The arguments of `fit`.
-    work : callable
-        The fit, which is given the tasks to report to.
+    `estimator`: with what `set_callbacks` has set, or a meta-estimator has propagated.
+    `X`, `y`: the arguments of `fit`.
+    `work`: the fit, which is given the tasks to report to.
     """
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 
@@ -143,12 +133,8 @@ class _Display:
     A terminal gets a live line for the current phase, and a whole line when the phase has ended.
     A log or a notebook gets whole lines only.
 
-    Parameters
-    ----------
-    name : str
-        Prefix of every line.
-    live : bool
-        Whether a terminal gets a live line.
+    `name`: prefix of every line.
+    `live`: whether a terminal gets a live line.
     """
 
     def __init__(self, name: str, *, live: bool) -> None:
@@ -264,18 +250,11 @@ class FitEvent:
 class Progress:
     """Shows phases (verbose=1) and iterations (verbose=2), and keeps the reason to stop.
 
-    Parameters
-    ----------
-    name : str
-        Name of the model.
-    verbose : int
-        How much to show.
-    callback : callable, optional
-        Called with a `FitEvent` after every iteration; if it returns True, the fit stops.
-    max_time : float, optional
-        Time limit in seconds, counted from now.
-    tasks : Tasks, optional
-        Reports to the callbacks of scikit-learn.
+    `name`: name of the model.
+    `verbose`: how much to show.
+    `callback`: called with a `FitEvent` after every iteration; if it returns True, the fit stops.
+    `max_time`: time limit in seconds, counted from now.
+    `tasks`: reports to the callbacks of scikit-learn.
     """
 
     def __init__(
@@ -287,6 +266,7 @@ class Progress:
         max_time: float | None = None,
         tasks: Tasks | None = None,
     ) -> None:
+        # Why all searches are to stop after their current iteration.
         self.stopped: Stop | None = None
         self._verbose = verbose
         self._display = _Display(name, live=verbose == 1) if verbose >= 1 else None
@@ -386,14 +366,6 @@ class Progress:
         if found.cut_short:
             self.stopped = found.stopped
         return found
-
-    def note_stop_reason(self, reason: Stop) -> None:
-        """Remember that a part of the fit was stopped early."""
-        self.stopped = reason
-
-    def interrupt(self) -> None:
-        """Let all searches stop after their current iteration."""
-        self.stopped = "interrupted"
 
     def limited(self, n_objects: int) -> Any:
         """A context in which the fit is given up when `max_time` is clearly over without a result.

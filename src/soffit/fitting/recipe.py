@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,16 +16,13 @@ from soffit.affinity import Affinity, NeighborGraph
 from soffit.affinity.given_objects import Affinities
 from soffit.factorize import Factorization, Problem
 from soffit.factorize.problem import Stop
-from soffit.factorize.solvers import fitted_rows
+from soffit.factorize.solvers import FAMILIES
 from soffit.fitting.data import Data, distinct_data, for_all_objects
 from soffit.fitting.fitted import Fitted, Part, SimilarityPlacer, Smoothing, Unchanged, rule_only
 from soffit.fitting.monitor import Plan, Progress
-from soffit.memberships import entropy, extension
-from soffit.memberships.measures import on_simplex
+from soffit.memberships import entropy
+from soffit.memberships.measures import largest, on_simplex
 from soffit.normalize import Normalized
-
-if TYPE_CHECKING:
-    pass
 
 Relations = TypeVar("Relations")
 # The first steps of a fit take longer with more clusters than these.
@@ -34,20 +31,12 @@ _FEW_CLUSTERS = 20
 
 @dataclass(frozen=True)
 class Count:
-    """The number of clusters, and how it was found.
+    """The number of clusters, and how it was found."""
 
-    Parameters
-    ----------
-    n_clusters : int
-        The number.
-    attributes : mapping
-        Public attributes that document the selection, such as `k_choice_`.
-    levels : tuple of int
-        For a hierarchy, the numbers of clusters of all levels from the bottom to the top.
-    """
-
-    n_clusters: int
+    n_clusters: int  # The number.
+    # Public attributes that document the selection, such as `k_choice_`.
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    # For a hierarchy, the numbers of clusters of all levels from the bottom to the top.
     levels: tuple[int, ...] = ()
 
 
@@ -74,84 +63,46 @@ class Stage(Generic[Relations]):
 
 @dataclass(frozen=True, eq=False)
 class Recipe(Generic[Relations]):
-    """A model without data: a chain of plain functions.
+    """A model without data: a chain of plain functions."""
 
-    Parameters
-    ----------
-    n_clusters : int or None
-        The number of clusters, if it is given.
-    relate : callable
-        From data to affinities of pairs or tuples.
-    count : callable
-        From a stage to the number of clusters.
-    solve : callable
-        From a stage with a number of clusters to the fitted value.
-    weighted : bool
-        Whether objects may have weights. Equal objects are then fitted as one.
-    effort : int
-        How many times as long the first steps take for an object as in models of pairs.
-    plan : tuple of (str, float)
-        The phases and their typical shares of the time, from which the time left is estimated.
-    """
-
-    n_clusters: int | None
+    n_clusters: int | None  # The number of clusters, if it is given.
+    # From data to affinities of pairs or tuples.
     relate: Callable[[Data, np.random.RandomState, Progress], Relations]
-    count: Callable[[Stage[Relations]], Count]
+    count: Callable[[Stage[Relations]], Count]  # From a stage to the number of clusters.
+    # From a stage with a number of clusters to the fitted value.
     solve: Callable[[Stage[Relations]], Fitted]
+    # Whether objects may have weights. Equal objects are then fitted as one.
     weighted: bool = False
+    # How many times as long the first steps take for an object as in models of pairs.
     effort: int = 1
+    # The phases and their typical shares of the time, from which the time left is estimated.
     plan: Plan = (("affinities", 0.3), ("factorization", 0.6), ("memberships", 0.1))
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The result of a factorization step.
+    """The result of a factorization step."""
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem that was solved.
-    normalized : Normalized
-        Its matrix, and the rule for rows of new objects.
-    found : Factorization
-        What the solver found.
-    attributes : mapping
-        Public attributes of this model; they override common ones of the same name.
-    part : Part
-        The part of the affinities that was normalized.
-    """
-
-    problem: Problem
-    normalized: Normalized
-    found: Factorization
+    problem: Problem  # The problem that was solved.
+    normalized: Normalized  # Its matrix, and the rule for rows of new objects.
+    found: Factorization  # What the solver found.
+    # Public attributes of this model; they override common ones of the same name.
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    part: Part = field(default_factory=Part)
+    part: Part = field(default_factory=Part)  # The part of the affinities that was normalized.
 
 
 @dataclass(frozen=True, eq=False)
 class Smoothed:
-    """Memberships of the fitted objects, and the rule for new ones.
+    """Memberships of the fitted objects, and the rule for new ones."""
 
-    Parameters
-    ----------
-    memberships : array of shape (n, k)
-        Rows on the simplex.
-    smoothing : Smoothing
-        The same for new objects.
-    attributes : mapping
-        Public attributes of this step.
-    stopped : str, optional
-        Why the fit ended, if this step was stopped early.
-    """
-
-    memberships: FloatArray
-    smoothing: Smoothing
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    stopped: Stop | None = None
+    memberships: Any  # array or CSR (n, k): rows on the simplex.
+    smoothing: Smoothing  # The same for new objects.
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # Public attributes of this step.
+    stopped: Stop | None = None  # Why the fit ended, if this step was stopped early.
 
 
 Factorize = Callable[[Stage[Affinities]], Solution]
-Smooth = Callable[[Stage[Affinities], Solution, FloatArray], Smoothed]
+Smooth = Callable[[Stage[Affinities], Solution, Any], Smoothed]
 
 
 def run(
@@ -164,18 +115,10 @@ def run(
 ) -> Fitted:
     """Run a recipe.
 
-    Parameters
-    ----------
-    recipe : Recipe
-        The model.
-    data : Data
-        The objects.
-    random_state : RandomState
-        Source of randomness.
-    progress : Progress
-        Shows phases and iterations, and says when to stop.
-    warm : Fitted, optional
-        An earlier fit to start from.
+    `recipe`: the model.
+    `random_state`: source of randomness.
+    `progress`: shows phases and iterations, and says when to stop.
+    `warm`: an earlier fit to start from.
     """
     n = data.objects.n_objects
     check_n_clusters(recipe.n_clusters, n)
@@ -222,20 +165,12 @@ def similarity_recipe(
 ) -> Recipe[Affinities]:
     """A recipe that factorizes a matrix of affinities.
 
-    Parameters
-    ----------
-    n_clusters : int or None
-        The number of clusters; None selects it.
-    factorize : callable
-        From affinities and a number of clusters to a solution.
-    smooth : callable, optional
-        From the factor's rows to memberships; by default the rows are the memberships.
-    count : callable, optional
-        Another rule for the number of clusters.
-    weighted : bool
-        Whether objects may have weights.
-    max_clusters : int, optional
-        The largest number that is considered if none is given.
+    `n_clusters`: the number of clusters; None selects it.
+    `factorize`: from affinities and a number of clusters to a solution.
+    `smooth`: from the factor's rows to memberships; by default the rows are the memberships.
+    `count`: another rule for the number of clusters.
+    `weighted`: whether objects may have weights.
+    `max_clusters`: the largest number that is considered if none is given.
     """
     return Recipe(
         n_clusters,
@@ -296,8 +231,9 @@ def _solve(stage: Stage[Affinities], *, factorize: Factorize, smooth: Smooth) ->
 
     def finish() -> tuple[Any, Smoothed]:
         stage.progress.phase("memberships")
-        placed = extension(solution.problem, found)
-        return placed, smooth(stage, solution, fitted_rows(solution.problem, found))
+        rows = FAMILIES[solution.problem.family].rows
+        placed = rows.of(solution.problem, found)
+        return placed, smooth(stage, solution, rows.fitted(solution.problem, found))
 
     placed, smoothed = stage.progress.insist(finish)
     if smoothed.stopped is not None:
@@ -351,11 +287,11 @@ def search_attributes(found: Factorization) -> dict[str, Any]:
     }
 
 
-def membership_attributes(memberships: FloatArray) -> Mapping[str, Any]:
+def membership_attributes(memberships: Any) -> Mapping[str, Any]:
     """Public attributes that follow from the memberships."""
     memberships = on_simplex(memberships)
     return {
         "memberships_": memberships,
-        "labels_": memberships.argmax(axis=1),
+        "labels_": largest(memberships)[0],
         "entropy_": entropy(memberships),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,9 @@ from soffit.fitting.data import Constraints, Data
 from soffit.fitting.fitted import Corrected
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Count, Recipe, Smoothed, Stage, run
+from soffit.graph import stacked
 from soffit.memberships import combine
+from soffit.memberships.measures import largest
 from soffit.partition.candidates import size_aware_cut
 
 # A bootstrap sample leaves out 37 % as well, but has duplicates.
@@ -45,7 +48,7 @@ def over_subsamples(
         return replace(single, stopped=stopped)
     k, sizes = stage.n_clusters, stage.relations.weights
     own, *theirs = (
-        _cut(graph, memberships.argmax(axis=1), k, sizes)
+        _cut(graph, largest(memberships)[0], k, sizes)
         for memberships in (single.memberships, *parts)
     )
     if labels is not None:
@@ -60,7 +63,7 @@ def over_subsamples(
         "instability_": ensemble.instability,
         "agreement_": ensemble.agreement,
         "cluster_stability_": ensemble.cluster_stability,
-        "expected_accuracy_": float(ensemble.memberships.max(axis=1).mean()),
+        "expected_accuracy_": float(largest(ensemble.memberships)[1].mean()),
     }
     before, correction = single.smoothing, ensemble.memberships - single.memberships
     if isinstance(before, Corrected):
@@ -76,7 +79,7 @@ def _cut(graph: Matrix, labels: IntArray, n_clusters: int, sizes: FloatArray | N
 
 def fit_subsamples(
     recipe: Recipe[Affinities], stage: Stage[Affinities], n_resamples: int
-) -> list[FloatArray]:
+) -> list[Any]:
     """Memberships of all objects from fits of the recipe to subsamples.
 
     Objects left out are placed like new ones. When the fit should stop, or on Ctrl-C, there are
@@ -84,7 +87,7 @@ def fit_subsamples(
     """
     n, random_state = stage.data.objects.n_objects, stage.random_state
     fixed = replace(recipe, n_clusters=stage.n_clusters, count=lambda _: Count(stage.n_clusters))
-    found: list[FloatArray] = []
+    found: list[Any] = []
     for number in range(n_resamples):
         if stage.progress.phase(resample_phase(number, n_resamples)):
             break
@@ -109,7 +112,7 @@ def _part_size(n: int, n_clusters: int) -> int:
 
 def _memberships(
     recipe: Recipe[Affinities], stage: Stage[Affinities], kept: IntArray, seed: int
-) -> FloatArray | None:
+) -> Any:
     """Memberships of all objects from a fit to a subsample; None if it was interrupted."""
     objects = stage.data.objects
     left = np.setdiff1d(np.arange(objects.n_objects), kept)
@@ -125,11 +128,9 @@ def _memberships(
         watch = Progress("resample", 0, max_time=stage.progress.time_left)
         fitted = run(recipe, data, np.random.RandomState(seed), watch)
         if fitted.stopped in ("interrupted", "max_time"):
-            stage.progress.note_stop_reason(fitted.stopped)
+            stage.progress.stopped = fitted.stopped
             return None
-        inside = fitted.attributes["memberships_"]
-        result = np.empty((objects.n_objects, inside.shape[1]), dtype=inside.dtype)
-        result[kept] = inside
+        parts = [fitted.attributes["memberships_"]]
         if len(left):
-            result[left] = fitted.place(objects.outside(left, kept))
-    return result
+            parts.append(fitted.place(objects.outside(left, kept)).astype(parts[0].dtype))
+    return stacked(parts)[np.argsort(np.concatenate([kept, left]))]

@@ -101,7 +101,7 @@ def solve_in_threads(
             while wait(searches, timeout=_PATIENCE).not_done:
                 pass
         except KeyboardInterrupt:
-            progress.interrupt()
+            progress.stopped = "interrupted"
             for waiting in searches:
                 waiting.cancel()
     found = [ended.result() for ended in searches if not ended.cancelled()]

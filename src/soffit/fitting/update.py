@@ -21,7 +21,7 @@ from soffit.fitting.data import Data, DistinctColumns
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Smoothing, Unchanged
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Recipe, membership_attributes, run
-from soffit.graph import pair_components
+from soffit.graph import as_array, pair_components, stacked
 from soffit.selection import choose_k_of_graph
 from soffit.selection.density import Density
 
@@ -45,39 +45,20 @@ class GrownPlacer:
     A new object has memberships P in the clusters before and Q in the new ones, and the tail
     probabilities p and q of being as isolated among the objects of either (see `Surroundings`). It
     gets :math:`(1 - w) P` and :math:`w Q` with :math:`w = q / (p + q)`.
-
-    Parameters
-    ----------
-    base : Placer
-        The fit before, or a grown one.
-    n_base, n_objects, n_columns : int
-        Numbers of objects before and now, and of clusters before anything is merged.
-    tails : array of shape (n,)
-        Tail probabilities of all objects.
-    first : int array of shape (i,)
-        Columns of the clusters before.
-    is_matrix : bool
-        Whether objects are rows of similarities or distances to all others.
-    added : SimilarityPlacer, optional
-        A fit of the objects that form new clusters.
-    members : int array of shape (a,), optional
-        These objects.
-    second : int array of shape (q,), optional
-        Columns of their clusters.
-    smoothing : Smoothing
-        What is done to the clusters afterwards.
     """
 
-    base: Any
+    base: Any  # The fit before, or a grown one.
+    # Numbers of objects before and now, and of clusters before anything is merged.
     n_base: int
     n_objects: int
     n_columns: int
-    tails: FloatArray
-    first: IntArray
-    is_matrix: bool
-    added: SimilarityPlacer | None = None
-    members: IntArray | None = None
-    second: IntArray | None = None
+    tails: FloatArray  # (n,): tail probabilities of all objects.
+    first: IntArray  # (i,): columns of the clusters before.
+    is_matrix: bool  # Whether objects are rows of similarities or distances to all others.
+    added: SimilarityPlacer | None = None  # A fit of the objects that form new clusters.
+    members: IntArray | None = None  # (a,): these objects.
+    second: IntArray | None = None  # (q,): columns of their clusters.
+    # What is done to the clusters afterwards.
     smoothing: Smoothing = field(default_factory=Unchanged)
     _arrays: ClassVar[dict[str, str]] = {
         "n_base": "size b",
@@ -101,7 +82,7 @@ class GrownPlacer:
 
     def place(self, table: Any) -> FloatArray:
         """Memberships of new objects."""
-        before = self.base.place(self.for_base(table))
+        before = as_array(self.base.place(self.for_base(table)))
         rows = np.zeros((before.shape[0], self.n_columns), dtype=before.dtype)
         rows[:, self.first] = before
         if self.added is not None:
@@ -110,7 +91,7 @@ class GrownPlacer:
             # Both may be too small for a number; then the nearer ones decide nothing.
             share = np.divide(q, p + q, out=np.full(len(p), 0.5), where=p + q > 0)[:, None]
             rows[:, self.first] *= (1.0 - share).astype(rows.dtype)
-            rows[:, self.second] = share * self.added.place(new)
+            rows[:, self.second] = share * as_array(self.added.place(new))
         if isinstance(self.smoothing, Unchanged):
             return rows
         return self.smoothing.place(rows, table, self.links(table))
@@ -189,21 +170,13 @@ def update_fit(
 ) -> Fitted:
     """A fitted value of old and new objects.
 
-    Parameters
-    ----------
-    fitted : Fitted
-        That of the old objects, with a placer that knows novelty.
-    table : array or CSR
-        The new objects; of a matrix model their rows of similarities or distances to the old and
-        the new objects.
-    names : array or None
-        Names of all objects.
-    make_recipe : callable
-        The recipe for a number of new clusters.
-    seeds : RandomState
-        Source of randomness.
-    progress : Progress
-        Shows the fits of new clusters.
+    `fitted`: that of the old objects, with a placer that knows novelty.
+    `table`: the new objects; of a matrix model their rows of similarities or distances to the old
+        and the new objects.
+    `names`: names of all objects.
+    `make_recipe`: the recipe for a number of new clusters.
+    `seeds`: source of randomness.
+    `progress`: shows the fits of new clusters.
     """
     old = fitted.attributes
     placer: Any = fitted.placer
@@ -245,10 +218,16 @@ def _attributes(
 ) -> dict[str, Any]:
     """The public attributes of old and new objects."""
     rows, k = old["memberships_"], old["n_clusters_"]
-    n = len(rows) + len(placed)
-    memberships = np.zeros((n, grown.n_columns), dtype=rows.dtype)
-    memberships[: len(rows), :k] = rows
-    memberships[len(rows) :] = placed
+    n = rows.shape[0] + len(placed)
+    memberships: Any
+    if is_sparse(rows):
+        shape = rows.shape[0], grown.n_columns
+        wider = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=shape)
+        memberships = stacked([wider, sp.csr_array(placed.astype(rows.dtype))])
+    else:
+        memberships = np.zeros((n, grown.n_columns), dtype=rows.dtype)
+        memberships[: len(rows), :k] = rows
+        memberships[len(rows) :] = placed
     attributes = {
         **_recorded(old, grown.n_columns),
         "object_names_": names,
@@ -284,14 +263,9 @@ def _recorded(old: Any, n_clusters: int) -> dict[str, Any]:
 def groups_outside(table: Any, tails: FloatArray, known: Any) -> list[IntArray]:
     """New objects that form clusters of their own, the largest first.
 
-    Parameters
-    ----------
-    table : array or CSR
-        The new objects.
-    tails : array of shape (m,)
-        Their tail probabilities.
-    known : SimilarityPlacer or GrownPlacer
-        Places objects among the known ones.
+    `table`: the new objects.
+    `tails` (m,): their tail probabilities.
+    `known`: places objects among the known ones.
     """
     affinity: Affinity = known.affinity
     is_matrix = is_matrix_affinity(affinity)

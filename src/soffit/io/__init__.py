@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from soffit._deprecation import from_io as __getattr__  # noqa: F401
+from soffit._parameters import from_io as __getattr__  # noqa: F401
 from soffit.io.data_error import DataError, UnknownColumnError
 from soffit.io.describe import ColumnSummary, Description, describe
 from soffit.io.lazy_files import read_blocks

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from soffit._validation import ParameterError, WholeNumber
+from soffit._parameters import ParameterError, WholeNumber
 from soffit.io.text.numbers import THOUSANDS, Conventions
 
 _NAMED_SEPARATORS = {

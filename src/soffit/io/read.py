@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from soffit._validation import OneOf, Rule, check_parameters
+from soffit._parameters import OneOf, Rule, check_parameters
 from soffit._wording import Message, Parameter
 from soffit.io.anndata_files import read_annotated
 from soffit.io.data_error import DataError
@@ -27,6 +27,7 @@ from soffit.io.matrices.arrays import read_matrix_market, source_from_npy, sourc
 from soffit.io.matrices.square_matrix import read_matrix
 from soffit.io.source import KINDS, Source
 from soffit.io.tables.columns import Impute, TextRule
+from soffit.io.tables.documents import WordWeights
 from soffit.io.tables.json_files import is_node_link, json_rows, load_json
 from soffit.io.tables.table import Choice, read_table
 from soffit.io.tables.tabular import Rows
@@ -37,7 +38,7 @@ Reader = Callable[[Path, str, Choice, FileOptions], Source]
 _RULES: dict[str, Rule] = {
     "kind": OneOf(("auto", *KINDS)),
     "impute": OneOf((None, "none", "auto", "median", "mean", "drop")),
-    "text": OneOf(("auto", "category", "onehot", "drop")),
+    "text": OneOf(("auto", "category", "onehot", "words", "drop")),
 }
 
 
@@ -50,7 +51,7 @@ def read(  # noqa: PLR0913
     id: str | None = None,
     label: str | None = None,
     impute: Impute | None = None,
-    text: TextRule = "auto",
+    text: TextRule | Any = "auto",
     sep: str | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
@@ -80,7 +81,8 @@ def read(  # noqa: PLR0913
         Features to use, or to leave out. All columns are used by default.
     id : str, optional
         The column that names the objects. By default the first column, if it is called id, name,
-        index, key or nothing and its values tell the objects apart.
+        index, key or nothing and its values tell the objects apart; otherwise the first column of
+        text with a different value in every row.
     label : str, optional
         The column of known labels; it is not used as a feature.
     impute : {None, "none", "auto", "median", "mean", "drop"}, default=None
@@ -88,11 +90,14 @@ def read(  # noqa: PLR0913
         for ``metric="gower"`` ("none"; "auto" does so if at most a fifth of the entries is
         missing), fill in the median or the mean of the column (for text, the frequencies of its
         values), or drop the rows.
-    text : {"auto", "category", "onehot", "drop"}, default="auto"
+    text : {"auto", "category", "onehot", "words", "drop"} or fitted model, default="auto"
         Columns of text become a column of 0 and 1 for each value. With "auto" those with many
         distinct values and dates are left out; "onehot" encodes all, "drop" leaves out all. With
         "category" a column of text stays one column, of the codes of `Source.categories`, for
-        ``metric="gower"``.
+        ``metric="gower"``. With "words" the columns of documents (or those in `columns`) become a
+        sparse table with one column per word, weighted by TF-IDF; "auto" and "category" do so if
+        there is nothing but documents. A model that was fitted to such a table takes new documents
+        with its own words and weights: pass the model.
     sep : str, optional
         The character between the entries of a text file; "tab" and "blank" are names for the
         tab and for any run of blanks. Detected by default; tabs come first in a ``.tsv`` file.
@@ -138,9 +143,14 @@ def read(  # noqa: PLR0913
     >>> source.ids.tolist()
     ['a', 'b', 'c', 'd']
     """
+    weights = None
+    if hasattr(text, "_fitted"):
+        weights = _words_of(text)
+        text = "words"
     check_parameters("read", {"kind": kind, "impute": impute, "text": text}, _RULES)
     where = Path(path)
-    choice = Choice(_names(columns, "columns"), _names(drop, "drop"), id, label, impute, text)
+    chosen = (_names(columns, "columns"), _names(drop, "drop"))
+    choice = Choice(*chosen, id, label, impute, text, weights)
     options = FileOptions.checked(
         sep=sep,
         decimal=decimal,
@@ -157,6 +167,19 @@ def read(  # noqa: PLR0913
         source = READERS[format_name](local.path, kind, choice, options)
     changed = _changed(kind, choice) | options.changed()
     return replace(source, path=str(where), options=changed, file=local)
+
+
+def _words_of(model: Any) -> WordWeights:
+    weights = WordWeights.of(model)
+    if weights is None:
+        raise ValueError(
+            Message(
+                f"The {type(model).__name__} passed as ",
+                *(Parameter("text"), " was not fitted to the words of documents. Pass "),
+                *(Parameter("text", "words"), " to weight them anew."),
+            )
+        )
+    return weights
 
 
 _TEXT_ONLY = ("sep", "encoding")
@@ -183,6 +206,7 @@ def check_options(path: Path, format_name: str, options: FileOptions) -> None:
 def _changed(kind: str, choice: Choice) -> dict[str, Any]:
     """The options that are not at their defaults."""
     given = vars(choice) | {"text": None if choice.text == "auto" else choice.text}
+    del given["weights"]
     options = {} if kind == "auto" else {"kind": kind}
     return options | {name: value for name, value in given.items() if value is not None}
 

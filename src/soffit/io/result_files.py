@@ -7,12 +7,17 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from soffit._atomic import replaced
+from soffit._memory import check_allocation
+from soffit._threads import row_blocks
+from soffit._typing import is_sparse
 from soffit.io.data_error import DataError, check_bytes, need
 from soffit.io.file_options import FileOptions
 from soffit.io.formats import LocalFile, recognise, size_of
@@ -32,9 +37,15 @@ from soffit.io.result_tables import (
 from soffit.io.source import Source
 from soffit.io.tables.typed import OPENERS
 from soffit.io.text.delimited import DelimitedRows
+from soffit.memberships.measures import dense_rows
 from soffit.results.per_object import Result
 
 _WRITE_A_TABLE = "Write a .csv or .parquet file instead."
+
+
+def for_annotation(memberships: Any) -> Any:
+    """Memberships in a form that AnnData objects of any version can hold."""
+    return sp.csr_matrix(memberships) if is_sparse(memberships) else np.asarray(memberships)
 
 
 def write_annotated(result: Result, path: Path, source: Source | None, _: bool = False) -> None:
@@ -46,7 +57,7 @@ def write_annotated(result: Result, path: Path, source: Source | None, _: bool =
     if origin is not None and type(origin).__name__ == "AnnData":
         annotated = origin.copy()
     elif source is not None and source.kind == "table":
-        ids = range(len(result.memberships)) if result.ids is None else result.ids
+        ids = range(len(result.labels)) if result.ids is None else result.ids
         obs = pandas.DataFrame(index=[str(name) for name in ids])
         var = pandas.DataFrame(index=list(source.columns))
         annotated = anndata.AnnData(X=source.data, obs=obs, var=var)
@@ -57,7 +68,7 @@ def write_annotated(result: Result, path: Path, source: Source | None, _: bool =
             _WRITE_A_TABLE,
         )
     _check_length(result, annotated.n_obs)
-    annotated.obsm["X_soffit"] = np.asarray(result.memberships)
+    annotated.obsm["X_soffit"] = for_annotation(result.memberships)
     names = result.names or [str(number) for number in range(result.n_clusters)]
     labels = pandas.Categorical.from_codes(result.labels, categories=list(names))
     annotated.obs["soffit"] = labels
@@ -77,6 +88,7 @@ def write_graph(result: Result, path: Path, source: Source | None, _: bool = Fal
     _check_length(result, len(nodes))
     for position, node in enumerate(nodes):
         attributes = graph.nodes[node]
+        shares = dense_rows(result.memberships, [position])[0]
         label = int(result.labels[position])
         attributes["soffit"] = label
         if result.names is not None:
@@ -84,7 +96,7 @@ def write_graph(result: Result, path: Path, source: Source | None, _: bool = Fal
         attributes["soffit_certainty"] = float(result.certainty[position])
         attributes["soffit_entropy"] = float(result.entropy[position])
         for number in range(result.n_clusters):
-            attributes[f"p{number}"] = float(result.memberships[position, number])
+            attributes[f"p{number}"] = float(shares[number])
     writers = {".graphml": networkx.write_graphml, ".gexf": networkx.write_gexf}
     write = writers.get(path.suffix.lower(), _write_gml)
     try:
@@ -118,9 +130,9 @@ def _graph(networkx: Any, source: Source | None, path: Path) -> Any:
 
 
 def _check_length(result: Result, n: int) -> None:
-    if len(result.memberships) != n:
+    if len(result.labels) != n:
         raise DataError(
-            f"the result has {len(result.memberships):,} objects, but the data have {n:,}.",
+            f"the result has {len(result.labels):,} objects, but the data have {n:,}.",
             _WRITE_A_TABLE,
         )
 
@@ -261,7 +273,10 @@ def _written(
 ) -> Iterator[Any]:
     """Polars frames of all rows, with the columns of the data unless the result is to be lean."""
     if source is None or lean:
-        yield frame_of(to_columns(result))
+        for rows in row_blocks(result.memberships.shape) if is_sparse(result.memberships) else ():
+            yield frame_of(to_columns(result.part(rows)))
+        if not is_sparse(result.memberships):
+            yield frame_of(to_columns(result))
     elif has_table(source):
         yield from table_blocks(result, source, as_text=as_text)
     else:
@@ -271,7 +286,20 @@ def _written(
 def _whole(result: Result, source: Source | None, lean: bool) -> Any:
     import polars as pl
 
+    if is_sparse(result.memberships):
+        _check_room(result)
     return pl.concat(list(_written(result, source, lean)))
+
+
+def _check_room(result: Result) -> None:
+    """Refuse to write very many clusters at once to a file that is not written in blocks."""
+    check_allocation(
+        result.memberships.shape,
+        np.float64,
+        what="Writing this file",
+        remedy="Write a .csv file, which is written in blocks, or save the model.",
+        copies=2,
+    )
 
 
 def _write_csv(result: Result, path: Path, source: Source | None, lean: bool) -> None:
@@ -301,6 +329,9 @@ def _write_json_lines(result: Result, path: Path, source: Source | None, lean: b
 
 
 def _write_npz(result: Result, path: Path, source: Source | None, _: bool) -> None:
+    if is_sparse(result.memberships):
+        _check_room(result)
+        result = replace(result, memberships=dense_rows(result.memberships))
     columns = to_columns(result)
     id_name = next(iter(columns))
     arrays: dict[str, Any] = {"memberships": result.memberships, "id_name": np.array(id_name)}

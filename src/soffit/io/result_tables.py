@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._wording import first_few
+from soffit.inputs import read_attributes
 from soffit.io.data_error import DataError, shown
 from soffit.io.source import Source
 from soffit.io.tables.table import looks_like_identifier
 from soffit.io.text.delimited import DelimitedRows
 from soffit.io.text.dialect import NO_SEPARATOR
+from soffit.memberships.measures import column
 from soffit.results.per_object import ROUNDED, Result
 
 _SCORES = (
@@ -37,7 +39,7 @@ def to_columns(result: Result) -> dict[str, NDArray[Any]]:
 
 def _identified(result: Result) -> dict[str, NDArray[Any]]:
     """The identifiers; objects without any are numbered from 1, as rows of a file are."""
-    n = len(result.memberships)
+    n = len(result.labels)
     ids = np.arange(n) if result.ids is None else np.asarray(result.ids)
     if ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(n)):
         return {_ROW: np.arange(1, n + 1)}
@@ -57,7 +59,7 @@ def score_columns(result: Result) -> dict[str, NDArray[Any]]:
         if values is not None:
             columns[name] = np.asarray(values)
     for number in range(result.n_clusters):
-        columns[f"p{number}"] = result.memberships[:, number]
+        columns[f"p{number}"] = column(result.memberships, number)
     return columns
 
 
@@ -255,8 +257,8 @@ def table_blocks(result: Result, source: Source, *, as_text: bool) -> Iterator[A
 
     rows = source.origin
     # The known labels are a column of the user's table.
-    scores = frame_of(_prefixed(score_columns(replace(result, truth=None)), rows.names))
-    kept = source.kept
+    result = replace(result, truth=None)
+    n, kept = len(result.labels), source.kept
     row = done = 0
     words = [name for name in rows.names if rows.kinds[name] != "number" or name in rows.problems]
     blocks = rows.raw_blocks() if as_text else rows.blocks(rows.names, words)
@@ -265,12 +267,12 @@ def table_blocks(result: Result, source: Source, *, as_text: bool) -> Iterator[A
         ours = block
         if kept is not None:
             ours = block[(kept[(kept >= row) & (kept < stop)] - row).tolist()]
-        part = scores.slice(done, ours.height)
-        if part.height != ours.height:
+        if done + ours.height > n:
             break
-        yield pl.concat([ours, part], how="horizontal")
-        row, done = stop, done + part.height
-    if done != scores.height or row == 0:
+        part = score_columns(result.part(slice(done, done + ours.height)))
+        yield pl.concat([ours, frame_of(_prefixed(part, rows.names))], how="horizontal")
+        row, done = stop, done + ours.height
+    if done != n or row == 0:
         raise DataError(
             f"{source.path}: it has changed since it was read.", "Run the command again."
         )
@@ -280,8 +282,8 @@ def attribute_frame(result: Result, source: Source) -> Any:
     """Identifiers, the attributes of cells or nodes that are numbers or text, and the result."""
     import polars as pl
 
-    given = _attributes(source.origin)
-    n = len(result.memberships)
+    given = read_attributes(source.origin)
+    n = len(result.labels)
     columns = {name: values for name, values in given.items() if len(values) == n}
     named = frame_of(_identified(result))
     extra = [_plain_series(name, v) for name, v in columns.items() if name not in named.columns]
@@ -290,17 +292,6 @@ def attribute_frame(result: Result, source: Source) -> Any:
     return pl.concat(
         [named, pl.DataFrame(extra), frame_of(_prefixed(own, taken))], how="horizontal"
     )
-
-
-def _attributes(origin: Any) -> dict[str, list[Any]]:
-    """Attributes of the nodes of a networkx graph, or of the cells of an AnnData object."""
-    if hasattr(origin, "obs"):
-        return {str(name): origin.obs[name].tolist() for name in origin.obs.columns}
-    if not hasattr(origin, "nodes"):
-        return {}
-    nodes = [attributes for _, attributes in origin.nodes(data=True)]
-    keys = dict.fromkeys(key for attributes in nodes for key in attributes)
-    return {str(key): [attributes.get(key) for attributes in nodes] for key in keys}
 
 
 def _plain_series(name: str, values: Sequence[Any]) -> Any:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from soffit._typing import FloatArray, IntArray
-from soffit._validation import Number, ParameterError
+from soffit._parameters import Number, ParameterError
+from soffit._typing import IntArray, is_sparse
 from soffit._wording import first_few
-from soffit.memberships.measures import check_memberships, entropy
+from soffit.memberships.measures import check_memberships, column, entropy, largest
 
 # The cluster of an object that is assigned to none.
 UNASSIGNED = -1
@@ -18,14 +19,13 @@ UNASSIGNED = -1
 _SHARE_OF_LARGEST = 0.5
 
 
-def assigned(memberships: FloatArray, *, min_certainty: float | None = None) -> IntArray:
+def assigned(memberships: Any, *, min_certainty: float | None = None) -> IntArray:
     """The most probable cluster of each object, or -1 if its membership is too small."""
     check_share("min_certainty", min_certainty)
-    labels = memberships.argmax(axis=1)
+    labels, certainty = largest(memberships)
     if min_certainty is not None:
         # In the precision of the memberships: 0.7 in single precision is not below 0.7.
-        below = memberships.max(axis=1) < memberships.dtype.type(min_certainty)
-        labels[below] = UNASSIGNED
+        labels[certainty < memberships.dtype.type(min_certainty)] = UNASSIGNED
     return labels
 
 
@@ -72,11 +72,18 @@ def as_sets(
     """
     check_share("threshold", threshold)
     rows = _memberships_of(model)
-    called = _objects_of(model, len(rows), names)
-    if threshold is None:
-        belongs = rows >= rows.dtype.type(_SHARE_OF_LARGEST) * rows.max(axis=1, keepdims=True)
-    else:
-        belongs = rows >= rows.dtype.type(threshold)
+    called = _objects_of(model, rows.shape[0], names)
+    least = rows.dtype.type(_SHARE_OF_LARGEST) * largest(rows)[1]
+    if threshold is not None:
+        least = np.full(rows.shape[0], threshold, dtype=rows.dtype)
+    if is_sparse(rows):
+        there = rows.copy()
+        there.data = (rows.data >= np.repeat(least, np.diff(rows.indptr))).astype(rows.dtype)
+        there.eliminate_zeros()
+        by_cluster = sp.csc_array(there)
+        numbers = np.split(by_cluster.indices, by_cluster.indptr[1:-1])
+        return [{called[i] for i in members.tolist()} for members in numbers]
+    belongs = rows >= least[:, None]
     return [{called[i] for i in np.flatnonzero(column).tolist()} for column in belongs.T]
 
 
@@ -163,22 +170,22 @@ def to_igraph(model: Any, graph: Any, *, key: str = "soffit", copy: bool = True)
 def _node_attributes(model: Any, nodes: list[Any], key: str) -> dict[str, list[Any]]:
     """Values of all attributes, in the order of the nodes."""
     rows = _memberships_of(model)[_positions(model, nodes)]
-    labels = rows.argmax(axis=1)
+    labels, certainty = largest(rows)
     attributes = {key: labels.tolist()}
     names = getattr(model, "cluster_names_", None)
     if names is not None:
         attributes[f"{key}_name"] = [str(names[label]) for label in labels]
-    attributes[f"{key}_certainty"] = rows.max(axis=1).astype(np.float64).tolist()
+    attributes[f"{key}_certainty"] = certainty.astype(np.float64).tolist()
     attributes[f"{key}_entropy"] = entropy(rows).astype(np.float64).tolist()
     prefix = "p" if key == "soffit" else f"{key}_p"
     for cluster in range(rows.shape[1]):
-        attributes[f"{prefix}{cluster}"] = rows[:, cluster].astype(np.float64).tolist()
+        attributes[f"{prefix}{cluster}"] = column(rows, cluster).astype(np.float64).tolist()
     return attributes
 
 
 def _positions(model: Any, nodes: list[Any]) -> IntArray:
     """The object of each node."""
-    n = len(_memberships_of(model))
+    n = _memberships_of(model).shape[0]
     names = getattr(model, "object_names_", None)
     if names is None:
         if len(nodes) != n:
@@ -200,7 +207,7 @@ def _positions(model: Any, nodes: list[Any]) -> IntArray:
 # --- what was given -------------------------------------------------------------------------------
 
 
-def _memberships_of(model: Any) -> FloatArray:
+def _memberships_of(model: Any) -> Any:
     for place in ("memberships_", "memberships"):
         found = getattr(model, place, None)
         if found is not None:

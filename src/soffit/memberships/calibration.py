@@ -20,14 +20,21 @@ from numpy.polynomial.chebyshev import chebpts1, chebvander
 from numpy.typing import NDArray
 
 from soffit._threads import each, pieces
-from soffit._typing import FloatArray, IntArray, Matrix
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import SideInformation
 from soffit.affinity.side_information import without_negative
-from soffit.graph import Graph, Locality, reciprocal
-from soffit.memberships.ensemble import soften
+from soffit.graph import Graph, Locality, reciprocal, replace_rows, stacked
 from soffit.memberships.free_mixture import LEAST_TRUST, free_mixture
-from soffit.memberships.measures import align
-from soffit.memberships.mixture import SeededMixture, describe_partitions, fit_seeded_mixture
+from soffit.memberships.measures import (
+    FLOOR,
+    align,
+    dense_rows,
+    in_blocks,
+    powered,
+    soften,
+    without_traces,
+)
+from soffit.memberships.mixture import SeededMixture, describe_partitions
 from soffit.partition.candidates import RankedPartition
 
 _SHARE_OF_GAP = 0.5
@@ -40,6 +47,8 @@ _ERROR = 1e-2
 _ROWS, _PARTS = 2**12, 4
 # Columns that walk at once: they need five times their memory in double precision.
 _COLUMNS = 64
+# Room for entries of rows in CSR form that walk at once.
+_ENTRIES = 2**22
 
 
 def walk_length(eigenvalue: float) -> int:
@@ -62,28 +71,37 @@ class Walk:
     sum is kept, so that new objects cost one product.
     """
 
-    memberships: FloatArray
-    seen: FloatArray
+    memberships: Any
+    seen: Any
     steps: int
     _arrays: ClassVar[dict[str, str]] = {
-        "memberships": "finite * k",
-        "seen": "finite n k",
+        "memberships": "matrix * k",
+        "seen": "matrix n k",
         "steps": "natural",
     }
 
-    def arrive(self, block: Matrix, W_new: FloatArray) -> FloatArray:
+    def arrive(self, block: Matrix, W_new: Any) -> Any:
         """The same walk for new objects with these affinities and initial rows."""
         graph = Graph.of(block)
         degrees = graph.degrees()
+        if is_sparse(self.seen):
+            stay = np.where(degrees > 0, 0.5**self.steps, 1.0)
+            graph = Graph(sp.csr_array(block))
+            return _step(graph, reciprocal(degrees), self.seen, stay, W_new)
         moved = 0.5**self.steps * W_new + reciprocal(degrees)[:, None] * graph.product(self.seen)
         # A polynomial of a walk may fall below zero by rounding.
         moved = np.maximum(moved, 0.0)
         return np.asarray(np.where(degrees[:, None] > 0, moved, W_new), dtype=W_new.dtype)
 
 
-def random_walk(A: Matrix, W: FloatArray, steps: int, *, locality: Locality | None = None) -> Walk:
-    """Smooth memberships by lazy random-walk steps on the graph; isolated objects stay."""
+def random_walk(A: Matrix, W: Any, steps: int, *, locality: Locality | None = None) -> Walk:
+    """Smooth memberships by lazy random-walk steps on the graph; isolated objects stay.
+
+    Memberships in CSR form stay in it: every step drops entries close to zero.
+    """
     graph = Graph.of(A)
+    if is_sparse(W):
+        return _sparse_walk(graph, W, steps)
     if graph.is_sparse and graph.n > _MANY_OBJECTS:
         return polynomial_walk(graph, W, steps, locality or Locality(np.arange(graph.n)))
     degrees = graph.degrees()
@@ -97,10 +115,51 @@ def random_walk(A: Matrix, W: FloatArray, steps: int, *, locality: Locality | No
     return Walk(W, seen, steps)
 
 
+def _sparse_walk(graph: Graph, W: sp.csr_array, steps: int) -> Walk:
+    if not graph.is_sparse:
+        found = random_walk(graph.matrix, W.toarray(), steps)
+        sums = 1.0 - 0.5**steps
+        return Walk(without_traces(found.memberships), without_traces(found.seen, sums), steps)
+    degrees = graph.degrees()
+    half, stay = reciprocal(degrees, 0.5), np.where(degrees > 0, 0.5, 1.0)
+    seen, one_half = sp.csr_array(W.shape, dtype=W.dtype), W.dtype.type(0.5)
+    for _ in range(steps):
+        seen = sp.csr_array(one_half * (seen + W))
+        W = _step(graph, half, W, stay, W)
+    return Walk(W, without_traces(seen, 1.0 - 0.5**steps), steps)
+
+
+def _step(
+    graph: Graph, weight: FloatArray, rows: sp.csr_array, stay: FloatArray, own: sp.csr_array
+) -> sp.csr_array:
+    """Own rows times `stay` plus the weighted rows of neighbours, without traces, summing to 1."""
+    from soffit.memberships.kernels import step_entries
+
+    edges, (n, k) = graph.edges(), own.shape
+    others, ours = Graph(rows).edges(), Graph(own).edges()
+
+    def step(part: range) -> sp.csr_array:
+        columns, shares = np.empty(len(part) * k, np.int32), np.empty(len(part) * k)
+        used = np.empty(len(part), np.int64)
+        n_entries = step_entries(
+            *edges, weight, *others, stay, *ours, part.start, part.stop, FLOOR,
+            np.zeros(k), np.empty(k, np.int64), columns, shares, used,
+        )  # fmt: skip
+        indptr = np.concatenate([[0], np.cumsum(used)])
+        entries = shares[:n_entries].astype(own.dtype), columns[:n_entries].copy(), indptr
+        found = sp.csr_array(entries, shape=(len(part), k))
+        found.sort_indices()
+        return found
+
+    return stacked(each(step, pieces(n, max(_ENTRIES // k, 1))))
+
+
 def random_walks(
-    A: Matrix, starts: Sequence[FloatArray], steps: int, *, locality: Locality | None = None
-) -> list[FloatArray]:
+    A: Matrix, starts: Sequence[Any], steps: int, *, locality: Locality | None = None
+) -> list[Any]:
     """Memberships after the same walk from several starts; one pass over the graph is for all."""
+    if is_sparse(starts[0]):
+        return [random_walk(A, start, steps).memberships for start in starts]
     together = random_walk(A, np.hstack(starts), steps, locality=locality).memberships
     ends = np.cumsum([start.shape[1] for start in starts])
     parts = np.split(together, ends[:-1], axis=1)
@@ -171,8 +230,10 @@ def _coefficients(steps: int) -> tuple[FloatArray, FloatArray]:
     return np.asarray(basis @ powers[steps]), np.asarray(basis @ (weights @ powers[:steps]))
 
 
-def sharpen(W: FloatArray, power: float) -> FloatArray:
+def sharpen(W: Any, power: float) -> Any:
     """Rows raised to a power and normalized to sum to one."""
+    if is_sparse(W):
+        return powered(W, power)
     raised = (W / W.max(axis=1, keepdims=True)) ** W.dtype.type(power)
     return np.asarray(raised / raised.sum(axis=1, keepdims=True), dtype=W.dtype)
 
@@ -183,13 +244,6 @@ _SHARPNESS = 1.5
 _MODESTY = 0.9
 # Weight of the mixture relative to the walk, if its residuals look as expected.
 _SHARE = 0.8
-# The same for a mixture without EM steps, which describes the corrected clusters as they are.
-_SHARE_FIXED = 0.5
-# The mixture without EM steps is used if it predicts the pairs better by more than this many
-# standard errors.
-_ERRORS = 1.0
-# Fewer objects make no useful mixture, and no more are needed to find directions.
-_FEWEST_LEFT, _MOST_LEFT = 20, 2**17
 
 
 def linked(block: Matrix) -> NDArray[np.bool_]:
@@ -197,9 +251,19 @@ def linked(block: Matrix) -> NDArray[np.bool_]:
     return Graph.of(block).degrees()[:, None] > 0
 
 
-def sharpened(walked: FloatArray, block: Matrix) -> FloatArray:
+def _where_linked(block: Matrix, rows: Any, otherwise: Any) -> Any:
+    """Rows of objects with affinities, and other ones with the same entries of those without."""
+    there = linked(block)
+    if not is_sparse(rows):
+        return np.where(there, rows, otherwise)
+    is_there = np.repeat(there[:, 0], np.diff(rows.indptr))
+    data = np.where(is_there, rows.data, otherwise.data)
+    return sp.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def sharpened(walked: Any, block: Matrix) -> Any:
     """Memberships after a walk along these affinities, with its smoothing counteracted."""
-    return np.where(linked(block), sharpen(walked, _SHARPNESS), walked)
+    return _where_linked(block, sharpen(walked, _SHARPNESS), walked)
 
 
 def blend(walked: FloatArray, mixture: SeededMixture, X: FloatArray) -> FloatArray:
@@ -209,8 +273,8 @@ def blend(walked: FloatArray, mixture: SeededMixture, X: FloatArray) -> FloatArr
 
 
 def calibrated(
-    walked: FloatArray, block: Matrix, mixture: SeededMixture | None, X: FloatArray | None
-) -> FloatArray:
+    walked: Any, block: Matrix, mixture: SeededMixture | None, X: FloatArray | None
+) -> Any:
     """Memberships from a walk and, for features, a mixture.
 
     Raising the result of the walk to a power counteracts its smoothing; the power is smaller if
@@ -218,7 +282,7 @@ def calibrated(
 
     Parameters
     ----------
-    walked : array of shape (m, k)
+    walked : array or CSR of shape (m, k)
         Memberships after the walk.
     block : array or CSR of shape (m, n)
         The affinities that it used.
@@ -230,76 +294,7 @@ def calibrated(
     rows = sharpened(walked, block)
     if mixture is not None and X is not None:
         return blend(rows, mixture, X)
-    return np.where(linked(block), soften(rows, _MODESTY), walked)
-
-
-def choose_mixture(
-    X: FloatArray,
-    rows: FloatArray,
-    side: SideInformation,
-    walk: Callable[[FloatArray], FloatArray],
-    *,
-    weight: float,
-    random_state: int,
-    object_weights: FloatArray | None = None,
-) -> SeededMixture:
-    """Fit a mixture with EM steps, or one without if held-out pairs clearly favour it.
-
-    Densities ignore pairs: EM steps may improve the clusters, or undo the corrections by the pairs.
-    Both mixtures are fitted to the objects that no pair touches, and averaged with a walk that
-    starts without the touched ones. The mixture that predicts the held-out pairs better is used;
-    within one standard error it is the one with EM steps.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Features.
-    rows : array of shape (n, k)
-        The factor, fitted with the pairs.
-    side : SideInformation
-        The pairs.
-    walk : callable
-        From rows to the memberships after the walk.
-    weight : float
-        How much pairs are trusted: each counts as this many.
-    random_state : int
-        Seed of the mixtures.
-    object_weights : array of shape (n,), optional
-        Weights of the objects.
-    """
-    labels, k = rows.argmax(axis=1), rows.shape[1]
-    touched = np.unique(np.concatenate([side.must.ravel(), side.cannot.ravel()]))
-    left = np.setdiff1d(np.arange(len(X)), touched)
-
-    def fit(objects: IntArray | slice, *, fixed: bool) -> SeededMixture:
-        options: dict[str, Any] = {"n_steps": 0} if fixed else {}
-        found = fit_seeded_mixture(
-            X[objects],
-            labels[objects],
-            k,
-            random_state=random_state,
-            weights=None if object_weights is None else object_weights[objects],
-            **options,
-        )
-        return replace(found, trust=found.trust * _SHARE_FIXED / _SHARE) if fixed else found
-
-    everything = slice(None)
-    if len(left) < _FEWEST_LEFT or side.n_pairs < 2:
-        return fit(everything, fixed=False)
-    held_out = rows.copy()
-    held_out[touched] = rows[left].mean(axis=0)
-    walked = walk(held_out)[touched]
-    left = left[:: -(-len(left) // _MOST_LEFT)]
-    with_steps, without = (
-        pair_log_likelihood(blend(walked, fit(left, fixed=fixed), X[touched]), side.among(touched))
-        for fixed in (False, True)
-    )
-    return fit(everything, fixed=_is_clear(without - with_steps, weight))
-
-
-def _is_clear(gains: FloatArray, weight: float) -> bool:
-    error = float(gains.std(ddof=1)) / np.sqrt(weight * len(gains))
-    return float(gains.mean()) > _ERRORS * error
+    return _where_linked(block, soften(rows, _MODESTY), walked)
 
 
 # A candidate whose rank is worse by x has exp(-5 x) times the weight of the best.
@@ -420,9 +415,18 @@ def average_over(
     weights : sequence of float
         Their weights.
     """
+    aligned = [align(best, other) for other in others]
+    if is_sparse(best):
+        return in_blocks(lambda *rows: _averaged(rows[0], rows[1:], weights), best, *aligned)
+    return _averaged(best, aligned, weights)
+
+
+def _averaged(
+    best: FloatArray, others: Sequence[FloatArray], weights: Sequence[float]
+) -> FloatArray:
     added = np.zeros(best.shape)
     for other, weight in zip(others, weights, strict=True):
-        added += weight * align(best, other)
+        added += weight * other
     added /= max(sum(weights), 1.0)
     top = best.argmax(axis=1)[:, None]
     lead = np.take_along_axis(best, top, axis=1) - best
@@ -437,8 +441,8 @@ _LEAST = 0.01
 
 
 def with_pairs(
-    memberships: FloatArray, beliefs: FloatArray, side: SideInformation, *, weight: float = 1.0
-) -> FloatArray:
+    memberships: Any, beliefs: Any, side: SideInformation, *, weight: float = 1.0
+) -> Any:
     r"""Use pairs as evidence about the objects they touch.
 
     .. math:: p'_{ic} \propto p_{ic} \prod_{j \text{ with } i} q_{jc}^{\omega}
@@ -477,6 +481,12 @@ def with_pairs(
     k = memberships.shape[1]
     if k == 1:
         return memberships
+    if is_sparse(memberships):
+        touched = np.unique(np.concatenate([side.must.ravel(), side.cannot.ravel()]))
+        rows = dense_rows(memberships, touched), dense_rows(beliefs, touched)
+        changed = without_traces(with_pairs(*rows, side.among(touched), weight=weight))
+        which = np.isin(np.arange(memberships.shape[0]), touched)
+        return replace_rows(memberships, which, changed)
     q = _LEAST / k + (1.0 - _LEAST) * beliefs.astype(np.float64)
     relation = side.relation()
     together, apart = without_negative(relation), without_negative(sp.csr_array(-relation))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy.sparse as sp
 
-from soffit._typing import FloatArray, IntArray, Matrix
-from soffit.graph import Graph
-from soffit.memberships.measures import align, entropy
-
-# Smaller powers leave no difference between clusters.
-_LEAST_POWER = 0.01
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.graph import Graph, reciprocal
+from soffit.memberships.measures import (
+    align,
+    entropy,
+    largest,
+    largest_without_excess,
+    soften,
+    without_traces,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +52,8 @@ class Ensemble:
 
 
 def combine(
-    memberships: FloatArray,
-    resamples: Sequence[FloatArray],
+    memberships: Any,
+    resamples: Sequence[Any],
     *,
     share: float = 0.5,
     weights: Sequence[float] | None = None,
@@ -96,15 +101,19 @@ def combine(
     if len(resamples) < 2:
         raise ValueError(f"resamples must hold at least two memberships, got {len(resamples)}.")
     aligned = [align(memberships, member) for member in resamples]
-    labels = np.array([member.argmax(axis=1) for member in aligned])
+    labels = np.array([largest(member)[0] for member in aligned])
     counted = np.ones(len(aligned)) if weights is None else np.asarray(weights, dtype=np.float64)
     each_part = (1.0 - share) / len(aligned) * counted
     shares = np.concatenate([[1.0 - each_part.sum()], each_part])
     parts = [memberships, *aligned]
     power = _largest_power(parts, shares, _counted_agreement(labels, counted))
     softened = [soften(part, power) for part in parts]
-    average = np.asarray(_weighted(softened, shares), dtype=memberships.dtype)
-    average /= average.sum(axis=1, keepdims=True)
+    average = _weighted(softened, shares)
+    if is_sparse(average):
+        average = without_traces(average.astype(memberships.dtype))
+    else:
+        average = np.asarray(average, dtype=memberships.dtype)
+        average /= average.sum(axis=1, keepdims=True)
     total = entropy(average)
     overlap = np.minimum(_weighted([entropy(part) for part in softened], shares), total)
     return Ensemble(
@@ -112,12 +121,12 @@ def combine(
         overlap=np.asarray(overlap, dtype=total.dtype),
         instability=np.asarray(total - overlap, dtype=total.dtype),
         agreement=pair_agreement(labels),
-        cluster_stability=_jaccard(memberships.argmax(axis=1), labels, memberships.shape[1]),
+        cluster_stability=_jaccard(largest(memberships)[0], labels, memberships.shape[1]),
         power=power,
     )
 
 
-def carried_over(memberships: FloatArray, block: Matrix, correction: FloatArray) -> FloatArray:
+def carried_over(memberships: Any, block: Matrix, correction: Any) -> Any:
     r"""Memberships of new objects, corrected like those of their neighbours.
 
     .. math:: p_i + \frac{\sum_j b_{ij} \Delta_j}{\sum_j b_{ij}}
@@ -143,6 +152,10 @@ def carried_over(memberships: FloatArray, block: Matrix, correction: FloatArray)
     >>> carried_over(np.array([[1.0, 0.0]]), np.array([[1.0, 1.0]]), np.array([[-0.2, 0.2]] * 2))
     array([[0.8, 0.2]])
     """
+    if is_sparse(correction):
+        inverse = reciprocal(Graph.of(block).degrees())
+        moved = memberships + sp.diags_array(inverse) @ (sp.csr_array(block) @ correction)
+        return without_traces(sp.csr_array(moved).astype(memberships.dtype))
     degrees = Graph.of(block).degrees()[:, None]
     mean = np.asarray(block @ correction) / np.where(degrees > 0, degrees, 1.0)
     moved = np.maximum(memberships + mean, 0.0)
@@ -167,78 +180,21 @@ def _counted_agreement(labels: IntArray, counted: FloatArray) -> float:
     return float(1.0 - counted.mean() * (1.0 - agree))
 
 
-def soften(memberships: FloatArray, power: float) -> FloatArray:
-    r"""Raise rows to a power of at most one and normalize them: less certain, same order.
-
-    Parameters
-    ----------
-    memberships : array of shape (n, k)
-        Rows on the simplex.
-    power : float
-        Between 0, which makes all clusters equally probable, and 1, which changes nothing.
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-        Rows sum to one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from soffit.memberships import soften
-    >>> soften(np.array([[0.9, 0.1]]), 0.5)
-    array([[0.75, 0.25]])
-    """
-    if power == 1.0:
-        return memberships
-    raised = memberships ** memberships.dtype.type(power)
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True), dtype=memberships.dtype)
-
-
-def _weighted(parts: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
+def _weighted(parts: Sequence[Any], weights: FloatArray) -> Any:
+    if is_sparse(parts[0]):
+        return sum(part * weight for part, weight in zip(parts, weights, strict=True))
     total = np.zeros_like(parts[0], dtype=np.float64)
     for part, weight in zip(parts, weights, strict=True):
         total += weight * part
     return total
 
 
-def power_to_agree(memberships: FloatArray, labels: IntArray) -> float:
-    """The largest power whose mean confidence does not exceed the agreement with the labels.
-
-    If memberships contradict one label in ten, the mean confidence is at most 0.9.
-    """
-    agreement = float(np.mean(memberships.argmax(axis=1) == labels))
-    if float(memberships.max(axis=1).mean()) <= agreement:
-        return 1.0
-    # Logarithms are computed once. Relative to the largest entry of its row, which is then 1 to any
-    # power, so that a confidence is the reciprocal of a sum.
-    with np.errstate(divide="ignore"):
-        logs = np.log(memberships)
-    logs -= logs.max(axis=1, keepdims=True)
-    room, ones = np.empty_like(logs), np.ones(logs.shape[1], dtype=logs.dtype)
-
-    def excess(power: float) -> float:
-        raised = np.exp(np.multiply(logs, power, out=room), out=room)
-        return float(np.mean(1.0 / (raised @ ones))) - agreement
-
-    return _largest_without(excess)
-
-
 def _largest_power(parts: Sequence[FloatArray], weights: FloatArray, target: float) -> float:
     def excess(power: float) -> float:
         average = _weighted([soften(part, power) for part in parts], weights)
-        return float(average.max(axis=1).mean()) - target
+        return float(largest(average)[1].mean()) - target
 
-    return _largest_without(excess)
-
-
-def _largest_without(excess: Callable[[float], float]) -> float:
-    """The largest power up to one at which there is no excess."""
-    if excess(1.0) <= 0:
-        return 1.0
-    if excess(_LEAST_POWER) >= 0:
-        return _LEAST_POWER
-    return float(brentq(excess, _LEAST_POWER, 1.0, xtol=1e-3))
+    return largest_without_excess(excess)
 
 
 def _jaccard(labels: IntArray, resampled: IntArray, n_clusters: int) -> FloatArray:

@@ -14,6 +14,7 @@ import numpy as np
 from soffit._threads import each
 from soffit._typing import FloatArray, IntArray
 from soffit.memberships.em_steps import n_parameters
+from soffit.memberships.measures import align
 from soffit.memberships.mixture import (
     Candidate,
     Description,
@@ -48,28 +49,27 @@ def free_mixture(
     common one. None if several components per cluster are better, if residuals contradict the
     components, or if there are too few objects.
 
-    Parameters
-    ----------
-    description : Description
-        Mixtures that start at partitions.
-    n_clusters : int
-        Number of clusters.
-    random_state : int
-        Seed of k-means.
+    `description`: mixtures that start at partitions.
+    `random_state`: seed of k-means.
     """
     if not _has_enough(description.whole, n_clusters, common=True):
         return None
     described = sorted((one.candidate for one in description.partitions), key=_criterion)
     best, whole = described[0], description.whole
     found = [best.advanced(_MOST_STEPS)] if len(best.owner) == n_clusters else []
-    members = [_members(one, n_clusters) for one in described[:_PARTITIONS]]
+    # Starts that reach the same optimum give its clusters the same numbers.
+    first = _members(best, n_clusters)
+    members = [
+        first,
+        *(align(first, _members(one, n_clusters)) for one in described[1:_PARTITIONS]),
+    ]
     tails = best.fit.pieces.tails
     for space, kind, starts in (
         (whole, tails, members),
         (_logarithms(whole, description.X), np.inf, members[:1]),
     ):
         if space is not None:
-            more = _by_kmeans(space, n_clusters, random_state)
+            more = [align(first, one) for one in _by_kmeans(space, n_clusters, random_state)]
             found += _converged(space, kind, [*starts, *more], best)
     held = [one for one in found if _holds(one, best)]
     if not held:

@@ -74,3 +74,52 @@ def chebyshev_rows(
             before[i, c] = later
             arrived[i, c] += a * later
             seen[i, c] += b * later
+
+
+@njit(cache=True, nogil=True)
+def step_entries(
+    indptr, indices, data, weight, rows_start, rows_column, rows_share,
+    stay, own_start, own_column, own_share, first, last, floor, row, chosen,
+    columns, shares, used,
+):  # fmt: skip
+    """One step of a walk for rows in CSR form: stay times the own row plus weighted neighbours.
+
+    Entries below `floor` times the largest are dropped, and the others divided by their sum. `row`
+    has a 0 for each cluster, `chosen` room for a number each; `columns` and `shares` have room for
+    all entries, `used` for the number of those of each row.
+    """
+    end = 0
+    for i in range(first, last):
+        n = 0
+        for q in range(own_start[i], own_start[i + 1]):
+            if stay[i] * own_share[q] > 0.0:
+                row[own_column[q]] = stay[i] * own_share[q]
+                chosen[n] = own_column[q]
+                n += 1
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            share = weight[i] * data[p]
+            for q in range(rows_start[j], rows_start[j + 1]):
+                c, part = rows_column[q], share * rows_share[q]
+                if part > 0.0:
+                    if row[c] == 0.0:
+                        chosen[n] = c
+                        n += 1
+                    row[c] += part
+        largest = 0.0
+        for x in range(n):
+            if row[chosen[x]] > largest:
+                largest = row[chosen[x]]
+        total, begin = 0.0, end
+        for x in range(n):
+            c = chosen[x]
+            if row[c] > 0.0 and row[c] >= floor * largest:
+                columns[end] = c
+                shares[end] = row[c]
+                total += row[c]
+                end += 1
+            row[c] = 0.0
+        for x in range(begin, end):
+            shares[x] /= total
+        used[i - first] = end - begin
+    return end

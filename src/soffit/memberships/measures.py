@@ -1,30 +1,43 @@
-"""Measures of memberships: entropy, top memberships, and the matching of two clusterings."""
+"""Memberships: checks, powers, entropy, top memberships, and the matching of two clusterings."""
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.optimize import linear_sum_assignment
+from scipy.optimize import brentq, linear_sum_assignment
 from scipy.special import entr
 
 from soffit._memory import check_allocation
 from soffit._threads import each, pieces
-from soffit._typing import FloatArray, IntArray, Matrix
-from soffit.graph import as_array
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.graph import as_array, stacked
 
+# Smaller powers leave no difference between clusters.
+_LEAST_POWER = 0.01
 # How each kind of NumPy type marks a missing value; the other kinds cannot.
 _MISSING_TEST = {"f": np.isnan, "c": np.isnan, "m": np.isnat, "M": np.isnat}
 
 
-def check_memberships(memberships: Any, name: str = "memberships") -> FloatArray:
-    """Return a finite, nonnegative (n, k) array; float32 stays, all else becomes float64."""
-    if sp.issparse(memberships):
-        raise TypeError(f"{name} is sparse; pass a dense array, for example {name}.toarray().")
+def check_memberships(memberships: Any, name: str = "memberships") -> Any:
+    """Return finite, nonnegative (n, k) memberships; float32 stays, all else becomes float64.
+
+    They are an array, or in CSR form with sorted columns if they were sparse.
+    """
+    if is_sparse(memberships):
+        rows = sp.csr_array(memberships)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        if rows.shape[0] == 0 or rows.nnz == 0:
+            raise ValueError(f"{name} is empty, its shape is {rows.shape}; pass some entries.")
+        data = check_memberships(rows.data[None, :], name)[0]
+        return sp.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
     values = np.asarray(memberships)
     if values.dtype != np.float32:
         if values.dtype.kind == "c":
@@ -50,12 +63,19 @@ def check_memberships(memberships: Any, name: str = "memberships") -> FloatArray
     return values
 
 
-def on_simplex(rows: FloatArray) -> FloatArray:
+# Entries of the rows that are looked at together.
+_ENTRIES = 2**20
+# Memberships in CSR form have no entries below this share of the largest one of their row.
+FLOOR = 1e-4
+
+
+def on_simplex(rows: Any) -> Any:
     """Rows that are nonnegative and sum to one: every membership that a model returns.
 
     Rows that are so, up to rounding, are returned as they are. In others, entries below zero and
     entries that are no number become zero before the row is divided by its sum; a row without any
-    positive entry becomes uniform.
+    positive entry becomes uniform. Rows in CSR form lose their smallest entries; see
+    `without_traces`.
 
     Examples
     --------
@@ -66,6 +86,8 @@ def on_simplex(rows: FloatArray) -> FloatArray:
            [0. , 1. ],
            [0.5, 0.5]])
     """
+    if is_sparse(rows):
+        return without_traces(rows)
     tolerance = 1e-6 if rows.dtype == np.float64 else 1e-5
     # Written so that NaN fails, too.
     fine = (rows >= 0).all(axis=1) & (abs(rows.sum(axis=1, dtype=np.float64) - 1) <= tolerance)
@@ -78,6 +100,187 @@ def on_simplex(rows: FloatArray) -> FloatArray:
     result = rows.copy()
     result[~fine] = repaired / repaired.sum(axis=1, keepdims=True)
     return result
+
+
+def without_traces(rows: Any, sums: float = 1.0) -> sp.csr_array:
+    """Rows in CSR form whose entries are at least `FLOOR` times the largest of their row.
+
+    Parameters
+    ----------
+    rows : array or CSR of shape (n, k)
+        Rows; entries below zero, or that are no number, do not count.
+    sums : float
+        What the rows are made to sum to. A row without any positive entry becomes uniform.
+
+    Examples
+    --------
+    >>> from soffit.memberships.measures import without_traces
+    >>> without_traces([[0.5, 0.5, 1e-9], [0.0, 0.0, 1.0]]).toarray()
+    array([[0.5, 0.5, 0. ],
+           [0. , 0. , 1. ]])
+    """
+    rows = sp.csr_array(rows).sorted_indices()
+    counts = np.diff(rows.indptr)
+    data = np.where((rows.data > 0) & np.isfinite(rows.data), rows.data, 0)
+    top = _row_max(data, rows.indptr)
+    kept = (data > 0) & (data >= FLOOR * np.repeat(top, counts))
+    numbers = np.repeat(np.arange(len(counts)), counts)[kept]
+    left = np.bincount(numbers, minlength=len(counts))
+    indptr = np.concatenate([[0], np.cumsum(left)])
+    data = data[kept]
+    total = np.bincount(numbers, weights=data, minlength=len(counts))
+    if (left == 0).any():
+        k = rows.shape[1]
+        blank = np.flatnonzero(left == 0)
+        uniform = sp.csr_array(
+            (np.ones(len(blank) * k), (np.repeat(blank, k), np.tile(np.arange(k), len(blank)))),
+            shape=rows.shape,
+        )
+        there = sp.csr_array((data, rows.indices[kept], indptr), shape=rows.shape)
+        return without_traces(sp.csr_array(there + uniform).astype(rows.dtype), sums)
+    data = (data * (sums / np.repeat(total, left))).astype(rows.dtype)
+    return sp.csr_array((data, rows.indices[kept], indptr), shape=rows.shape)
+
+
+def powered(rows: sp.csr_array, power: float) -> sp.csr_array:
+    """Rows in CSR form raised to a power and divided by their sums."""
+    counts = np.diff(rows.indptr)
+    raised = (rows.data / np.repeat(_row_max(rows.data, rows.indptr), counts)) ** power
+    numbers = np.repeat(np.arange(len(counts)), counts)
+    data = raised / np.bincount(numbers, weights=raised, minlength=len(counts))[numbers]
+    return sp.csr_array((data.astype(rows.dtype), rows.indices, rows.indptr), shape=rows.shape)
+
+
+def soften(memberships: Any, power: float) -> Any:
+    r"""Raise rows to a power of at most one and normalize them: less certain, same order.
+
+    Parameters
+    ----------
+    memberships : array of shape (n, k)
+        Rows on the simplex.
+    power : float
+        Between 0, which makes all clusters equally probable, and 1, which changes nothing.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        Rows sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.memberships import soften
+    >>> soften(np.array([[0.9, 0.1]]), 0.5)
+    array([[0.75, 0.25]])
+    """
+    if power == 1.0:
+        return memberships
+    if is_sparse(memberships):
+        return powered(memberships, power)
+    raised = memberships ** memberships.dtype.type(power)
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True), dtype=memberships.dtype)
+
+
+def power_to_agree(memberships: FloatArray, labels: IntArray) -> float:
+    """The largest power whose mean confidence does not exceed the agreement with the labels.
+
+    If memberships contradict one label in ten, the mean confidence is at most 0.9.
+    """
+    agreement = float(np.mean(memberships.argmax(axis=1) == labels))
+    if float(memberships.max(axis=1).mean()) <= agreement:
+        return 1.0
+    # Logarithms are computed once. Relative to the largest entry of its row, which is then 1 to any
+    # power, so that a confidence is the reciprocal of a sum.
+    with np.errstate(divide="ignore"):
+        logs = np.log(memberships)
+    logs -= logs.max(axis=1, keepdims=True)
+    room, ones = np.empty_like(logs), np.ones(logs.shape[1], dtype=logs.dtype)
+
+    def excess(power: float) -> float:
+        raised = np.exp(np.multiply(logs, power, out=room), out=room)
+        return float(np.mean(1.0 / (raised @ ones))) - agreement
+
+    return largest_without_excess(excess)
+
+
+def largest_without_excess(excess: Callable[[float], float]) -> float:
+    """The largest power up to one at which there is no excess."""
+    if excess(1.0) <= 0:
+        return 1.0
+    if excess(_LEAST_POWER) >= 0:
+        return _LEAST_POWER
+    return float(brentq(excess, _LEAST_POWER, 1.0, xtol=1e-3))
+
+
+def largest(memberships: Any) -> tuple[IntArray, FloatArray]:
+    """The most probable cluster of each object, the first of equals, and its membership."""
+    if not is_sparse(memberships):
+        values = np.asarray(memberships)
+        return values.argmax(axis=1), values.max(axis=1)
+    counts, data = np.diff(memberships.indptr), memberships.data
+    top = _row_max(data, memberships.indptr)
+    is_top = np.flatnonzero((data == np.repeat(top, counts)) & (data > 0))
+    numbers = np.repeat(np.arange(len(counts)), counts)[is_top]
+    labels = np.zeros(len(counts), dtype=np.int64)
+    # Backwards: the first of equals is written last.
+    labels[numbers[::-1]] = memberships.indices[is_top][::-1]
+    return labels, top
+
+
+def dense_rows(memberships: Any, rows: Any = slice(None)) -> FloatArray:
+    """Some of the rows as an array."""
+    return as_array(memberships[rows])
+
+
+def column(memberships: Any, cluster: int) -> FloatArray:
+    """The memberships of all objects in one cluster."""
+    if is_sparse(memberships):
+        return as_array(memberships[:, [cluster]])[:, 0]
+    return np.asarray(memberships[:, cluster])
+
+
+def group_sums(rows: Any, group: IntArray, n_groups: int) -> FloatArray:
+    """Sums of the rows of each group of objects, (n_groups, k), as an array."""
+    if is_sparse(rows):
+        return as_array(indicator(group, n_groups).T @ rows)
+    return np.column_stack([np.bincount(group, column, n_groups) for column in rows.T])
+
+
+def top_clusters(memberships: Any, most: int) -> tuple[IntArray, FloatArray]:
+    """The most probable clusters of each object, the first of equals first, and their shares."""
+
+    def choose(rows: slice) -> tuple[IntArray, FloatArray]:
+        part = dense_rows(memberships, rows)
+        order = np.argsort(-part, axis=1, kind="stable")[:, :most]
+        return order, np.take_along_axis(part, order, axis=1)
+
+    if not is_sparse(memberships) or memberships.shape[0] == 0:
+        return choose(slice(None))
+    n, k = memberships.shape
+    blocks = pieces(n, max(_ENTRIES // k, 1))
+    parts = each(lambda rows: choose(slice(rows.start, rows.stop)), blocks)
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def in_blocks(function: Callable[..., FloatArray], *parts: sp.csr_array) -> sp.csr_array:
+    """A function of the rows of arrays, applied to blocks of rows in CSR form."""
+    n, k = parts[0].shape
+
+    def apply(rows: range) -> sp.csr_array:
+        return without_traces(
+            function(*(dense_rows(p, slice(rows.start, rows.stop)) for p in parts))
+        )
+
+    return stacked(each(apply, pieces(n, max(_ENTRIES // k, 1))))
+
+
+def _row_max(data: FloatArray, indptr: IntArray) -> FloatArray:
+    """The largest stored entry of each row, 0 if it has none."""
+    top = np.zeros(len(indptr) - 1, dtype=data.dtype)
+    there = np.flatnonzero(np.diff(indptr))
+    if len(there):
+        top[there] = np.maximum.reduceat(data, indptr[there])
+    return top
 
 
 def encode_labels(labels: Any, name: str = "labels") -> tuple[IntArray, int]:
@@ -162,7 +365,7 @@ def entropy(memberships: ArrayLike) -> FloatArray:
 
     Parameters
     ----------
-    memberships : array of shape (n, k)
+    memberships : array or sparse array of shape (n, k)
         Finite and nonnegative.
 
     Returns
@@ -177,11 +380,12 @@ def entropy(memberships: ArrayLike) -> FloatArray:
     [0.0, 0.6931]
     """
     values = check_memberships(memberships)
+    if is_sparse(values):
+        numbers = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
+        summed = np.bincount(numbers, weights=entr(values.data), minlength=values.shape[0])
+        return np.asarray(np.maximum(summed, 0), dtype=values.dtype)
     # A membership that exceeds one by rounding would give an entropy a hair below zero.
     return np.asarray(np.maximum(entr(values).sum(axis=1), 0), dtype=values.dtype)
-
-
-_ENTRIES = 2**20
 
 
 def top_memberships(memberships: ArrayLike, n_top: int = 5) -> sp.csr_array:
@@ -192,7 +396,7 @@ def top_memberships(memberships: ArrayLike, n_top: int = 5) -> sp.csr_array:
 
     Parameters
     ----------
-    memberships : array of shape (n, k)
+    memberships : array or sparse array of shape (n, k)
         Finite and nonnegative.
     n_top : int
         Clusters kept per object. Ties go to the first; zeros are never kept.
@@ -214,6 +418,8 @@ def top_memberships(memberships: ArrayLike, n_top: int = 5) -> sp.csr_array:
     W = check_memberships(memberships)
     n, k = W.shape
     kept = min(int(n_top), k)
+    if is_sparse(W):
+        return _top_entries(W, kept)
 
     def choose(rows: range) -> tuple[FloatArray, FloatArray]:
         part = W[rows.start : rows.stop]
@@ -229,6 +435,19 @@ def top_memberships(memberships: ArrayLike, n_top: int = 5) -> sp.csr_array:
     result = sp.csr_array((values.ravel(), columns.ravel(), indptr), shape=(n, k))
     result.eliminate_zeros()
     return result
+
+
+def _top_entries(W: sp.csr_array, most: int) -> sp.csr_array:
+    counts = np.diff(W.indptr)
+    numbers = np.repeat(np.arange(len(counts)), counts)
+    rank = np.empty(W.nnz, dtype=np.int64)
+    rank[np.lexsort((W.indices, -W.data, numbers))] = np.arange(W.nnz)
+    kept = (rank - np.repeat(W.indptr[:-1], counts) < most) & (W.data > 0)
+    data, numbers = W.data[kept], numbers[kept]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=len(counts)))])
+    total = np.bincount(numbers, weights=data, minlength=len(counts))
+    data = (data / total[numbers]).astype(W.dtype)
+    return sp.csr_array((data, W.indices[kept], indptr), shape=W.shape)
 
 
 def match_clusters(reference: ArrayLike, other: ArrayLike) -> IntArray:
@@ -268,21 +487,22 @@ def match_clusters(reference: ArrayLike, other: ArrayLike) -> IntArray:
     return _matched_first(partner, overlap.shape[1])
 
 
-def align(reference: ArrayLike, memberships: ArrayLike) -> FloatArray:
+def align(reference: Any, memberships: Any) -> Any:
     """Reorder the columns of `memberships` to match those of `reference`.
 
     Parameters
     ----------
-    reference : array of shape (n,) or (n, k_reference)
+    reference : array of shape (n,), or array or sparse array of shape (n, k_reference)
         Labels or memberships.
-    memberships : array of shape (n, k)
+    memberships : array or sparse array of shape (n, k)
         Memberships to reorder.
 
     Returns
     -------
     array of shape (n, max(k_reference, k))
         Column c is the cluster matched to cluster c of the reference, or zero if it is unmatched.
-        Unmatched clusters of `memberships` follow. A new array of the same precision.
+        Unmatched clusters of `memberships` follow. A new array of the same precision, in CSR form
+        if `memberships` is sparse.
 
     Examples
     --------
@@ -295,6 +515,16 @@ def align(reference: ArrayLike, memberships: ArrayLike) -> FloatArray:
     values = check_memberships(memberships)
     partner = partners(overlap_table(reference, values, "reference", "memberships"))
     n_objects, n_clusters = values.shape
+    if is_sparse(values):
+        order = _matched_first(partner, n_clusters)
+        place = np.empty(n_clusters, dtype=np.int64)
+        place[order] = np.concatenate(
+            [np.flatnonzero(partner >= 0), partner.size + np.arange(n_clusters)]
+        )[:n_clusters]
+        moved = (values.data, place[values.indices], values.indptr)
+        result = sp.csr_array(moved, shape=(n_objects, max(partner.size, n_clusters))).copy()
+        result.sort_indices()
+        return result
     aligned = np.zeros((n_objects, max(partner.size, n_clusters)), dtype=values.dtype)
     matched = partner >= 0
     aligned[:, : partner.size][:, matched] = values[:, partner[matched]]

@@ -20,7 +20,7 @@ from soffit.memberships.em_steps import (
     n_parameters,
     scatters,
 )
-from soffit.memberships.ensemble import power_to_agree, soften
+from soffit.memberships.measures import power_to_agree, soften
 
 # Densities are estimated directly up to this many columns.
 _FEW_COLUMNS = 5

@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from soffit._typing import FloatArray, IntArray
+from soffit._typing import FloatArray, IntArray, is_sparse
+from soffit.graph import Graph, as_array
 from soffit.memberships.measures import (
     check_memberships,
     check_same_length,
     encode_labels,
+    largest,
     overlap_table,
     partners,
 )
@@ -28,13 +30,13 @@ _ROW_SUM_TOLERANCE = 1e-3
 class Matched:
     """Memberships and, for each object, the cluster matched to its true class (-1: none)."""
 
-    memberships: FloatArray
+    memberships: Any
     true_cluster: IntArray
 
     def membership_of_truth(self) -> FloatArray:
         """Membership in the true class; zero where no cluster is matched to that class."""
         rows = np.arange(self.true_cluster.size)
-        own = self.memberships[rows, self.true_cluster]
+        own = Graph.of(self.memberships).at(rows, self.true_cluster)
         return np.where(self.true_cluster >= 0, own, 0.0)
 
 
@@ -47,10 +49,10 @@ def match_to_truth(y_true: Any, memberships: Any) -> Matched:
     return Matched(memberships=values, true_cluster=partner[classes])
 
 
-def check_probabilities(memberships: Any, name: str) -> FloatArray:
+def check_probabilities(memberships: Any, name: str) -> Any:
     """Return memberships in float64 whose rows sum to one."""
     values = check_memberships(memberships, name).astype(np.float64, copy=False)
-    row_sums = values.sum(axis=1)
+    row_sums = np.asarray(values.sum(axis=1))
     worst = int(np.abs(row_sums - 1).argmax())
     if abs(row_sums[worst] - 1) > _ROW_SUM_TOLERANCE:
         raise ValueError(
@@ -93,7 +95,12 @@ def brier(y_true: ArrayLike, memberships: ArrayLike) -> float:
     """
     matched = match_to_truth(y_true, memberships)
     own = matched.membership_of_truth()
-    others = np.einsum("ic,ic->i", matched.memberships, matched.memberships) - own**2
+    rows = matched.memberships
+    if is_sparse(rows):
+        squares = np.asarray(rows.multiply(rows).sum(axis=1))
+    else:
+        squares = np.einsum("ic,ic->i", rows, rows)
+    others = squares - own**2
     return float(np.mean(np.maximum(others, 0) + (1 - own) ** 2))
 
 
@@ -159,8 +166,8 @@ def posterior_distance(posterior: ArrayLike, memberships: ArrayLike) -> float:
     >>> round(posterior_distance([[0.9, 0.1], [0.2, 0.8]], [[0.1, 0.9], [0.7, 0.3]]), 6)
     0.05
     """
-    first = check_probabilities(posterior, "posterior")
-    second = check_probabilities(memberships, "memberships")
+    first = as_array(check_probabilities(posterior, "posterior"))
+    second = as_array(check_probabilities(memberships, "memberships"))
     check_same_length(first.shape[0], second.shape[0], "posterior", "memberships")
     n_clusters = max(first.shape[1], second.shape[1])
     costs = cdist(_padded(first, n_clusters).T, _padded(second, n_clusters).T, metric="cityblock")
@@ -219,8 +226,8 @@ def calibration_curve(
     if isinstance(n_bins, bool) or not isinstance(n_bins, Integral) or n_bins < 1:
         raise ValueError(f"n_bins must be a positive integer, got {n_bins!r}; try 15.")
     matched = match_to_truth(y_true, memberships)
-    top = matched.memberships.argmax(axis=1)
-    confidence = np.minimum(matched.memberships.max(axis=1), 1.0)
+    top, confidence = largest(matched.memberships)
+    confidence = np.minimum(confidence, 1.0)
     right = (top == matched.true_cluster).astype(np.float64)
     inner_edges = np.arange(1, n_bins) / n_bins
     bins = np.searchsorted(inner_edges, confidence, side="left")

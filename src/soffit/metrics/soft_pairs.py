@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from soffit._memory import check_allocation
 from soffit._typing import FloatArray, IntArray
+from soffit.graph import as_array
 from soffit.memberships.measures import check_same_length, encode_labels
 from soffit.metrics.hard import adjusted_rand
 from soffit.metrics.soft import check_probabilities
@@ -133,7 +134,7 @@ def _centre(memberships: FloatArray) -> _Centred:
 
 def _memberships(clustering: Any, name: str) -> FloatArray:
     if np.ndim(clustering) != 1:
-        return check_probabilities(clustering, name)
+        return as_array(check_probabilities(clustering, name))
     codes, n_clusters = encode_labels(clustering, name)
     check_allocation(
         (codes.size, n_clusters),
@@ -182,13 +183,13 @@ def expected_ari(
     if isinstance(n_draws, bool) or not isinstance(n_draws, Integral) or n_draws < 1:
         raise ValueError(f"n_draws must be a positive integer, got {n_draws!r}; try 100.")
     random = check_random_state(random_state)
-    values = check_probabilities(memberships, "memberships")
+    values = as_array(check_probabilities(memberships, "memberships"))
     if np.ndim(other) == 1:
         fixed, _ = encode_labels(other, "other")
         check_same_length(values.shape[0], fixed.size, "memberships", "other")
         scores = [adjusted_rand(fixed, _draw(values, random)) for _ in range(n_draws)]
     else:
-        others = check_probabilities(other, "other")
+        others = as_array(check_probabilities(other, "other"))
         check_same_length(values.shape[0], others.shape[0], "memberships", "other")
         scores = [
             adjusted_rand(_draw(others, random), _draw(values, random)) for _ in range(n_draws)

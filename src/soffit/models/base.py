@@ -25,10 +25,7 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from soffit._deprecation import current_names, warn_of_former_name
-from soffit._threads import OutOfTime, one_blas_thread, thread_limit, without_warnings
-from soffit._typing import FloatArray, IntArray
-from soffit._validation import (
+from soffit._parameters import (
     Function,
     Number,
     OneOf,
@@ -37,7 +34,11 @@ from soffit._validation import (
     TextOrFunction,
     WholeNumber,
     check_parameters,
+    current_names,
+    warn_of_former_name,
 )
+from soffit._threads import OutOfTime, one_blas_thread, thread_limit, without_warnings
+from soffit._typing import FloatArray, IntArray
 from soffit._wording import Message, Parameter, first_few
 from soffit.affinity import Settings
 from soffit.affinity.given_objects import (
@@ -51,101 +52,22 @@ from soffit.affinity.given_objects import (
 )
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.exceptions import EmptyClusterWarning
-from soffit.fitting.data import Constraints, Data
+from soffit.fitting.data import Constraints, Data, read_columns
 from soffit.fitting.fitted import Fitted, with_surroundings
+from soffit.fitting.monitor import FitEvent as FitEvent  # noqa: PLC0414 - public in soffit.models
 from soffit.fitting.monitor import Progress, Tasks, has_callbacks, warn_unless_converged, with_tasks
 from soffit.fitting.recipe import Recipe, run
-from soffit.inputs import lazy_part, read_input, read_new_objects
+from soffit.inputs import check_columns, lazy_part, read_input, read_new_objects
 from soffit.memberships.assignment import UNASSIGNED, assigned, check_share
 from soffit.mixed_columns import MixedTable
 from soffit.models.curated import Curated
+from soffit.models.of_blocks import OfBlocks
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-_NO_PLACER = (
-    "This model was fitted to a graph in blocks and places no new objects. Fit the graph together "
-    "with their edges."
-)
-
-
-class PageWriter:
-    """Gives an estimator the method `report`."""
-
-    def report(self, path: Any, X: Any = None, **options: Any) -> None:
-        """Write one self-contained HTML page about the fitted model.
-
-        The page describes the clusters in words and figures, warns where the result is unreliable,
-        lists all objects in a sortable and searchable table, and shows how to reproduce the result.
-        It works offline.
-
-        Parameters
-        ----------
-        path : str or path
-            Where to write the page.
-        X : table or graph, optional
-            The data that the model was fitted to. With a table, clusters are described by its
-            columns and drawn in its plane or its principal components.
-        **options
-            `columns`, `ids`, `truth`, `title`, `command` and `source`, as for
-            `soffit.report.write_report`.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            If the model is not fitted.
-        ValueError
-            If rows, identifiers or labels do not match the number of objects.
-
-        Examples
-        --------
-        >>> from pathlib import Path
-        >>> from tempfile import TemporaryDirectory
-        >>> from soffit import SoftClustering
-        >>> from soffit.datasets import make_moons
-        >>> X, labels, posterior = make_moons(200, random_state=7)
-        >>> model = SoftClustering(n_clusters=2, random_state=7).fit(X)
-        >>> with TemporaryDirectory() as folder:
-        ...     model.report(Path(folder) / "moons.html", X, truth=labels)
-        ...     [file.name for file in Path(folder).iterdir()]
-        ['moons.html']
-        """
-        # `report` is a higher layer than `models`: import it by name, here and nowhere else, so
-        # that no import statement points upwards.
-        write = import_module("soffit.report").write_report
-        if "sample_indices_" not in vars(self):
-            write(path, self, X=X, **options)
-            return
-        model: Any = self
-        found, more = model._shown_sample(X)
-        write(path, found, **{**more, **options})
-
-
-class NotebookSummary:
-    """Gives an estimator the summary of `soffit.results` in place of scikit-learn's diagram.
-
-    ``sklearn.set_config(display="text")`` turns it off, like the diagram. Inside a pipeline the
-    model is drawn as part of the pipeline's diagram.
-    """
-
-    def _html_repr(self) -> str:
-        from soffit.results.notebook import summary_html
-
-        return summary_html(self)
-
-    # scikit-learn before 1.7 does not use `_html_repr`.
-    def _repr_html_inner(self) -> str:
-        return self._html_repr()
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        bundle = {"text/plain": repr(self)}
-        if get_config()["display"] == "diagram":
-            bundle["text/html"] = self._html_repr()
-        return bundle
-
-
-class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
+class SimilarityEstimator(OfBlocks, BaseEstimator):
     """Shared base of clusterings and classifiers: fit, publish, place new objects.
 
     A model is a composition: its constructor only assigns, and `_recipe` names the steps of a fit.
@@ -172,10 +94,6 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
     random_state: Any
     verbose: int | bool
     n_jobs: int | None
-    n_features_in_: int
-    _fitted: Fitted
-    # The collection that the model was fitted to, if it was one.
-    _blocks: Any
     # Kinds and shapes of what a fit publishes; see `soffit.persistence.schema` for the words.
     _arrays: ClassVar[dict[str, str]] = {
         "n_features_in_": "size p",
@@ -246,50 +164,6 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         """Number of threads for these objects."""
         return self.n_jobs
 
-    def _run_on_blocks(self, X: Any, constraints: Constraints, tasks: Tasks | None) -> Fitted:
-        """Run the recipe on a sample of a collection of blocks; see `soffit.distributed`."""
-        if not hasattr(self, "sample_size"):
-            raise TypeError(
-                f"{type(self).__name__} is fitted in memory, and X is a collection of blocks. Fit "
-                "it to a sample and pass X to predict_proba, or use SoftClustering."
-            )
-        from soffit.distributed.row_blocks import check_no_pairs
-        from soffit.distributed.sampled_fit import InMemory, fit_blocks
-
-        if self.__sklearn_tags__().input_tags.pairwise:
-            raise TypeError(
-                "X is a collection of blocks and cannot hold similarities or distances of all "
-                "pairs. Pass the features of the objects."
-            )
-        check_no_pairs(constraints)
-        seeds = check_random_state(self.random_state)
-        with self._working(tasks) as progress:
-
-            def fit(
-                table: Any, columns: NDArray[Any] | None, weights: FloatArray | None = None
-            ) -> Fitted:
-                data = self._read(table, Constraints(sample_weight=weights), None)
-                if columns is not None:
-                    data = replace(data, columns={**data.columns, "feature_names_in_": columns})
-                fitted = run(self._recipe(), data, seeds, progress)
-                return progress.attempt(lambda: with_surroundings(fitted)) or fitted
-
-            def geometry(table: Any) -> tuple[Any, Any]:
-                return self._read(table, Constraints(), None).objects.preparation, self.metric
-
-            further = getattr(self, "_recipe_of_further", lambda _: self._recipe())
-            found = fit_blocks(
-                X,
-                InMemory(fit, geometry, further),
-                sample_size=self.sample_size,
-                refine=getattr(self, "refine", None),
-                n_clusters=getattr(self, "n_clusters", None),
-                seeds=seeds,
-                progress=progress,
-            )
-        self._publish(found.fitted, found.attributes, found.blocks)
-        return found.fitted
-
     def _warn_of_matrix(self, objects: Objects) -> None:
         """Point out a symmetric matrix that is read as a table."""
         if objects.builder is None or objects.is_matrix or not _is_symmetric(objects.table):
@@ -320,56 +194,10 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         for name, value in {**fitted.attributes, **(of_all or {})}.items():
             setattr(self, name, value)
 
-    def _shown_sample(
-        self, X: Any, sizes: Any = None, numbers: IntArray | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """What a report shows of objects in blocks, and what it says about all of them.
-
-        By default it shows some of the fitted ones.
-        """
-        from soffit.distributed.shown_sample import count_and_write, rows_to_show
-        from soffit.results.per_object import Result, cluster_names_of
-
-        model: Any = self
-        if sizes is None:
-            with self._working() as progress:
-                progress.phase("counts of all objects")
-                sizes = count_and_write(model.memberships_, None, progress).sizes
-        more: dict[str, Any] = {"all_sizes": sizes}
-        if lazy_part(X) is None:
-            return self._in_memory(), more
-        numbers = model.sample_indices_ if numbers is None else numbers
-        more["X"], names, rows = rows_to_show(X, numbers)
-        if names is not None:
-            more["columns"] = [str(name) for name in names]
-        # The columns are those of the fit, although the rows come without names.
-        with without_warnings(UserWarning, "X does not have valid feature names"):
-            shown = model.predict_proba(more["X"])
-        return Result.from_memberships(shown, ids=rows, names=cluster_names_of(model)), more
-
-    def _in_memory(self) -> Self:
-        """The model itself, or that of the sample if it was fitted to a collection of blocks."""
-        if "sample_indices_" not in vars(self):
-            if lazy_part(vars(self).get("memberships_")) is not None:
-                raise TypeError(
-                    f"This {type(self).__name__} was fitted to a graph in blocks, and its results "
-                    "stay with the workers. Store these, for example with "
-                    "memberships_.to_zarr(...), instead of the model."
-                )
-            return self
-        model = copy(self)
-        model._publish(self._fitted)
-        return model
-
     def __copy__(self) -> Self:
         model = type(self).__new__(type(self))
         model.__dict__.update(vars(self))
         return model
-
-    def __getstate__(self) -> Any:
-        # Dask collections belong to a cluster: a pickled model is that of the sample.
-        model = self._in_memory()
-        return super().__getstate__() if model is self else model.__getstate__()
 
     @contextmanager
     def _working(self, tasks: Tasks | None = None) -> Iterator[Progress]:
@@ -491,25 +319,6 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
         with one_blas_thread(), thread_limit(self.n_jobs):
             return self._fitted.novelty(table)
 
-    def _place_blocks(self, X: Any, what: Any, **options: Any) -> Any:
-        """Memberships, labels or novelty of a collection of blocks, as a Dask array."""
-        from soffit.distributed.engine import Engine
-        from soffit.distributed.placement import Placement, place_lazily
-        from soffit.distributed.row_blocks import Blocks
-
-        if self._fitted.placer is None:
-            raise TypeError(_NO_PLACER)
-        placement = Placement.of(self._fitted, vars(self).get("classes_"))
-        blocks = Blocks.of(X)
-        check_columns(self, blocks.columns)
-        if blocks.n_columns != self.n_features_in_:
-            raise ValueError(
-                f"X has {blocks.n_columns} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
-        shared = Engine.current().share(placement, "model")
-        return place_lazily(blocks, shared, placement, what, **options)
-
     def _place(self, X: Any, dtype: Any) -> FloatArray:
         """Probabilities of new objects; of a collection of blocks as a Dask array."""
         if lazy_part(X) is not None:
@@ -517,12 +326,19 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             return placed
         table = self._new_table(X)
         with one_blas_thread(), thread_limit(self.n_jobs):
-            return np.asarray(self._fitted.place(table), dtype=dtype)
+            placed = self._fitted.place(table).astype(dtype, copy=False)
+            return placed
+
+    def _check_places(self) -> None:
+        if self._fitted.placer is None:
+            raise TypeError(
+                "This model was fitted to a graph in blocks and places no new objects. Fit the "
+                "graph together with their edges."
+            )
 
     def _new_table(self, X: Any) -> Any:
+        self._check_places()
         preparation = self._fitted.preparation
-        if self._fitted.placer is None:
-            raise TypeError(_NO_PLACER)
         if isinstance(preparation, MixedPreparation):
             return self._new_mixed_table(X, preparation)
         affinity = getattr(self._fitted.placer, "affinity", None)
@@ -563,6 +379,73 @@ class SimilarityEstimator(NotebookSummary, PageWriter, BaseEstimator):
             )
         return table, None if names is None or len(names) != m else names
 
+    # --- description ---------------------------------------------------------------------------
+
+    def report(self, path: Any, X: Any = None, **options: Any) -> None:
+        """Write one self-contained HTML page about the fitted model.
+
+        The page describes the clusters in words and figures, warns where the result is unreliable,
+        lists all objects in a sortable and searchable table, and shows how to reproduce the result.
+        It works offline.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write the page.
+        X : table or graph, optional
+            The data that the model was fitted to. With a table, clusters are described by its
+            columns and drawn in its plane or its principal components.
+        **options
+            `columns`, `ids`, `truth`, `title`, `command` and `source`, as for
+            `soffit.report.write_report`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the model is not fitted.
+        ValueError
+            If rows, identifiers or labels do not match the number of objects.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from soffit import SoftClustering
+        >>> from soffit.datasets import make_moons
+        >>> X, labels, posterior = make_moons(200, random_state=7)
+        >>> model = SoftClustering(n_clusters=2, random_state=7).fit(X)
+        >>> with TemporaryDirectory() as folder:
+        ...     model.report(Path(folder) / "moons.html", X, truth=labels)
+        ...     [file.name for file in Path(folder).iterdir()]
+        ['moons.html']
+        """
+        # `report` is a higher layer than `models`: import it by name, here and nowhere else, so
+        # that no import statement points upwards.
+        write = import_module("soffit.report").write_report
+        if "sample_indices_" not in vars(self):
+            write(path, self, X=X, **options)
+            return
+        found, more = self._shown_sample(X)
+        write(path, found, **{**more, **options})
+
+    # The summary of `soffit.results` takes the place of scikit-learn's diagram;
+    # ``sklearn.set_config(display="text")`` turns it off, like the diagram. Inside a pipeline the
+    # model is drawn as part of the pipeline's diagram.
+    def _html_repr(self) -> str:
+        from soffit.results.notebook import summary_html
+
+        return summary_html(self)
+
+    # scikit-learn before 1.7 does not use `_html_repr`.
+    def _repr_html_inner(self) -> str:
+        return self._html_repr()
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._html_repr()
+        return bundle
+
     # --- scikit-learn --------------------------------------------------------------------------
 
     def _names(self, parameter: str, value: str) -> bool:
@@ -600,7 +483,7 @@ class SimilarityClustering(
         "entropy_": "finite n",
         # Those of the fit itself; a model whose clusters were merged or split has none.
         "copies_": "index? n <m",
-        "factor_": "nonnegative? m k",
+        "factor_": "affinities? m k",
         "scale_": "finite? k",
         "affinity_matrix_": "affinities m m",
         "neighbor_recall_": "float?",
@@ -669,8 +552,8 @@ class SimilarityClustering(
 
         Returns
         -------
-        ndarray of shape (m, k)
-            Rows sum to one.
+        ndarray or csr_array of shape (m, k)
+            Rows sum to one. In the form of `memberships_`, see there.
         """
         check_is_fitted(self, "memberships_")
         return self._place(X, self.memberships_.dtype)
@@ -721,6 +604,9 @@ class SimilarityClustering(
     def transform(self, X: Any) -> FloatArray:
         """Memberships as features, for pipelines; same as `predict_proba`.
 
+        Sparse memberships, those of `SoftClustering` with more than 150 clusters, cannot be put
+        into a data frame by `set_output`.
+
         Parameters
         ----------
         X : table, or block of shape (m, n)
@@ -728,8 +614,8 @@ class SimilarityClustering(
 
         Returns
         -------
-        ndarray of shape (m, k)
-            Rows sum to one.
+        ndarray or csr_array of shape (m, k)
+            Rows sum to one. In the form of `memberships_`, see there.
         """
         return self._with_names(self.predict_proba(X), X)
 
@@ -747,7 +633,7 @@ class SimilarityClustering(
 
         Returns
         -------
-        ndarray of shape (n, k)
+        ndarray or csr_array of shape (n, k)
             `memberships_`.
         """
         return self._with_names(self.fit(X, **fit_params).memberships_, X)
@@ -766,7 +652,7 @@ class SimilarityClustering(
 
         Returns
         -------
-        ndarray of shape (n, k)
+        ndarray or csr_array of shape (n, k)
             `memberships_`.
         """
         return self.fit(X, **fit_params).memberships_
@@ -904,28 +790,6 @@ def warn_of_empty_clusters(model: Any, attributes: Mapping[str, Any], depth: int
             )
         ),
         stacklevel=depth + 1,
-    )
-
-
-def read_columns(checked: Any, columns: NDArray[Any] | None) -> dict[str, Any]:
-    """What scikit-learn's check has recorded about the columns, or their names as given."""
-    names = ("n_features_in_", "feature_names_in_")
-    found = {name: getattr(checked, name) for name in names if name in vars(checked)}
-    if columns is not None and "feature_names_in_" not in found:
-        found["feature_names_in_"] = np.asarray(columns, dtype=object)
-    return found
-
-
-def check_columns(model: Any, columns: NDArray[Any] | None) -> None:
-    """Refuse new objects whose columns are not those of the fit, in the same order."""
-    fitted = vars(model).get("feature_names_in_")
-    if columns is None or fitted is None or list(columns) == list(fitted):
-        return
-    missing = [name for name in fitted if name not in set(columns)]
-    what = f"{missing[0]!r} is missing" if missing else "their order or number differs"
-    raise ValueError(
-        f"The columns of X are not those that {type(model).__name__} was fitted to: {what}. Pass "
-        f"the columns {list(fitted)} in this order."
     )
 
 

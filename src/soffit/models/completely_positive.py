@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from soffit._deprecation import renamed_parameters
+from soffit._parameters import Number, OneOf, OrNone, WholeNumber, renamed_parameters
 from soffit._typing import FloatArray, Matrix, is_sparse
-from soffit._validation import Number, OneOf, OrNone, WholeNumber
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.side_information import with_known_pairs, with_side
 from soffit.factorize import (

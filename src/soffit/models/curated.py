@@ -13,19 +13,14 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from soffit._parameters import OrNone, ParameterError, WholeNumber
 from soffit._typing import IntArray
-from soffit._validation import OrNone, ParameterError, WholeNumber
+from soffit._wording import first_few
 from soffit.fitting.fitted import Fitted
 from soffit.fitting.recipe import Recipe
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-_MOST_LISTED = 8
-
-
-# Attributes of a fit to a collection of blocks that do not depend on the clusters.
-_OF_BLOCKS = ("sample_indices_", "leftover_share_", "memory_per_worker_")
 
 
 class Curated:
@@ -281,15 +276,7 @@ class Curated:
     def _with(self, fitted: Fitted) -> Self:
         """A new model with this fitted value and the same parameters."""
         model: Any = copy(self)
-        blocks = vars(self).get("_blocks")
-        if blocks is None:
-            model._publish(fitted)
-            return model
-        from soffit.distributed.sampled_fit import memberships_of_all
-
-        # What is known about the sample stays; the memberships of all objects follow anew.
-        kept = {name: vars(self)[name] for name in _OF_BLOCKS}
-        model._publish(fitted, kept | memberships_of_all(blocks, fitted), blocks)
+        model._publish(fitted, *model._of_all_blocks(fitted))
         return model
 
     def _check_can_split(self, called: str, number: int, n: int | None) -> None:
@@ -345,11 +332,10 @@ class _Names:
         if isinstance(cluster, str):
             if cluster and cluster in self._names:
                 return self._names.index(cluster)
-            named = [repr(name) for name in self._names if name]
-            known = ", ".join(named[:_MOST_LISTED]) + (", ..." if len(named) > _MOST_LISTED else "")
+            known = first_few((repr(name) for name in self._names if name), 8)
             raise ValueError(
                 f"There is no cluster named {cluster!r}. "
-                + (f"The names are {known}." if named else f"Pass its number, from 0 to {k - 1}.")
+                + (f"The names are {known}." if known else f"Pass its number, from 0 to {k - 1}.")
             )
         if isinstance(cluster, Integral) and not isinstance(cluster, bool):
             if 0 <= int(cluster) < k:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from soffit._deprecation import renamed_parameters
+from soffit._parameters import Number, OrNone, TextOrFunction, WholeNumber, renamed_parameters
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray, is_sparse
-from soffit._validation import Number, OrNone, TextOrFunction, WholeNumber
 from soffit.affinity.given_objects import Objects, Standardize
 from soffit.affinity.tuples import TupleMeasure, TupleSample, sample_tuples, tuple_measure
 from soffit.factorize import Factorization, random_start
@@ -29,7 +28,7 @@ from soffit.factorize.tuples.solve import (
     solve_tuples,
     tuple_start,
 )
-from soffit.fitting.data import Constraints, Data
+from soffit.fitting.data import Constraints, Data, read_columns
 from soffit.fitting.fitted import Fitted, Smoothing, Unchanged, explained_squares
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import (
@@ -42,7 +41,7 @@ from soffit.fitting.recipe import (
 )
 from soffit.fitting.restarts import solve_in_threads
 from soffit.inputs import read_input
-from soffit.models.base import SimilarityClustering, read_columns
+from soffit.models.base import SimilarityClustering
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -365,17 +364,10 @@ class _TupleData(Data):
 
 @dataclass(frozen=True, eq=False)
 class Tuples:
-    """Tuples of objects with their affinities.
+    """Tuples of objects with their affinities."""
 
-    Parameters
-    ----------
-    known : KnownTuples
-        The tuples.
-    sample, measure : optional
-        How they were sampled and measured; None if they were given.
-    """
-
-    known: KnownTuples
+    known: KnownTuples  # The tuples.
+    # How they were sampled and measured; None if they were given.
     sample: TupleSample | None = None
     measure: TupleMeasure | None = None
 

@@ -13,20 +13,21 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from soffit._deprecation import renamed_parameters
-from soffit._threads import one_blas_thread, thread_limit, without_warnings
-from soffit._typing import FloatArray, Matrix, is_sparse
-from soffit._validation import (
+from soffit._parameters import (
     OneOf,
     WholeNumber,
     check_parameters,
+    renamed_parameters,
 )
+from soffit._threads import one_blas_thread, thread_limit, without_warnings
+from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.exceptions import EmptyClusterWarning
 from soffit.factorize.problem import Stop
 from soffit.fitting.data import Constraints, Data, PartialLabels
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Unchanged, rule_only
 from soffit.fitting.recipe import Recipe, Stage, affinity_attributes, relate_pairs
+from soffit.graph import reciprocal
 from soffit.inputs import lazy_part
 from soffit.memberships.measures import on_simplex
 from soffit.models.base import SimilarityEstimator
@@ -65,7 +66,7 @@ class PointWalk:
         """T^(t-1) (I + T) / 2 Y; `end` may cut the walk short."""
         # Long thin paths underflow in float32; a graph is small enough to convert.
         A: Any = self.A.astype(np.float64) if is_sparse(self.A) else self.A
-        share = inverse(self.degrees)[:, None].astype(A.dtype)
+        share = reciprocal(self.degrees)[:, None].astype(A.dtype)
         F = Y.astype(A.dtype)
         for _ in range(steps - 1):
             F, before = share * (A @ F), F
@@ -98,12 +99,12 @@ class ClusterWalk:
     def on(cls, B: FloatArray) -> ClusterWalk:
         """The walk on a bipartite graph of objects and clusters."""
         degrees, weights = _sums(B, axis=1), _sums(B, axis=0)
-        similarities = (B * inverse(degrees)[:, None].astype(B.dtype)).T @ B
-        return cls(B, degrees, weights, inverse(weights)[:, None] * similarities)
+        similarities = (B * reciprocal(degrees)[:, None].astype(B.dtype)).T @ B
+        return cls(B, degrees, weights, reciprocal(weights)[:, None] * similarities)
 
     def walk(self, Y: FloatArray, steps: int, end: End = never) -> FloatArray:
         """T^(t-1) (I + T) / 2 Y; `end` may cut the walk short."""
-        Z = inverse(self.weights)[:, None] * (self.B.T @ Y.astype(self.B.dtype))
+        Z = reciprocal(self.weights)[:, None] * (self.B.T @ Y.astype(self.B.dtype))
         for _ in range(steps - 2):
             Z, before = self.between @ Z, Z
             if end() or _is_still(Z, before):
@@ -113,18 +114,13 @@ class ClusterWalk:
         return self._carried_back((Z + self.between @ Z) / 2)
 
     def _carried_back(self, Z: FloatArray) -> FloatArray:
-        share = inverse(self.degrees)[:, None]
+        share = reciprocal(self.degrees)[:, None]
         return np.asarray(share * (self.B @ Z.astype(self.B.dtype)))
 
 
 def _is_still(now: FloatArray, before: FloatArray) -> bool:
     """Whether a walk has arrived where it will stay."""
     return bool(np.abs(now - before).max(initial=0.0) <= _STILL * np.abs(now).max(initial=0.0))
-
-
-def inverse(values: FloatArray) -> FloatArray:
-    """1 / value, and 0 for 0."""
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
 def _sums(A: Matrix, axis: int) -> FloatArray:
@@ -388,21 +384,11 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
 
 @dataclass(frozen=True, eq=False)
 class ClassArrival:
-    """Class weights of the fitted objects after the walk, and the rule for new ones.
+    """Class weights of the fitted objects after the walk, and the rule for new ones."""
 
-    Parameters
-    ----------
-    walk : PointWalk or ClusterWalk
-        The walk, kept for `relabel`.
-    walked : array of shape (n, c)
-        Weights of the classes at the end of the walk.
-    prior : array of shape (c,)
-        Mean distribution of the objects that the walk reaches.
-    """
-
-    walk: PointWalk | ClusterWalk
-    walked: FloatArray
-    prior: FloatArray
+    walk: PointWalk | ClusterWalk  # The walk, kept for `relabel`.
+    walked: FloatArray  # (n, c): weights of the classes at the end of the walk.
+    prior: FloatArray  # (c,): mean distribution of the objects that the walk reaches.
     _arrays: ClassVar[dict[str, str]] = {
         "walk": "part walk() n",
         "walked": "nonnegative n k",
@@ -432,7 +418,7 @@ def _classified(
     labelled, codes = labels.labelled, labels.codes[labels.labelled]
     totals = np.bincount(codes, walk.degrees[labelled], minlength=n_classes)
     Y = np.zeros((n, n_classes))
-    Y[labelled, codes] = inverse(totals.astype(np.float64))[codes]
+    Y[labelled, codes] = reciprocal(totals.astype(np.float64))[codes]
     walked = walk.walk(Y, steps, end)
     distributions = _distributions(walked)
     distributions[labelled] = np.eye(n_classes)[codes]
@@ -503,4 +489,4 @@ def _distributions(walked: FloatArray) -> FloatArray:
     # Divide by the largest entry first: long thin paths leave values too tiny for sums.
     largest = rows.max(axis=1, keepdims=True)
     rows = np.divide(rows, largest, out=rows, where=largest > 0)
-    return np.asarray(rows * inverse(rows.sum(axis=1))[:, None])
+    return np.asarray(rows * reciprocal(rows.sum(axis=1))[:, None])

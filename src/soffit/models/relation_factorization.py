@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from soffit._memory import check_allocation
+from soffit._parameters import OrNone, ShareBelowOne, WholeNumber
 from soffit._typing import FloatArray, Matrix
-from soffit._validation import OrNone, ShareBelowOne, WholeNumber
 from soffit._wording import Message, Parameter
 from soffit.affinity.given_objects import Affinities, Standardize, Standardizer
 from soffit.factorize import Factorization, Problem

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from soffit._deprecation import renamed_parameters
+from soffit._parameters import WholeNumber, check_parameters, renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit._validation import WholeNumber, check_parameters
 from soffit._wording import Message, Parameter
 from soffit.affinity import SideInformation
 from soffit.affinity.given_objects import Affinities
 from soffit.affinity.pixels import image_affinity
 from soffit.factorize import Correction, best_partition, n_fine_vectors
 from soffit.fitting.recipe import Recipe
+from soffit.graph import as_array
 from soffit.memberships import walk_length
 from soffit.models.soft_clustering import SoftClustering, Start, find_start
 from soffit.partition.multilevel import multilevel_eigenvectors
@@ -35,7 +35,7 @@ class PixelClustering(SoftClustering):
     """
 
     def _recipe(self) -> Recipe[Affinities]:
-        return self._recipe_with(find_pixel_start)
+        return self._recipe_with(find_pixel_start, obeys=True)
 
 
 def find_pixel_start(
@@ -182,7 +182,7 @@ def segment(
     )
     model.fit(A, must_link=must_link, cannot_link=cannot_link)
     return Segmentation(
-        memberships=model.memberships_.reshape(height, width, -1),
+        memberships=as_array(model.memberships_).reshape(height, width, -1),
         labels=model.labels_.reshape(height, width),
         entropy=model.entropy_.reshape(height, width),
         model=model,

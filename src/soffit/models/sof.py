@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal
 
-from soffit._validation import Number, OneOf, OrNone, WholeNumber
+from soffit._parameters import Number, OneOf, OrNone, WholeNumber
 from soffit.affinity import Settings
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.fitting.recipe import Recipe, similarity_recipe

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
-from soffit._deprecation import renamed_parameters
+from soffit._parameters import NoneOrMany, Number, OneOf, OrNone, WholeNumber, renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit._validation import NoneOrMany, Number, OneOf, OrNone, WholeNumber
 from soffit.affinity import SideInformation
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.mixed_table import MixedPreparation
@@ -26,6 +26,7 @@ from soffit.factorize import (
     solve_locally,
     solve_rows,
 )
+from soffit.factorize.starts import MANY_CLUSTERS, sparse_labels_start
 from soffit.fitting.data import Constraints, Data
 from soffit.fitting.fitted import Corrected, Part
 from soffit.fitting.monitor import Plan
@@ -38,28 +39,26 @@ from soffit.fitting.recipe import (
     similarity_recipe,
 )
 from soffit.fitting.resampling import SHARE_KEPT, over_subsamples, resample_phase
-from soffit.graph import Graph, Locality
+from soffit.graph import Graph, Locality, replace_rows
 from soffit.memberships import (
     SeededMixture,
     Walk,
     fit_seeded_mixture,
     random_walk,
     walk_length,
-    with_pairs,
 )
+from soffit.memberships.answers import follow_answers, predicts_better
 from soffit.memberships.calibration import (
     Alternative,
     average_over,
     calibrated,
-    choose_mixture,
     linked,
     random_walks,
-    sharpened,
     weigh_partitions,
 )
 from soffit.models.base import SimilarityClustering
 from soffit.normalize import degree
-from soffit.partition.candidates import RankedPartition, size_aware_cut
+from soffit.partition.candidates import RankedPartition, linked_objects, size_aware_cut
 from soffit.results.fit_quality import UNSTABLE_BELOW, unstable_message
 
 if TYPE_CHECKING:
@@ -67,8 +66,6 @@ if TYPE_CHECKING:
 
 # On a dense matrix every step costs n^2 k, and few are needed: its spectral gap is wide.
 _MOST_DENSE_STEPS = 64
-# With more clusters, a mixture would have too few objects per cluster and cost more than the fit.
-_MOST_MIXED = 150
 # Rows of the factor are solved to this gap: the walk that smooths them hides smaller differences.
 _ROW_GAP = 1e-6
 _SEEDS = np.iinfo(np.int32).max
@@ -122,8 +119,8 @@ class SoftClustering(SimilarityClustering):
         Memberships are then averaged over these fits and softened to their agreement, which
         calibrates them better, at a proportionally higher cost.
     constraint_weight : float, default 1.0
-        How much the pairs given to `fit` are trusted, in (0, 1]. At 1, one pair weighs as much as
-        all affinities of an average object.
+        How far the pairs given to `fit` are trusted, in (0, 1]. At 1 about one in twenty is
+        expected to be wrong until they show more or fewer errors; towards 0 they change nothing.
     transitive : bool, default False
         Add the pairs implied by the given ones.
     sample_size : int, default 1,000,000
@@ -155,15 +152,18 @@ class SoftClustering(SimilarityClustering):
 
     Attributes
     ----------
-    memberships_ : ndarray of shape (n, k)
-        Probability of each cluster; rows sum to one. This, `labels_` and `entropy_` are Dask arrays
-        if X is a Dask collection; other attributes are then those of the sample.
+    memberships_ : ndarray or csr_array of shape (n, k)
+        Probability of each cluster; rows sum to one. With more than 150 clusters it is a SciPy
+        `csr_array`, because nearly all entries are close to zero: those below 1e-4 of the largest
+        one of their row are left out. This, `labels_` and `entropy_` are Dask arrays if X is a Dask
+        collection; other attributes are then those of the sample.
     labels_ : ndarray of shape (n,)
         Most probable cluster.
     entropy_ : ndarray of shape (n,)
         Uncertainty of each object in nats.
-    factor_ : ndarray of shape (m, k)
-        W as fitted, before smoothing.
+    factor_ : ndarray or csr_array of shape (m, k)
+        W as fitted, before smoothing; sparse if `memberships_` is, with at most 32 entries per row
+        unless the similarities are a dense matrix.
     scale_ : ndarray of shape (k,)
         The scales s.
     n_steps_ : int
@@ -189,6 +189,9 @@ class SoftClustering(SimilarityClustering):
         no time to search for them.
     memory_per_worker_ : int
         Only for Dask collections: an estimate of the bytes that a worker needs at most.
+    outvoted_ : SideInformation or None
+        The given pairs that the result does not follow, because neighbours and other pairs
+        contradict them; None if no pairs were given.
     neighbor_recall_ : float
         Share of the true neighbours in the graph: 1 up to 20,000 objects; above, the search is
         approximate and its recall is estimated on a sample.
@@ -332,6 +335,13 @@ class SoftClustering(SimilarityClustering):
             )
         return self
 
+    @property
+    def outvoted_(self) -> SideInformation | None:
+        """The given pairs that the result does not follow."""
+        check_is_fitted(self, "memberships_")
+        side: SideInformation | None = self.side_information_
+        return None if side is None else side.only(~side.kept_by(np.asarray(self.labels_)))
+
     def _recipe(self) -> Recipe[Affinities]:
         return self._recipe_with(find_start)
 
@@ -341,12 +351,16 @@ class SoftClustering(SimilarityClustering):
         is_small = data.objects.n_objects <= _FEW_OBJECTS and np.prod(shape) <= _FEW_ENTRIES
         return 1 if is_small else self.n_jobs
 
-    def _recipe_with(self, find_start: FindStart) -> Recipe[Affinities]:
-        """The recipe with a given rule for the partition at which the search starts."""
+    def _recipe_with(self, find_start: FindStart, *, obeys: bool = False) -> Recipe[Affinities]:
+        """The recipe with a given rule for the partition at which the search starts.
+
+        If it `obeys`, the partition itself follows the pairs whatever they say.
+        """
         euclidean = isinstance(self.metric, str) and self.metric in ("euclidean", "l2")
         factorize = partial(
             _factorize,
             find_start=find_start,
+            obeys=obeys,
             scale=self.scale,
             constraint_weight=self.constraint_weight,
             euclidean=euclidean,
@@ -386,12 +400,16 @@ class Start:
         An order of the objects in which connected ones are close to each other.
     ranked : tuple of RankedPartition
         Candidates of comparable quality, the labels first; empty if they are not compared.
+    order : Locality, optional
+        The order of the objects in which seeds are drawn, if it is not the given one; see
+        `linked_objects`.
     """
 
     labels: IntArray
     n_steps: int
     locality: Locality | None = None
     ranked: tuple[RankedPartition, ...] = ()
+    order: Locality | None = None
 
 
 FindStart = Callable[..., Start]
@@ -414,6 +432,7 @@ def _factorize(
     stage: Stage[Affinities],
     *,
     find_start: FindStart,
+    obeys: bool,
     scale: Literal["cluster", "single"],
     constraint_weight: float,
     euclidean: bool,
@@ -428,33 +447,41 @@ def _factorize(
     normalized = degree(A)
     N = normalized.matrix
     warm = stage.warm_factor(A.shape[0])
+    side = given.side if obeys else None
 
-    def begin() -> Start:
+    def begin(side: SideInformation | None) -> Start:
         """A partition of the graph; must-links, if any, add edges first."""
-        if given.side is None:
+        if side is None:
             return find_start(A, N, degrees, k, None, weights=given.weights)
-        joined = given.side.joined(A, constraint_weight)
+        joined = side.joined(A, constraint_weight)
         sums = Graph.of(joined).degrees()
         N_joined = degree(joined).matrix
-        return find_start(joined, N_joined, sums, k, given.side, weights=given.weights)
+        return find_start(joined, N_joined, sums, k, side, weights=given.weights)
 
     stage.progress.phase("start")
-    start = begin()
+    start = begin(side)
     stage.progress.keep_result()
     alternatives: list[Alternative] | None = None
-    if start.ranked and given.side is None:
+    if start.ranked and side is None:
         alternatives = stage.progress.attempt(lambda: _weigh(stage, start, A, euclidean))
     if warm is None or stage.warm is None:
         labels = alternatives[0].labels if alternatives else start.labels
-        rows, held, locality = labels_start(labels, k, dtype=A.dtype), None, start.locality
+        if given.side is not None and side is None:
+            # The pairs may ask for another partition as a whole.
+            turned = stage.progress.attempt(lambda: begin(given.side).labels)
+            if turned is not None and predicts_better(turned, labels, A, given.side):
+                labels, alternatives = turned, None
+        rows, held = _rows_of(labels, k, A.dtype), None
+        locality = start.locality or start.order
     else:
-        rows, held, locality = warm, stage.warm.attributes["scale_"], None
+        rows = warm if k <= MANY_CLUSTERS else sp.csr_array(warm)
+        held, locality = stage.warm.attributes["scale_"], None
     problem = Problem(
         N,
         k,
         scale="held" if scale == "cluster" else "single",
         degrees=degrees,
-        side=None if given.side is None else _side_weights(given.side, N, constraint_weight),
+        side=None if side is None else _side_weights(side, N, constraint_weight),
     )
     stage.progress.phase("row blocks")
     found = stage.progress.insist(
@@ -478,27 +505,39 @@ def _factorize(
     )
 
 
+def _rows_of(labels: IntArray, k: int, dtype: Any) -> Any:
+    """Rows close to the labels; in CSR form if there are very many clusters."""
+    make = sparse_labels_start if k > MANY_CLUSTERS else labels_start
+    return make(labels, k, dtype=dtype)
+
+
 def _features(stage: Stage[Affinities], *, euclidean: bool) -> FloatArray | None:
-    """Features in which densities can be estimated; None for other inputs and many clusters."""
+    """Features in which densities can be estimated; None for other inputs and many clusters.
+
+    With many, a mixture would have too few objects per cluster and cost more than the fit.
+    """
     given = stage.relations
     is_mixed = isinstance(given.preparation, MixedPreparation)
     if stage.data.objects.is_matrix or is_mixed or not euclidean or is_sparse(given.table):
         return None
     # In one order in memory, so that sums are rounded alike whatever the input was.
-    return np.ascontiguousarray(given.table) if 1 < stage.n_clusters <= _MOST_MIXED else None
+    return np.ascontiguousarray(given.table) if 1 < stage.n_clusters <= MANY_CLUSTERS else None
 
 
 def _weigh(stage: Stage[Affinities], start: Start, A: Matrix, euclidean: bool) -> list[Alternative]:
     """The partitions that the start found, weighed by their cuts and, for features, densities."""
     k, weights = stage.n_clusters, stage.relations.weights
-    return weigh_partitions(
-        start.ranked,
-        _features(stage, euclidean=euclidean),
+    order = start.order or Locality(np.arange(A.shape[0]))
+    table = _features(stage, euclidean=euclidean)
+    found = weigh_partitions(
+        [replace(one, labels=order.rows(one.labels)) for one in start.ranked],
+        None if table is None else order.rows(table),
         k,
         random_state=int(stage.random_state.randint(_SEEDS)),
-        weights=weights,
-        cut=lambda labels: size_aware_cut(A, labels, k, sizes=weights),
+        weights=None if weights is None else order.rows(weights),
+        cut=lambda labels: size_aware_cut(A, order.back(labels), k, sizes=weights),
     )
+    return [replace(one, labels=order.back(one.labels)) for one in found]
 
 
 def _background(given: Affinities) -> FloatArray | None:
@@ -527,13 +566,12 @@ def find_start(
     Isolated objects are spread evenly over the clusters.
     """
     labels = np.arange(len(degrees)) % k
-    linked = np.flatnonzero(degrees > 0)
+    linked = linked_objects(A)
     if len(linked) < max(k, 2):
         return Start(labels, n_steps=1)
-    if len(linked) < len(degrees):
-        A, N = A[linked][:, linked], N[linked][:, linked]
-        side = None if side is None else side.among(linked)
-        weights = None if weights is None else weights[linked]
+    A, N = Graph.of(A).subgraph(linked).matrix, Graph.of(N).subgraph(linked).matrix
+    side = None if side is None else side.among(linked)
+    weights = None if weights is None else weights[linked]
     correct = None if side is None else Correction(A, side)
     found = graph_partition(A, N, k, correct=correct, weights=weights)
     labels[linked] = found.labels
@@ -544,11 +582,11 @@ def find_start(
         ranked.append(replace(one, labels=everywhere))
     locality = None
     if found.locality is not None:
-        isolated = np.flatnonzero(degrees <= 0)
-        locality = Locality(np.concatenate([linked[found.locality.order], isolated]))
+        locality = Locality.beginning_with(linked[found.locality.order], len(degrees))
     steps = 1 if found.eigenvalue is None else walk_length(found.eigenvalue)
     steps = steps if is_sparse(A) else min(steps, _MOST_DENSE_STEPS)
-    return Start(labels, steps, locality, tuple(ranked))
+    order = Locality.beginning_with(linked, len(degrees))
+    return Start(labels, steps, locality, tuple(ranked), order)
 
 
 def _side_weights(side: SideInformation, N: Matrix, constraint_weight: float) -> sp.csr_array:
@@ -581,7 +619,7 @@ class WalkAndMixture:
         "mixture": "part? memberships() p k",
     }
 
-    def place(self, rows: FloatArray, table: Any, block: Matrix) -> FloatArray:
+    def place(self, rows: Any, table: Any, block: Matrix) -> Any:
         """Memberships of new objects."""
         return calibrated(self.walk.arrive(block, rows), block, self.mixture, table)
 
@@ -589,7 +627,7 @@ class WalkAndMixture:
 def _smooth(
     stage: Stage[Affinities],
     solution: Solution,
-    rows: FloatArray,
+    rows: Any,
     *,
     constraint_weight: float,
     euclidean: bool,
@@ -603,34 +641,34 @@ def _smooth(
     mixture = solution.alternatives[0].mixture if solution.alternatives else None
     stopped = None
     if table is not None and mixture is None:
-        seed = int(stage.random_state.randint(_SEEDS))
+        seed, k = int(stage.random_state.randint(_SEEDS)), rows.shape[1]
         mixture = stage.progress.attempt(
-            lambda: _fit_mixture(given, rows, seed, solution, constraint_weight)
+            lambda: fit_seeded_mixture(
+                given.table, rows.argmax(axis=1), k, random_state=seed, weights=given.weights
+            )
         )
         stopped = stage.progress.stopped if mixture is None else None
     result = calibrated(walk.memberships, graph, mixture, table)
-    if given.side is not None:
-        result = with_pairs(result, rows, given.side, weight=constraint_weight)
     # New objects need what the walk has reached, not the memberships of the fitted objects.
     seen = replace(walk, memberships=walk.memberships[:0].copy())
-    smoothed = Smoothed(result, WalkAndMixture(seen, mixture), stopped=stopped)
-    if len(solution.alternatives) < 2 or stopped is not None:
-        return smoothed
-    average = stage.progress.attempt(lambda: _over_alternatives(result, solution, table))
-    if average is None:
-        return replace(smoothed, stopped=stage.progress.stopped)
-    return replace(
-        smoothed, memberships=average, smoothing=Corrected(smoothed.smoothing, average - result)
-    )
+    smoothing: Any = WalkAndMixture(seen, mixture)
+    improved = result
+    if len(solution.alternatives) > 1 and stopped is None:
+        average = stage.progress.attempt(lambda: _over_alternatives(result, solution, table))
+        improved = result if average is None else average
+        stopped = stage.progress.stopped if average is None else None
+    if given.side is not None:
+        improved = follow_answers(improved, graph, given.side, weight=constraint_weight)
+    if improved is not result:
+        smoothing = Corrected(smoothing, improved - result)
+    return Smoothed(improved, smoothing, stopped=stopped)
 
 
-def _over_alternatives(
-    best: FloatArray, solution: _GraphSolution, table: FloatArray | None
-) -> FloatArray:
+def _over_alternatives(best: Any, solution: _GraphSolution, table: FloatArray | None) -> Any:
     """Memberships averaged over all partitions that are nearly as good as the best."""
     graph, n_steps = solution.graph, solution.attributes["n_steps_"]
     others = solution.alternatives[1:]
-    starts = [labels_start(other.labels, best.shape[1], dtype=best.dtype) for other in others]
+    starts = [_rows_of(other.labels, best.shape[1], best.dtype) for other in others]
     walked = random_walks(graph, starts, n_steps, locality=solution.locality)
     found = [
         calibrated(rows, graph, other.mixture, table)
@@ -638,38 +676,16 @@ def _over_alternatives(
     ]
     average = average_over(best, found, [other.weight for other in others])
     # Candidates spread objects without links evenly, for want of a reason.
+    if is_sparse(best):
+        apart = ~linked(graph)[:, 0]
+        return replace_rows(average, apart, best[apart])
     return np.where(linked(graph), average, best)
-
-
-def _fit_mixture(
-    given: Affinities,
-    rows: FloatArray,
-    seed: int,
-    solution: _GraphSolution,
-    constraint_weight: float,
-) -> SeededMixture:
-    X = given.table
-    if given.side is None:
-        return fit_seeded_mixture(
-            X, rows.argmax(axis=1), rows.shape[1], random_state=seed, weights=given.weights
-        )
-    graph, steps, locality = solution.graph, solution.attributes["n_steps_"], solution.locality
-
-    def walk(start: FloatArray) -> FloatArray:
-        return sharpened(random_walk(graph, start, steps, locality=locality).memberships, graph)
-
-    return choose_mixture(
-        *(X, rows, given.side, walk),
-        weight=constraint_weight,
-        random_state=seed,
-        object_weights=given.weights,
-    )
 
 
 def _smooth_over_subsamples(
     stage: Stage[Affinities],
     solution: Solution,
-    rows: FloatArray,
+    rows: Any,
     *,
     recipe: Recipe[Affinities],
     smooth: Smooth,

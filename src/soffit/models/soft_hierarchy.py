@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from soffit._parameters import OneOf, OrNone, WholeNumber
 from soffit._typing import FloatArray, Matrix
-from soffit._validation import OneOf, OrNone, WholeNumber
 from soffit._wording import Message, Parameter
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.walks import FactoredAffinity

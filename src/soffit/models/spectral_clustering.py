@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from soffit._parameters import OneOf, OrNone, WholeNumber
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit._validation import OneOf, OrNone, WholeNumber
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.factorize import Problem, labels_start, leading_eigenvectors, solve_rows
 from soffit.fitting.fitted import Part

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from soffit._compile import told_of_compiling
-from soffit._validation import WholeNumber, check_parameters
+from soffit._parameters import WholeNumber, check_parameters
 from soffit.models.soft_clustering import SoftClustering
 
 # Tables of these sizes and numbers of columns take every way through a fit.
@@ -19,18 +19,11 @@ _MANY = 2_000
 
 
 class Compiled(NamedTuple):
-    """What `warmup` did.
+    """What `warmup` did."""
 
-    Attributes
-    ----------
-    n_functions : int
-        Number of functions that were compiled; those already stored are only loaded.
-    seconds : float
-        Time taken.
-    """
-
+    # Number of functions that were compiled; those already stored are only loaded.
     n_functions: int
-    seconds: float
+    seconds: float  # Time taken.
 
 
 def warmup(n_objects: int = 50_000) -> Compiled:

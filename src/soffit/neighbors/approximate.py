@@ -45,28 +45,18 @@ _MOST_ASKED = 40
 
 @dataclass(frozen=True, eq=False)
 class NeighborIndex:
-    """Points sorted so that near ones are close in memory, and their neighbour lists.
-
-    Attributes
-    ----------
-    order : array of shape (n,)
-        The object of each sorted point.
-    tree : tuple of arrays
-        Planes (normals and offsets) that lead to the leaves, and the bounds of the leaves.
-    members, squares : arrays of shape (n, length)
-        Lists of the sorted points and their squared distances, nearest first.
-    recall : float
-        Share of a sample's true neighbours that the lists contain.
-    """
+    """Points sorted so that near ones are close in memory, and their neighbour lists."""
 
     points: FloatArray
-    order: IntArray
+    order: IntArray  # (n,): the object of each sorted point.
+    # Planes (normals and offsets) that lead to the leaves, and the bounds of the leaves.
     tree: tuple[FloatArray, FloatArray, IntArray]
+    # (n, length): lists of the sorted points and their squared distances, nearest first.
     members: IntArray
     squares: FloatArray
     shift: FloatArray
     size: float
-    recall: float
+    recall: float  # Share of a sample's true neighbours that the lists contain.
     n_jobs: int | None
     # Planes of N nodes lead to N + 1 leaves, and those are ranges of points.
     _arrays: ClassVar[dict[str, str]] = {

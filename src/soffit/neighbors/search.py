@@ -189,24 +189,12 @@ def nearest_neighbors(
 ) -> tuple[IntArray, FloatArray]:
     """Indices and distances of each object's nearest neighbours among the others.
 
-    Parameters
-    ----------
-    X : array, CSR features, or distances when ``metric="precomputed"``
-        The objects.
-    n_neighbors : int
-        Neighbours per object, without the object itself.
-    metric : str or callable
-        Any metric of scikit-learn.
-    n_jobs : int, optional
-        Number of threads.
-    rows : array of shape (m,), optional
-        Numbers of the objects whose neighbours are wanted; all by default.
-
-    Returns
-    -------
-    indices, distances : arrays of shape (m, n_neighbors)
-        Sorted by distance, equal distances by index. If a sparse distance matrix stores too few
-        neighbours of an object, indices are -1 and distances infinite.
+    `n_neighbors`: neighbours per object, without the object itself.
+    `metric`: any metric of scikit-learn.
+    `n_jobs`: number of threads.
+    `rows` (m,): numbers of the objects whose neighbours are wanted; all by default.
+    Returns (m, n_neighbors): sorted by distance, equal distances by index. If a sparse distance
+        matrix stores too few neighbours of an object, indices are -1 and distances infinite.
     """
     n = X.shape[0]
     wanted, numbers = (X, np.arange(n)) if rows is None else (X[rows], rows)

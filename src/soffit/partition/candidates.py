@@ -8,13 +8,15 @@ finely and merging, and a size-aware cut selects among them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from soffit._kept import remembered
 from soffit._threads import check_time, each, is_late
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import Graph, Locality, inverse_order
@@ -303,6 +305,16 @@ def graph_partition(
     graph = Graph.of(A)
     if not graph.is_sparse or graph.n <= _MOST_NODES:
         return _partition(graph, N, n_clusters, correct, weights)
+    found = remembered(
+        *("coarse partition", graph.n, (graph.csr, n_clusters, weights)),
+        lambda: _coarse_partition(graph, n_clusters, weights),
+    )
+    labels = found.labels if correct is None else correct(found.labels.copy(), n_clusters)
+    return replace(found, labels=labels)
+
+
+def _coarse_partition(graph: Graph, n_clusters: int, weights: FloatArray | None) -> GraphPartition:
+    """The partition of a large graph by a coarser one, before pairs correct it."""
     coarse = _coarser(graph, n_clusters, _NODES_PER_CLUSTER)
     check_time()
     sizes: FloatArray = coarse.sizes
@@ -311,9 +323,7 @@ def graph_partition(
     found = _partition(Graph(coarse.matrix), degree(coarse.matrix).matrix, n_clusters, None, sizes)
     labels = _better(coarse.matrix, sizes, n_clusters, found)
     locality = Locality(_order(coarse, labels))
-    labels = labels[coarse.node]
-    labels = labels if correct is None else correct(labels, n_clusters)
-    return GraphPartition(labels, found.eigenvalue, locality)
+    return GraphPartition(labels[coarse.node], found.eigenvalue, locality)
 
 
 def informative_partition(A: Matrix, n_clusters: int) -> IntArray:
@@ -450,3 +460,62 @@ def spectral_partitions(A: Matrix, n_clusters: int, *, n_kmeans: int) -> list[In
     _, V = leading_eigenvectors(degree(A).matrix, n_clusters)
     # Fixed seeds: the spectral starts are the same for every random_state.
     return [cluster_qr(V), *single_runs(unit_rows(V), n_clusters, range(n_kmeans))]
+
+
+# --- the order of the objects ---------------------------------------------------------------------
+
+Codes = NDArray[np.uint64]
+# Rounds, at most, in which an object's code takes up those of its neighbours.
+_ROUNDS = 3
+# Dense matrices of more objects keep their order: a copy in another order would take much memory.
+_MOST_DENSE = 2_000
+
+
+def linked_objects(A: Matrix) -> IntArray:
+    """Numbers of the objects with links, in an order that depends on the graph alone.
+
+    What is drawn at random, and what is done in turn, follows this order: objects in another order
+    have the same clusters. An object's code is the sum of the codes of its links modulo 2**64, so
+    that their order does not matter; a link's code mixes its weight with the code of its other end
+    in the last round. Objects that no round tells apart are in the order of their numbers, and so
+    are those of graphs that are coarsened first and of large dense matrices.
+
+    Parameters
+    ----------
+    A : array or CSR of shape (n, n)
+        Symmetric affinities.
+    """
+    graph = Graph.of(A)
+    linked = graph.linked()
+    if len(linked) < 2 or graph.n > (_MOST_NODES if graph.is_sparse else _MOST_DENSE):
+        return linked
+    # One way for both storages: their codes are the same.
+    links = graph.csr if graph.is_sparse else sp.csr_array(graph.matrix)
+    codes = _codes(links)[linked]
+    return np.asarray(linked[np.argsort(codes, kind="stable")])
+
+
+def _codes(A: sp.csr_array) -> Codes:
+    """Codes of all objects, in as few rounds as tell them apart."""
+    links = np.where(A.data != 0, _mixed(_rounded_bits(A.data)), np.uint64(0))
+    codes = np.zeros(A.shape[0], dtype=np.uint64)
+    for _ in range(_ROUNDS):
+        sums = np.zeros(len(links) + 1, dtype=np.uint64)
+        np.cumsum(links * _mixed(codes + np.uint64(1))[A.indices], out=sums[1:])
+        codes = _mixed(codes + sums[A.indptr[1:]] - sums[A.indptr[:-1]])
+        if len(np.unique(codes)) == len(codes):
+            break
+    return codes
+
+
+def _rounded_bits(weights: NDArray[np.floating]) -> Codes:
+    """The first digits of each weight over the largest: others depend on precision and sums."""
+    bits = (weights / weights.max()).astype(np.float32).view(np.uint32)
+    return ((bits + np.uint32(1 << 11)) >> np.uint32(12)).astype(np.uint64)
+
+
+def _mixed(codes: Codes) -> Codes:
+    """Codes in which every bit depends on every bit: the finalizer of SplitMix64."""
+    codes = (codes ^ (codes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    codes = (codes ^ (codes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return codes ^ (codes >> np.uint64(31))

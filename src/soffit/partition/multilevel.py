@@ -232,22 +232,15 @@ def regularized_eigenvectors(
 ) -> FloatArray | None:
     """Leading eigenvectors of the graph with raised degrees; None if they do not converge soon.
 
-    Parameters
-    ----------
-    A : csr_array of shape (n, n)
-        A coarse graph; its diagonal is left out.
-    sizes : array of shape (n,)
-        Number of objects per node: every object's degree is raised alike.
-    n_vectors : int
-        Number of eigenvectors.
-    random_state : int
-        Seed of the start.
-    near : array of shape (n, n_vectors) or wider, optional
-        Other vectors of the same graph, whose span is near that of the regularized ones, as it is
-        unless they describe outliers. They are improved, which takes a fraction of the time. If
-        this does not find the first `n_clusters` vectors accurately, the search starts afresh.
-    n_clusters : int
-        Number of vectors that separate clusters.
+    `A` (n, n): a coarse graph; its diagonal is left out.
+    `sizes` (n,): number of objects per node: every object's degree is raised alike.
+    `n_vectors`: number of eigenvectors.
+    `random_state`: seed of the start.
+    `near` (n, n_vectors): other vectors of the same graph, whose span is near that of the
+        regularized ones, as it is unless they describe outliers. They are improved, which takes a
+        fraction of the time. If this does not find the first `n_clusters` vectors accurately, the
+        search starts afresh.
+    `n_clusters`: number of vectors that separate clusters.
     """
     n = A.shape[0]
     degrees = Graph.of(A).degrees() - A.diagonal()

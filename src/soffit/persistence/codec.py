@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from soffit._validation import check_parameters
+from soffit._parameters import check_parameters
 from soffit.affinity.abstract import Affinity
 from soffit.fitting.fitted import Fitted
 from soffit.persistence.schema import (
@@ -51,12 +51,8 @@ _REMEDIES = {
 class Encoder:
     """Turns values into JSON, and collects what JSON cannot hold.
 
-    Attributes
-    ----------
-    arrays : list of ndarray
-        The arrays, by number.
-    objects : list
-        Encoded objects, by number; each refers to earlier ones only.
+    `arrays`: the arrays, by number.
+    `objects`: encoded objects, by number; each refers to earlier ones only.
     """
 
     def __init__(self) -> None:

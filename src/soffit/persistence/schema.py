@@ -5,7 +5,7 @@ A class says in `_arrays` what it expects of its attributes, one line each::
     _arrays: ClassVar[dict[str, str]] = {
         "rows": "finite n k",  # finite floating-point numbers, n x k
         "factor": "nonnegative n k",  # finite and at least 0; "positive": above 0
-        "prior": "probabilities k",  # nonnegative, and the rows sum to 1
+        "prior": "probabilities k",  # array or CSR, nonnegative, and the rows sum to 1
         "whitening": "cholesky d d",  # finite, with a positive diagonal
         "isolation": "float n",  # any floating-point numbers
         "labels": "int n <k",  # whole numbers from 0 to k - 1
@@ -257,17 +257,9 @@ def check_declared(cls: type, names: Iterable[str]) -> None:
 def check_shapes(thing: Any, known: Mapping[str, int] | None = None) -> dict[str, int | None]:
     """Raise ModelFileError for the first attribute that is not as its class declares it.
 
-    Parameters
-    ----------
-    thing : object
-        A model or a part of one, of a class of the registry.
-    known : mapping, optional
-        Lengths that are known already, by the class's names.
-
-    Returns
-    -------
-    dict
-        The lengths that occur in the object and its parts; None where only the name does.
+    `thing`: a model or a part of one, of a class of the registry.
+    `known`: lengths that are known already, by the class's names.
+    Returns the lengths that occur in the object and its parts; None where only the name does.
     """
     return _Check(NAMES[type(thing)], dict(known or {})).run(thing)
 
@@ -447,7 +439,7 @@ def _check_choice(where: str, value: Any, line: _Line) -> None:
 
 
 def _check_kind(where: str, value: Any, kind: str, *, gaps: bool) -> None:
-    if kind in ("matrix", "table", "affinities"):
+    if kind in ("matrix", "table", "affinities", "probabilities"):
         fits = (isinstance(value, np.ndarray) or is_sparse(value)) and value.dtype in _FLOATS
     elif not isinstance(value, np.ndarray):
         fits = False
@@ -458,7 +450,8 @@ def _check_kind(where: str, value: Any, kind: str, *, gaps: bool) -> None:
     else:
         fits = kind == "any" or value.dtype.kind in _KINDS[kind]
     if not fits:
-        wanted = "an array" if kind == "any" else f"a {kind} array"
+        word = "nonnegative" if kind == "affinities" else kind
+        wanted = "an array" if kind == "any" else f"a {word} array"
         found = getattr(value, "dtype", _type(value))
         raise ModelFileError(f"{where} must be {wanted}, but it is {found}.")
     if gaps:
@@ -469,8 +462,8 @@ def _check_kind(where: str, value: Any, kind: str, *, gaps: bool) -> None:
         raise ModelFileError(f"{where} must hold finite {_WORDS.get(kind, '')}numbers only.")
 
 
-def _check_sums(where: str, value: np.ndarray[Any, Any]) -> None:
-    sums = value.sum(axis=-1, dtype=np.float64)
+def _check_sums(where: str, value: Any) -> None:
+    sums = np.asarray(value.sum(axis=value.ndim - 1, dtype=np.float64))
     if np.abs(sums - 1).max() > _ROUNDING:
         raise ModelFileError(f"the rows of {where} must sum to 1.")
 

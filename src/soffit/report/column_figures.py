@@ -33,6 +33,30 @@ _LONGEST = 9
 
 def columns_section(summary: Summary) -> str:
     """The whole section; nothing without columns, or for pixels, which the cards show."""
+    own, known = _own_columns(summary), _attributes(summary)
+    if not own and not known:
+        return ""
+    heading = "The columns" if summary.n_clusters == 1 else f"What sets the {summary.plural} apart"
+    return (
+        '<section id="columns" aria-labelledby="columns-title">'
+        f'<h2 id="columns-title">{heading}</h2>{own}{known}</section>'
+    )
+
+
+def _attributes(summary: Summary) -> str:
+    """What is known besides, such as attributes of nodes; nothing of it found the clusters."""
+    known = summary.attributes
+    if known is None:
+        return ""
+    profile = Profile.of(known)
+    both = small_multiples(known) if profile is None else heat_map(known, profile)
+    both += "" if profile is None else small_multiples(known)
+    said = "<p>Known of the objects, but not used to find the clusters.</p>"
+    heading = "" if summary.table is None else "<h3>What else is known</h3>"
+    return f'{heading}{said}<div class="profile">{both}</div>'
+
+
+def _own_columns(summary: Summary) -> str:
     if summary.table is None:
         return ""
     if summary.n_clusters == 1:
@@ -50,11 +74,7 @@ def columns_section(summary: Summary) -> str:
         else:
             both = heat_map(summary, profile) + small_multiples(summary)
             content = f'<div class="profile">{both}</div>'
-    heading = "The columns" if summary.n_clusters == 1 else f"What sets the {summary.plural} apart"
-    return (
-        '<section id="columns" aria-labelledby="columns-title">'
-        f'<h2 id="columns-title">{heading}</h2>{content}</section>'
-    )
+    return content
 
 
 # --- the heat map ---------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from soffit._typing import FloatArray, is_sparse
 from soffit._wording import Say
 from soffit.figures.calibration_plot import merged_bins
 from soffit.figures.reconstruction import average, blocks, fitted_of
+from soffit.memberships.measures import group_sums
 from soffit.metrics import calibration_curve
 from soffit.report.html import (
     caption_of,
@@ -234,8 +235,7 @@ def _memberships(summary: Summary) -> str:
     n = len(order)
     block = np.arange(n) * min(n, _ROWS) // n
     sizes = np.bincount(block)[:, np.newaxis]
-    rows = summary.memberships[order]
-    means = np.column_stack([np.bincount(block, column) for column in rows.T]) / sizes
+    means = group_sums(summary.memberships[order], block, len(sizes)) / sizes
     return (
         "<p>One line per object, sorted by cluster; one column per cluster. A line with one dark "
         "cell is certain; several shaded cells show between which clusters an object lies.</p>"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from soffit._typing import IntArray, is_sparse
 from soffit.figures.layouts import Layout, layouts
 from soffit.figures.style import part_shown, thinned
 from soffit.report.html import data_block, dot, json_block, packed_array, text
+from soffit.results.members import in_short
 from soffit.results.summary import Summary
 from soffit.results.words import capitalized, shorten, visible
 
@@ -30,7 +32,7 @@ def map_section(summary: Summary, points: Any = None) -> str:
     spec = {
         "layouts": [_spec(number, layout, kept) for number, layout in enumerate(found)],
         "kept": len(kept) < summary.n_objects,
-        "named": _has_names(summary),
+        "named": shows_names(summary),
         "degrees": _degrees(summary) if summary.has_given_links else [],
     }
     blocks = [
@@ -39,9 +41,9 @@ def map_section(summary: Summary, points: Any = None) -> str:
     ]
     if spec["kept"]:
         blocks.append(data_block("map-kept", packed_array(kept.astype(np.uint32))))
-    links = _links(summary, kept)
+    links = drawn_links(summary, kept)
     if len(links):
-        blocks.append(data_block("map-links", packed_array(links.astype(np.uint32))))
+        blocks.append(data_block("map-links", packed_array(links)))
         spec["links"] = len(links)
     return (
         _controls(summary, found) + '<div class="map"><canvas tabindex="0" role="img" '
@@ -97,20 +99,20 @@ def _whole(layout: Layout, kept: IntArray) -> Any:
     return np.round((points - low) / (high - low) * _STEPS).astype(np.uint16)
 
 
-def _links(summary: Summary, kept: IntArray) -> IntArray:
+def drawn_links(summary: Summary, kept: IntArray) -> NDArray[np.uint32]:
     """Pairs of linked objects, if the data are a graph; the strongest if there are many."""
     A = summary.affinities
     if A is None or not summary.has_given_links or summary.kind in ("distances", "similarities"):
-        return np.zeros((0, 2), dtype=np.int64)
+        return np.zeros((0, 2), dtype=np.uint32)
     if len(kept) < summary.n_objects or not is_sparse(A):
-        return np.zeros((0, 2), dtype=np.int64)
+        return np.zeros((0, 2), dtype=np.uint32)
     links = A.tocoo()
     once = np.flatnonzero(links.row < links.col)
     strong = once[np.argsort(-np.asarray(links.data)[once], kind="stable")[:_MOST_LINKS]]
-    return np.column_stack([links.row[strong], links.col[strong]])
+    return np.column_stack([links.row[strong], links.col[strong]]).astype(np.uint32)
 
 
-def _has_names(summary: Summary) -> bool:
+def shows_names(summary: Summary) -> bool:
     """Whether to write names: those of nodes, and others that are not just numbers of rows."""
     if summary.n_objects > _MOST_NAMES:
         return False
@@ -145,13 +147,18 @@ def _legend(summary: Summary) -> str:
         return ""
     buttons = "".join(
         f'<button type="button" data-cluster="{cluster}" aria-pressed="false">{dot(cluster)}'
-        f"{text(shorten(summary.names[cluster], 30))}</button>"
+        f"{text(shorten(summary.names[cluster], 30))}{_special(summary, cluster)}</button>"
         for cluster in range(summary.n_clusters)
     )
     return (
         f'<div class="legend" role="group" aria-label="Highlight a {summary.noun}">'
         f'<span>{summary.noun.capitalize()}</span>{buttons}</div><div class="ramp" hidden></div>'
     )
+
+
+def _special(summary: Summary, cluster: int) -> str:
+    words = in_short(summary, cluster)
+    return f" <small>{text(words)}</small>" if words else ""
 
 
 def _notes(summary: Summary, n_points: int, n_links: int) -> str:

@@ -32,6 +32,8 @@ _MOST_CHARACTERS = 2_500_000
 # Decimals that are tried before values are rounded, and digits that are then kept.
 _MOST_DECIMALS = 6
 _KEPT = 2**16 - 2
+# Weights of words need fewer.
+_KEPT_OF_WORDS = 9999
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,7 @@ class Column:
     shares: tuple[tuple[float, ...], ...] = ()  # of the values of a text column, per cluster
     center: float = 0.0
     spread: float = 0.0
+    is_sparse: bool = False  # mostly zero: nothing but a plain 0 is shown there
 
     @property
     def is_numeric(self) -> bool:
@@ -113,8 +116,7 @@ def object_columns(summary: Summary) -> list[Column]:
 
 
 def _ranked(summary: Summary, most: int) -> _Ranked:
-    order = np.argsort(-summary.memberships, axis=1, kind="stable")[:, :most]
-    return _Ranked(order, np.take_along_axis(summary.memberships, order, axis=1))
+    return _Ranked(*summary.top(most))
 
 
 def _id_column(summary: Summary) -> Column:
@@ -163,8 +165,9 @@ def own_columns(summary: Summary, room: int) -> list[Column]:
         return [column] if len(column.payload) <= room else []
     found: list[Column] = []
     left = room
-    for group in _in_order(summary):
-        column = _own(summary, group)
+    both = [summary] if summary.attributes is None else [summary.attributes, summary]
+    for described, group in ((item, group) for item in both for group in _in_order(item)):
+        column = _own(described, group)
         left -= len(column.payload)
         if left < 0 or len(found) == _MOST_COLUMNS:
             break
@@ -195,7 +198,8 @@ def _own(summary: Summary, group: ColumnGroup) -> Column:
     binary = bool(means.is_binary[j])
     inside = [float(value) for value in means.inside[:, j]]
     typical = [short_percent(v) if binary else number(v, spread=spread) for v in inside]
-    fixed = _fixed(np.asarray(values))
+    is_word = is_sparse(table)
+    fixed = _fixed(np.asarray(values), _KEPT_OF_WORDS if is_word else _KEPT)
     return Column(
         group.name,
         fixed.hint,
@@ -210,6 +214,7 @@ def _own(summary: Summary, group: ColumnGroup) -> Column:
         levels=tuple(round(float(level), 3) for level in means.difference[:, j]),
         center=float(means.overall[j]),
         spread=spread,
+        is_sparse=is_word,
     )
 
 
@@ -224,8 +229,8 @@ class _Fixed:
     hint: str
 
 
-def _fixed(values: NDArray[Any]) -> _Fixed:
-    """Exactly where a few decimals are enough, else rounded to about five digits."""
+def _fixed(values: NDArray[Any], kept: int = _KEPT) -> _Fixed:
+    """Exactly where a few decimals are enough, else rounded to about five digits, or `kept`."""
     known = ~np.isnan(values)
     numbers = values[known].astype(np.float64)
     if not len(numbers):
@@ -234,7 +239,7 @@ def _fixed(values: NDArray[Any]) -> _Fixed:
     decimals, hint = _decimals(numbers, single), "A column of the data"
     span = float(numbers.max() - numbers.min())
     if decimals is None or span * 10.0**decimals > 2**31 or np.abs(numbers).max() > 2**52:
-        decimals = int(np.floor(np.log10(_KEPT / span))) if span > 0 else 0
+        decimals = int(np.floor(np.log10(kept / span))) if span > 0 else 0
         hint = "A column of the data, rounded"
     scaled = np.round(numbers * 10.0**decimals)
     offset = int(scaled.min())
@@ -366,6 +371,7 @@ def _spec(position: int, column: Column) -> dict[str, Any]:
             "missing": column.missing,
             "center": column.center,
             "spread": column.spread,
+            "sparse": column.is_sparse,
         }
     if column.role == "own":
         found |= {"typical": column.typical, "levels": column.levels, "shares": column.shares}
@@ -400,7 +406,7 @@ def _frame(summary: Summary, columns: list[Column]) -> str:
     first, *others = (_heading(place, column) for place, column in enumerate(columns))
     heads = f'{first}<th scope="col">Memberships</th>{"".join(others)}'
     n_own = sum(column.role == "own" for column in columns)
-    n_columns = len(column_groups(summary)) if summary.table is not None else 0
+    n_columns = sum(len(column_groups(s)) for s in (summary, summary.attributes) if s is not None)
     left_out = (
         f" {n_own} of {n_columns} columns of the data are shown." if 0 < n_own < n_columns else ""
     )

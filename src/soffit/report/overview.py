@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import PurePath
 
 import numpy as np
@@ -84,7 +85,12 @@ def _how_many(summary: Summary) -> str:
         return ""
     if summary.is_edited:
         return "edited after the fit"
-    return "chosen from the data" if summary.is_chosen else "as specified"
+    if summary.is_chosen:
+        return "chosen from the data"
+    default = signature(type(summary.model)).parameters.get("n_clusters")
+    is_default = default is not None and default.default == summary.n_clusters
+    # Commands have no such default.
+    return "the default" if is_default and summary.source is None else "as specified"
 
 
 # --- warnings -------------------------------------------------------------------------------------
@@ -177,6 +183,7 @@ class _Card:
             "</span></div>"
             + self._picture(cluster)
             + self._signs(cluster)
+            + self._attributes(cluster)
             + paragraph(self._typical(cluster))
             + paragraph(self._leaning(cluster))
             + f"{button}</article>"
@@ -206,6 +213,12 @@ class _Card:
             return "<p>No single column sets it apart.</p>"
         if are_words:
             return paragraph(f"Frequent: {listed([_word(item) for item in found])}.")
+        return bullets([_sign(difference) for difference in found], kind="signs")
+
+    def _attributes(self, cluster: int) -> str:
+        """What else is known of its members, such as attributes of nodes, and is special."""
+        known = self._summary.attributes
+        found = () if known is None else known.apart(cluster)
         return bullets([_sign(difference) for difference in found], kind="signs")
 
     def _leaning(self, cluster: int) -> str:

@@ -23,7 +23,7 @@ async function readColumn(column, n) {
   if (column.kind === "fixed") {
     const { offset, decimals, missing } = column;
     const value = (key) => (offset + key) / 10 ** decimals;
-    const shown = (key) => value(key).toFixed(Math.max(decimals, 0));
+    const shown = (key) => (column.sparse && !value(key) ? "0" : value(key).toFixed(Math.max(decimals, 0)));
     const text = (row) => (values[row] === missing ? "" : shown(values[row]));
     return { ...column, keys: values, value, shown, text };
   }

@@ -58,21 +58,11 @@ class Caution:
 
 @dataclass(frozen=True)
 class Check:
-    """One check of a result: what it was about, and what came of it.
+    """One check of a result: what it was about, and what came of it."""
 
-    Attributes
-    ----------
-    subject : str
-        What was checked, as part of a sentence.
-    caution : Caution or None
-        What was found.
-    skipped : str
-        Why it could not be checked; empty if it was.
-    """
-
-    subject: str
-    caution: Caution | None = None
-    skipped: str = ""
+    subject: str  # What was checked, as part of a sentence.
+    caution: Caution | None = None  # What was found.
+    skipped: str = ""  # Why it could not be checked; empty if it was.
 
 
 def cautions(summary: Summary) -> list[Caution]:

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit.graph import as_array
 from soffit.results.words import number, short_percent, shorten
 
-# Differences from here on, in standard deviations, are worth a mention.
+# Differences between a cluster and the other objects from here on, in standard deviations, are
+# worth a mention.
 NOTABLE = 0.5
 NOTABLE_WORD = 0.2
 # Words or genes that a larger share of the objects has tell nothing by their presence.
@@ -79,15 +81,16 @@ class ColumnMeans:
     spread: FloatArray  # (p,)
     difference: FloatArray  # (k, p)
     is_binary: NDArray[np.bool_]  # (p,): only zeros and ones, as one-hot columns are
+    shares: FloatArray  # (k,): sizes of the clusters, which sum to one
     # Share of objects with a value other than zero, (k + 1, p), the last row for all objects; None
     # unless the table is sparse.
     presence: FloatArray | None = None
 
     @classmethod
-    def of(cls, table: Matrix, memberships: FloatArray) -> ColumnMeans:
+    def of(cls, table: Matrix, memberships: Matrix) -> ColumnMeans:
         """Measure a table."""
         sums, total = _sums(table, memberships)
-        weight: FloatArray = memberships.sum(axis=0)[:, np.newaxis]
+        weight: FloatArray = np.asarray(memberships.sum(axis=0))[:, np.newaxis]
         count: FloatArray = np.full(table.shape[1], float(table.shape[0]))
         if np.isnan(total).any():
             sums, total, weight, count = _sums_with_gaps(table, memberships)
@@ -97,13 +100,16 @@ class ColumnMeans:
         gap = np.where(np.isclose(inside, overall, rtol=1e-12, atol=0.0), 0.0, inside - overall)
         difference = np.where(weight > 0, divided(gap, spread), 0.0)
         presence = _presence(table, memberships) if is_sparse(table) else None
-        return cls(inside, overall, spread, difference, _is_binary(table), presence)
+        shares = memberships.sum(axis=0) / max(memberships.shape[0], 1)
+        return cls(inside, overall, spread, difference, _is_binary(table), shares, presence)
 
     def notable(self, cluster: int, most: int = MOST_COLUMNS) -> list[int]:
-        """The columns that set a cluster apart, the largest difference first.
+        """The columns that set a cluster apart from the others, the largest difference first.
 
-        Of a sparse table, such as counts of words or genes, those that are frequent: what a cluster
-        has says more than what it lacks. Each word is rare, so smaller differences count.
+        A cluster that holds most objects hardly differs from the mean of all, of which it is the
+        larger part; so it is compared with the others. Of a sparse table, such as counts of words
+        or genes, those that are frequent: what a cluster has says more than what it lacks. Each
+        word is rare, so smaller differences count.
         """
         size = np.abs(self.difference[cluster])
         if self.presence is not None:
@@ -113,12 +119,13 @@ class ColumnMeans:
             order = np.argsort(-size, kind="stable")[:most]
             return [int(column) for column in order if size[column] > 0]
         order = np.argsort(-size, kind="stable")[:most]
-        return [int(column) for column in order if size[column] >= NOTABLE]
+        others = max(1.0 - float(self.shares[cluster]), 1e-12)
+        return [int(column) for column in order if size[column] >= NOTABLE * others]
 
 
-def _presence(table: Matrix, memberships: FloatArray) -> FloatArray:
+def _presence(table: Matrix, memberships: Matrix) -> FloatArray:
     there = table != 0
-    sums = np.asarray((there.T @ memberships).T, dtype=np.float64)
+    sums = as_array((there.T @ memberships).T).astype(np.float64, copy=False)
     total = np.asarray(there.sum(axis=0), dtype=np.float64).ravel()
     inside = divided(sums, memberships.sum(axis=0)[:, np.newaxis])
     return np.vstack([inside, total / table.shape[0]])
@@ -138,10 +145,10 @@ def _blocks(table: Matrix) -> Iterator[tuple[slice, FloatArray]]:
         yield rows, np.asarray(table[rows], dtype=np.float64)
 
 
-def _sums(table: Matrix, memberships: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _sums(table: Matrix, memberships: Matrix) -> tuple[FloatArray, FloatArray]:
     """Sums of every column, weighted by memberships and plain."""
     if is_sparse(table):
-        weighted = np.asarray((table.T @ memberships).T, dtype=np.float64)
+        weighted = as_array((table.T @ memberships).T).astype(np.float64, copy=False)
         return weighted, np.asarray(table.sum(axis=0), dtype=np.float64).ravel()
     weighted = np.zeros((memberships.shape[1], table.shape[1]))
     total = np.zeros(table.shape[1])
@@ -152,7 +159,7 @@ def _sums(table: Matrix, memberships: FloatArray) -> tuple[FloatArray, FloatArra
 
 
 def _sums_with_gaps(
-    table: FloatArray, memberships: FloatArray
+    table: FloatArray, memberships: Matrix
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Sums over the values that are there, and the memberships and objects that these have."""
     k, p = memberships.shape[1], table.shape[1]
@@ -217,14 +224,9 @@ _LEAST_PER_COMBINATION = 5
 def telling_columns(values: FloatArray, names: Sequence[str], labels: IntArray) -> tuple[str, ...]:
     """The one or two columns whose values determine the clusters; none if no columns do.
 
-    Parameters
-    ----------
-    values : array of shape (n, p)
-        Numbers and codes, NaN where missing.
-    names : sequence of str
-        Names of the columns.
-    labels : array of shape (n,)
-        Cluster of each object.
+    `values` (n, p): numbers and codes, NaN where missing.
+    `names`: names of the columns.
+    `labels` (n,): cluster of each object.
     """
     n = len(labels)
     outside = n - int(np.bincount(labels).max())

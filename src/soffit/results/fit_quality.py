@@ -24,24 +24,13 @@ UNSTABLE_BELOW = 0.7
 
 @dataclass(frozen=True)
 class EarlyStop:
-    """How a fit ended that did not converge.
+    """How a fit ended that did not converge."""
 
-    Attributes
-    ----------
-    reason : str
-        ``stop_reason_`` of the model: "max_iter", "max_time", "callback" or "interrupted".
-    n_iter : int
-        Iterations that were made.
-    limit : float or None
-        Value of the parameter of that name.
-    can_continue : bool
-        Whether the model can continue from its last fit.
-    """
-
+    # ``stop_reason_`` of the model: "max_iter", "max_time", "callback" or "interrupted".
     reason: str
-    n_iter: int
-    limit: float | None = None
-    can_continue: bool = False
+    n_iter: int  # Iterations that were made.
+    limit: float | None = None  # Value of the parameter of that name.
+    can_continue: bool = False  # Whether the model can continue from its last fit.
 
     @classmethod
     def of(

@@ -9,6 +9,7 @@ import numpy as np
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.results.cautions import repeated_rows
 from soffit.results.differences import NOTABLE, ColumnMeans, divided
+from soffit.results.pixel_grid import PixelGrid
 from soffit.results.profiles import ColumnGroup, column_groups
 from soffit.results.summary import CLEAR_FROM, Summary
 from soffit.results.words import capitalized, count_of, listed, number, short_percent, shorten
@@ -48,7 +49,7 @@ class Members:
         members = np.flatnonzero(self._labels == cluster)
         if A is None or not len(members):
             return []
-        weights = self._summary.memberships[:, cluster]
+        weights = self._summary.column(cluster)
         strength = np.asarray(A[members] @ weights, dtype=np.float64).ravel() * weights[members]
         order = np.lexsort((members, -np.round(strength, 9)))[:most]
         return [int(position) for position in members[order]]
@@ -61,13 +62,13 @@ class Members:
 
     def runner_up(self, position: int) -> int:
         """The second most probable cluster of an object."""
-        row = self._summary.memberships[position].copy()
+        row = self._summary.rows([position])[0].copy()
         row[self._labels[position]] = -1.0
         return int(row.argmax())
 
     def _remoteness(self, members: IntArray, cluster: int) -> FloatArray:
         """Distance from the centre; without columns, minus the affinity to the cluster."""
-        weights = self._summary.memberships[:, cluster]
+        weights = self._summary.column(cluster)
         A = self._summary.affinities
         if self._table is not None and self._means is not None:
             scale = np.where(self._means.spread > 0, self._means.spread, 1.0)
@@ -91,6 +92,29 @@ def _standardized(table: Matrix, means: ColumnMeans) -> Matrix:
     return table.multiply(scale).tocsr() if is_sparse(table) else np.asarray(table * scale)
 
 
+def in_short(summary: Summary, cluster: int) -> str:
+    """What is special about a cluster in very few words: ``high petal_length``; or nothing.
+
+    The two best linked members of a graph, the three most telling words, else the first column.
+    """
+    is_named = summary.names[cluster] != str(cluster)
+    if is_named or summary.n_clusters == 1 or PixelGrid.of(summary) is not None:
+        return ""
+    if summary.table is None:
+        found = Members(summary).central(cluster, 2) if summary.has_given_links else []
+        return ", ".join(shorten(summary.id_of(i), 20) for i in found)
+    apart = summary.apart(cluster)
+    if is_sparse(summary.table):
+        return ", ".join(shorten(item.column, 16) for item in apart)
+    for item in apart[:1]:
+        value = item.column.partition("=")[2]
+        if item.is_binary and value and item.difference > 0:
+            return shorten(value, 24)
+        few = ("few", "many") if item.is_binary else ("low", "high")
+        return f"{few[item.difference > 0]} {shorten(item.column, 24)}"
+    return ""
+
+
 # A smaller share of the membership does not count as overlap.
 _LEANING = 0.01
 
@@ -101,9 +125,9 @@ def overlap_with(summary: Summary, cluster: int) -> tuple[int, float] | None:
     None if the cluster is well separated, empty, or the only one.
     """
     rows = summary.memberships[summary.labels == cluster]
-    if summary.n_clusters == 1 or not len(rows):
+    if summary.n_clusters == 1 or not rows.shape[0]:
         return None
-    elsewhere = rows.mean(axis=0)
+    elsewhere = np.asarray(rows.mean(axis=0))
     elsewhere[cluster] = 0.0
     other = int(elsewhere.argmax())
     return None if elsewhere[other] < _LEANING else (other, float(elsewhere[other]))
@@ -132,27 +156,14 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Between:
-    """An object and the two clusters it lies between.
+    """An object and the two clusters it lies between."""
 
-    Attributes
-    ----------
-    position : int
-        The object.
-    clusters : tuple of two int
-        Its two most probable clusters.
-    shares : tuple of two float
-        Its memberships in them.
-    columns : tuple of Comparison
-        The columns in which the two clusters differ most, the largest difference first.
-    links : str
-        A sentence on its links, for graphs.
-    """
-
-    position: int
-    clusters: tuple[int, int]
-    shares: tuple[float, float]
+    position: int  # The object.
+    clusters: tuple[int, int]  # Its two most probable clusters.
+    shares: tuple[float, float]  # Its memberships in them.
+    # The columns in which the two clusters differ most, the largest difference first.
     columns: tuple[Comparison, ...]
-    links: str = ""
+    links: str = ""  # A sentence on its links, for graphs.
 
     def sentence(self, summary: Summary) -> str:
         """Which of its values speak for which cluster; the links of a graph's node."""
@@ -162,8 +173,9 @@ class Between:
         for found in self.columns:
             if found.nearer is not None and found.gap >= NOTABLE:
                 sides[found.nearer].append(shorten(found.column, 40))
+        nearer = "more frequent in" if is_sparse(summary.table) else "nearer to"
         parts = [
-            f"{listed(sides[side][:_NAMED])} {'is' if len(sides[side]) == 1 else 'are'} nearer to "
+            f"{listed(sides[side][:_NAMED])} {'is' if len(sides[side]) == 1 else 'are'} {nearer} "
             f"{shorten(summary.name_of(self.clusters[side]))}"
             for side in (0, 1)
             if sides[side]
@@ -175,12 +187,14 @@ class Between:
 
 def between(summary: Summary, position: int, most: int = 6) -> Between:
     """Compare an object with its two most probable clusters."""
-    row = summary.memberships[position]
+    row = summary.rows([position])[0]
     first, second = (int(cluster) for cluster in np.argsort(-row, kind="stable")[:2])
-    columns = _columns(summary, position, first, second)[:most]
+    columns = _columns(summary, position, first, second)
     links = "" if columns else _links(summary, position, first, second)
+    if summary.attributes is not None:
+        columns = _columns(summary.attributes, position, first, second)[: most // 2] + columns
     shares = (float(row[first]), float(row[second]))
-    return Between(position, (first, second), shares, tuple(columns), links)
+    return Between(position, (first, second), shares, tuple(columns[:most]), links)
 
 
 def least_certain(summary: Summary, most: int = 6) -> list[int]:
@@ -196,7 +210,7 @@ def least_certain(summary: Summary, most: int = 6) -> list[int]:
     if summary.table is not None:
         copies = repeated_rows(summary.table[doubtful])
         doubtful = np.delete(doubtful, np.asarray(copies, dtype=np.intp))
-    pairs = np.sort(np.argsort(-summary.memberships[doubtful], axis=1, kind="stable")[:, :2])
+    pairs = np.sort(summary.top(2, doubtful)[0])
     seen: dict[tuple[int, ...], int] = {}
     turns: list[int] = []
     for pair in map(tuple, pairs.tolist()):
@@ -241,6 +255,10 @@ def _compared(
         texts = [_most_frequent(group, shares) for shares in (here, there)]
         return Comparison(group.name, own, texts[0], texts[1], nearer, gap)
     j = members[0]
+    if means.presence is not None:
+        here, there = means.presence[[first, second], [j, j]].tolist()
+        texts = [short_percent(share) for share in (here, there)]
+        return Comparison(group.name, "yes", texts[0], texts[1], int(there > here), NOTABLE)
     value, spread = float(row[j]), float(means.spread[j])
     low, high = float(here[0]), float(there[0])
     if np.isnan(value):

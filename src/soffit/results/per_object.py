@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from soffit._typing import FloatArray, IntArray
+from soffit._typing import FloatArray, IntArray, is_sparse
 from soffit.memberships import entropy
 from soffit.memberships.assignment import assigned
-from soffit.memberships.measures import check_memberships
+from soffit.memberships.measures import check_memberships, dense_rows, largest
 
 # Tolerance for row sums that other programs have rounded; too small for unnormalized factors.
 ROUNDED = 0.02
@@ -19,6 +20,11 @@ ROUNDED = 0.02
 _EXACT = 1e-3
 # Where a model, a result or a segmentation keeps its memberships.
 _PLACES = ("memberships_", "label_distributions_", "memberships")
+
+
+_OF_OBJECTS = (
+    *("ids", "labels", "certainty", "entropy", "overlap", "instability", "truth", "novelty"),
+)
 
 
 class Named(Protocol):
@@ -38,7 +44,7 @@ class Result:
 
     Attributes
     ----------
-    memberships : ndarray of shape (n, k)
+    memberships : ndarray or csr_array of shape (n, k)
         Rows sum to one.
     ids : ndarray of shape (n,) or None
         Identifiers as text, or the numbers 0 to n - 1; None stands for the latter.
@@ -68,7 +74,7 @@ class Result:
     ([0, 0], [0.9, 0.5], 2)
     """
 
-    memberships: FloatArray
+    memberships: Any
     ids: NDArray[Any] | None
     id_name: str
     labels: IntArray
@@ -102,7 +108,7 @@ class Result:
 
         Parameters
         ----------
-        memberships : array of shape (n, k)
+        memberships : array or sparse array of shape (n, k)
             Rows sum to one.
         ids, overlap, instability, truth, novelty : array of shape (n,), optional
             As the attributes of the same names.
@@ -116,13 +122,14 @@ class Result:
         Result
             With labels, certainty and entropy computed from the memberships.
         """
-        rows = np.asarray(memberships)
+        rows = memberships if is_sparse(memberships) else np.asarray(memberships)
+        labels, certainty = largest(rows)
         return cls(
             memberships=rows,
-            ids=np.arange(len(rows)) if ids is None else np.asarray(ids),
+            ids=np.arange(rows.shape[0]) if ids is None else np.asarray(ids),
             id_name=id_name,
-            labels=rows.argmax(axis=1),
-            certainty=rows.max(axis=1),
+            labels=labels,
+            certainty=certainty,
             entropy=entropy(rows),
             overlap=None if overlap is None else np.asarray(overlap),
             instability=None if instability is None else np.asarray(instability),
@@ -161,6 +168,20 @@ class Result:
             names=cluster_names_of(model),
         )
 
+    def part(self, rows: slice) -> Result:
+        """Some consecutive objects.
+
+        Parameters
+        ----------
+        rows : slice
+            Their positions.
+        """
+        found: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[rows]
+            for name in _OF_OBJECTS
+        }
+        return replace(self, memberships=dense_rows(self.memberships, rows), **found)
+
     def with_refusal(self, min_certainty: float | None) -> Result:
         """The same, with the label -1 for objects whose certainty is too low.
 
@@ -191,12 +212,20 @@ def memberships_of(given: Any) -> Any:
     for place in _PLACES:
         values = getattr(given, place, None)
         if values is not None:
-            return values if np.ndim(values) < 3 else np.reshape(values, (-1, values.shape[-1]))
+            return (
+                values
+                if is_sparse(values) or np.ndim(values) < 3
+                else np.reshape(values, (-1, values.shape[-1]))
+            )
     if is_estimator(given):
         from sklearn.exceptions import NotFittedError
 
         raise NotFittedError(f"This {type(given).__name__} is not fitted yet. Call fit first.")
-    if not hasattr(given, "__array__") and not isinstance(given, (list, tuple)):
+    if (
+        not is_sparse(given)
+        and not hasattr(given, "__array__")
+        and not isinstance(given, (list, tuple))
+    ):
         raise TypeError(
             "model must be a fitted model, a result or an array of memberships, got "
             f"{type(given).__name__}. Pass the model, or what soffit.io.read_result returns."
@@ -212,13 +241,13 @@ def cluster_names_of(given: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(map(str, names))
 
 
-def probabilities(memberships: Any) -> FloatArray:
+def probabilities(memberships: Any) -> Any:
     """Memberships in double precision as every figure and score uses them.
 
     Rows must sum to 1, up to the rounding of a file; rounded rows are divided by their sums.
     """
     values = check_memberships(memberships).astype(np.float64, copy=False)
-    sums = values.sum(axis=1)
+    sums = np.asarray(values.sum(axis=1))
     worst = int(np.abs(sums - 1).argmax())
     if abs(sums[worst] - 1) > ROUNDED:
         raise ValueError(
@@ -227,6 +256,8 @@ def probabilities(memberships: Any) -> FloatArray:
         )
     if abs(sums[worst] - 1) <= _EXACT:
         return values
+    if is_sparse(values):
+        return sp.csr_array(sp.diags_array(1.0 / sums) @ values)
     return np.asarray(values / sums[:, np.newaxis])
 
 

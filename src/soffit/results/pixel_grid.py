@@ -20,17 +20,10 @@ _SAMPLE = 1000
 
 @dataclass(frozen=True, eq=False)
 class PixelGrid:
-    """Which column is which pixel.
+    """Which column is which pixel."""
 
-    Attributes
-    ----------
-    columns : ndarray of int of shape (height, width)
-        Position of each pixel in the table.
-    low, high : float
-        The range of the values.
-    """
-
-    columns: IntArray
+    columns: IntArray  # (height, width): position of each pixel in the table.
+    # The range of the values.
     low: float
     high: float
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, is_sparse
+from soffit.memberships.measures import group_sums
 from soffit.results.differences import EVERYWHERE, ColumnMeans, divided
 from soffit.results.summary import Summary
 from soffit.results.words import number, short_percent
@@ -22,21 +25,11 @@ _MOST_VALUES = 6
 
 @dataclass(frozen=True)
 class ColumnGroup:
-    """A column of numbers, or a text column with the columns of its values.
+    """A column of numbers, or a text column with the columns of its values."""
 
-    Attributes
-    ----------
-    name : str
-        What the column is called in the data.
-    members : tuple of int
-        Positions in `Summary.columns`.
-    values : tuple of str
-        The text that each member stands for; empty for numbers.
-    """
-
-    name: str
-    members: tuple[int, ...]
-    values: tuple[str, ...] = ()
+    name: str  # What the column is called in the data.
+    members: tuple[int, ...]  # Positions in `Summary.columns`.
+    values: tuple[str, ...] = ()  # The text that each member stands for; empty for numbers.
 
 
 def column_groups(summary: Summary) -> tuple[ColumnGroup, ...]:
@@ -114,26 +107,13 @@ def separating_groups(summary: Summary, most: int) -> list[ColumnGroup]:
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """One column, or one value of a text column, in all clusters.
+    """One column, or one value of a text column, in all clusters."""
 
-    Attributes
-    ----------
-    column : str
-        Name of the column.
-    value : str
-        The value of a text column; empty for numbers.
-    overall : str
-        Mean over all objects as text, or share.
-    means : tuple of str
-        Mean inside each cluster of the profile.
-    levels : tuple of float
-        The same as differences from the overall mean in standard deviations.
-    """
-
-    column: str
-    value: str
-    overall: str
-    means: tuple[str, ...]
+    column: str  # Name of the column.
+    value: str  # The value of a text column; empty for numbers.
+    overall: str  # Mean over all objects as text, or share.
+    means: tuple[str, ...]  # Mean inside each cluster of the profile.
+    # The same as differences from the overall mean in standard deviations.
     levels: tuple[float, ...]
 
     @property
@@ -144,27 +124,13 @@ class ProfileRow:
 
 @dataclass(frozen=True)
 class Profile:
-    """A table of clusters and columns; clusters and columns that belong together stand together.
+    """A table of clusters and columns; clusters and columns that belong together stand together."""
 
-    Attributes
-    ----------
-    clusters : tuple of int
-        The clusters, in their order.
-    rows : tuple of ProfileRow
-        The columns, in their order.
-    n_columns : int
-        How many columns the data have.
-    n_shown : int
-        How many of them are shown.
-    are_shares : bool
-        Whether cells are shares of objects with the word, rather than means.
-    """
-
-    clusters: tuple[int, ...]
-    rows: tuple[ProfileRow, ...]
-    n_columns: int
-    n_shown: int
-    are_shares: bool
+    clusters: tuple[int, ...]  # The clusters, in their order.
+    rows: tuple[ProfileRow, ...]  # The columns, in their order.
+    n_columns: int  # How many columns the data have.
+    n_shown: int  # How many of them are shown.
+    are_shares: bool  # Whether cells are shares of objects with the word, rather than means.
 
     @classmethod
     def of(cls, summary: Summary, most: int = MOST_ROWS) -> Profile | None:
@@ -262,37 +228,19 @@ _ALWAYS = 2
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """One column in all clusters, weighted by memberships.
+    """One column in all clusters, weighted by memberships."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    kind : {"numbers", "categories", "presence"}
-        Whether `heights` are parts of a histogram, shares of the values of a text column, or the
-        share of objects that have an entry at all (sparse tables).
-    heights : ndarray of shape (k, b)
-        Share of the cluster in each bin or category.
-    edges : ndarray of shape (b + 1,)
-        Limits of the bins; empty unless these are numbers.
-    quartiles : ndarray of shape (k, 3)
-        First quartile, median and third quartile; NaN unless these are numbers.
-    labels : tuple of str
-        Names of the categories.
-    is_discrete : bool
-        Whether each bin is one whole number.
-    separation : float
-        Share of the variance that lies between clusters.
-    """
-
-    name: str
+    name: str  # Name of the column.
+    # Whether `heights` are parts of a histogram, shares of the values of a text column, or the
+    # share of objects that have an entry at all (sparse tables).
     kind: str
-    heights: FloatArray
-    edges: FloatArray
+    heights: FloatArray  # (k, b): share of the cluster in each bin or category.
+    edges: FloatArray  # (b + 1,): limits of the bins; empty unless these are numbers.
+    # (k, 3): first quartile, median and third quartile; NaN unless these are numbers.
     quartiles: FloatArray
-    labels: tuple[str, ...]
-    is_discrete: bool
-    separation: float
+    labels: tuple[str, ...]  # Names of the categories.
+    is_discrete: bool  # Whether each bin is one whole number.
+    separation: float  # Share of the variance that lies between clusters.
 
     def quartile_texts(self, cluster: int) -> tuple[str, str, str]:
         """Quartiles as text."""
@@ -374,10 +322,10 @@ def _edges(values: FloatArray) -> tuple[FloatArray, bool]:
     return np.linspace(low - 2 * step, high + 2 * step, _BINS + 1), False
 
 
-def _histogram(values: FloatArray, weights: FloatArray, edges: FloatArray) -> FloatArray:
+def _histogram(values: FloatArray, weights: Any, edges: FloatArray) -> FloatArray:
     n_bins = len(edges) - 1
     place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, n_bins - 1)
-    sums = np.array([np.bincount(place, column, n_bins) for column in weights.T])
+    sums = group_sums(weights, place, n_bins).T
     return divided(sums, sums.sum(axis=1, keepdims=True))
 
 
@@ -389,9 +337,24 @@ def _smoothed(heights: FloatArray) -> FloatArray:
     return np.asarray(smooth)
 
 
-def _quantiles(values: FloatArray, weights: FloatArray) -> FloatArray:
+def _quantiles_of_entries(ordered: FloatArray, weights: Any) -> FloatArray:
+    found = np.full((weights.shape[1], 3), np.nan)
+    weights.sort_indices()
+    for cluster in range(len(found)):
+        own = slice(*weights.indptr[cluster : cluster + 2])
+        total = np.cumsum(weights.data[own])
+        if len(total):
+            places = np.searchsorted(total, np.array([0.25, 0.5, 0.75]) * total[-1])
+            inside = ordered[weights.indices[own]]
+            found[cluster] = inside[np.minimum(places, len(inside) - 1)]
+    return found
+
+
+def _quantiles(values: FloatArray, weights: Any) -> FloatArray:
     order = np.argsort(values, kind="stable")
     ordered = values[order]
+    if is_sparse(weights):
+        return _quantiles_of_entries(ordered, sp.csc_array(weights[order]))
     total = np.cumsum(weights[order], axis=0)
     found = np.full((weights.shape[1], 3), np.nan)
     for cluster, column in enumerate(total.T):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from soffit._typing import is_sparse
@@ -64,16 +65,32 @@ def _sizes(summary: Summary) -> str:
 
 def differing(summary: Summary) -> str:
     """The columns in which the clusters differ most, in one sentence; or nothing."""
-    if summary.table is None or summary.n_clusters == 1 or PixelGrid.of(summary) is not None:
+    if summary.n_clusters == 1 or PixelGrid.of(summary) is not None:
         return ""
+    own = _separating(summary)
+    known = [] if summary.attributes is None else _separating(summary.attributes)
+    return " ".join(
+        part
+        for names, part in (
+            (own, f"They differ most in {listed(own)}."),
+            (known, f"Of what else is known, {listed(known)} {_differs(known)} most."),
+        )
+        if names
+    )
+
+
+def _separating(summary: Summary) -> list[str]:
     groups = separating_groups(summary, _NAMED_COLUMNS)
     shares = separation(summary, groups)
-    named = [
+    return [
         shorten(group.name, 40)
         for group, share in zip(groups, shares, strict=True)
         if share >= _TELLING or is_sparse(summary.table)
     ]
-    return f"They differ most in {listed(named)}." if named else ""
+
+
+def _differs(names: Sequence[str]) -> str:
+    return "differs" if len(names) == 1 else "differ"
 
 
 def uncertainty(summary: Summary) -> str:

@@ -6,7 +6,7 @@ Terminal, notebook, report, figures and JSON all read a `Summary`, so that they 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,11 +15,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit.affinity.given_objects import Standardizer
+from soffit.affinity import Precomputed
+from soffit.affinity.given_objects import Standardizer, takes_matrix
 from soffit.affinity.mixed_table import MixedPreparation
-from soffit.affinity.precomputed import Precomputed, takes_matrix
-from soffit.inputs import read_input
+from soffit.inputs import lazy_part, read_attributes, read_input
 from soffit.memberships import entropy
+from soffit.memberships.measures import column, dense_rows, largest, top_clusters
 from soffit.mixed_columns import MixedTable
 from soffit.results.differences import MOST_COLUMNS, ColumnMeans, Difference, telling_columns
 from soffit.results.fit_quality import EarlyStop
@@ -40,32 +41,15 @@ CLEAR_FROM = 0.8
 
 @dataclass(frozen=True)
 class Cluster:
-    """One row of the table of clusters.
+    """One row of the table of clusters."""
 
-    Attributes
-    ----------
-    cluster : int
-        Column of the memberships.
-    name : str
-        Its name, or its number as text.
-    size : int
-        Number of objects whose most probable cluster it is.
-    expected_size : float
-        Sum of all memberships in it.
-    certainty : float
-        Mean largest membership of these objects; NaN if there are none.
-    n_uncertain : int
-        How many of them are uncertain.
-    apart : tuple of Difference
-        The columns that set it apart, the largest difference first.
-    """
-
-    cluster: int
-    name: str
-    size: int
-    expected_size: float
-    certainty: float
-    n_uncertain: int
+    cluster: int  # Column of the memberships.
+    name: str  # Its name, or its number as text.
+    size: int  # Number of objects whose most probable cluster it is.
+    expected_size: float  # Sum of all memberships in it.
+    certainty: float  # Mean largest membership of these objects; NaN if there are none.
+    n_uncertain: int  # How many of them are uncertain.
+    # The columns that set it apart, the largest difference first; attributes of nodes.
     apart: tuple[Difference, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -119,7 +103,7 @@ class Summary:
     ([2, 1], 1)
     """
 
-    memberships: FloatArray
+    memberships: Any  # an array, or in CSR form if there are very many clusters
     model: Any = None  # the fitted estimator; None for a result or an array
     source: Any = None  # the io.Source; None if the data were not read by soffit
     kind: str | None = None  # "table", "graph", "distances", "similarities"; None if not known
@@ -134,6 +118,7 @@ class Summary:
     columns: tuple[str, ...] = ()
     all_sizes: tuple[int, ...] = ()  # of all objects, if those described are a sample of them
     mixed: MixedTable | None = None  # text and gaps as they were clustered; `table` describes them
+    origin: Any = None  # the graph or the annotated cells, with what else is known of the objects
 
     @classmethod
     def of(
@@ -176,13 +161,14 @@ class Summary:
         memberships = probabilities(memberships_of(model))
         n, k = memberships.shape
         mixed = _mixed_table(model, source, table)
+        origin = getattr(source, "origin", None) if table is None else table
         given = None if table is None or mixed is not None else read_input(table)
         if mixed is not None:
             features: Matrix | None
             found_columns: Sequence[str] | None
             features, found_columns = mixed.expanded()
         else:
-            features, found_columns = _table(model, source, given)
+            features, found_columns = _table(model, source, given, origin)
         if features is not None and features.shape[0] != n:
             raise ValueError(
                 f"X has {features.shape[0]} rows, but there are memberships of {n} objects. Pass "
@@ -217,6 +203,7 @@ class Summary:
             table=features,
             columns=_column_names(None if mixed else columns, found_columns, features),
             mixed=mixed,
+            origin=origin,
             all_sizes=tuple(int(size) for size in all_sizes),
         )
 
@@ -225,17 +212,17 @@ class Summary:
     @property
     def n_objects(self) -> int:
         """Number of objects."""
-        return len(self.memberships)
+        return int(self.memberships.shape[0])
 
     @cached_property
     def labels(self) -> IntArray:
         """The most probable cluster of each object."""
-        return self.memberships.argmax(axis=1)
+        return largest(self.memberships)[0]
 
     @cached_property
     def certainty(self) -> FloatArray:
         """The membership in that cluster."""
-        return np.minimum(self.memberships.max(axis=1), 1.0)
+        return np.minimum(largest(self.memberships)[1], 1.0)
 
     @cached_property
     def entropy(self) -> FloatArray:
@@ -251,6 +238,19 @@ class Summary:
     def n_uncertain(self) -> int:
         """Number of uncertain objects."""
         return int(np.count_nonzero(self.is_uncertain))
+
+    def rows(self, positions: Any) -> FloatArray:
+        """The memberships of some objects, or of one, as an array."""
+        return dense_rows(self.memberships, positions)
+
+    def column(self, cluster: int) -> FloatArray:
+        """The memberships of all objects in one cluster."""
+        return column(self.memberships, cluster)
+
+    def top(self, most: int, positions: IntArray | None = None) -> tuple[IntArray, FloatArray]:
+        """The most probable clusters of all objects, or of some, and their memberships."""
+        rows = self.memberships if positions is None else self.memberships[positions]
+        return top_clusters(rows, most)
 
     def id_of(self, position: int) -> str:
         """What to call an object."""
@@ -299,6 +299,20 @@ class Summary:
         means = self.means
         if means is None or self.n_clusters == 1:
             return ()
+        # More than asked for: of a text column, what is rare says no more than what is common.
+        found = means.notable(cluster, 4 * most)
+        common = {
+            self.columns[j].partition("=")[0]
+            for j in found
+            if means.is_binary[j] and means.difference[cluster, j] > 0 and "=" in self.columns[j]
+        }
+        told = [
+            j
+            for j in found
+            if means.difference[cluster, j] > 0
+            or not means.is_binary[j]
+            or self.columns[j].partition("=")[0] not in common
+        ]
         return tuple(
             Difference(
                 self.columns[j],
@@ -311,13 +325,15 @@ class Summary:
                 if means.presence is None
                 else (float(means.presence[cluster, j]), float(means.presence[-1, j])),
             )
-            for j in means.notable(cluster, most)
+            for j in told[:most]
         )
 
     @cached_property
     def clusters(self) -> tuple[Cluster, ...]:
         """The table of clusters."""
         unsure = np.bincount(self.labels[self.is_uncertain], minlength=self.n_clusters)
+        # Where there are no columns, what else is known describes the clusters.
+        described = self.attributes if self.table is None and self.attributes else self
         return tuple(
             Cluster(
                 c,
@@ -326,7 +342,7 @@ class Summary:
                 float(self.expected_sizes[c]),
                 float(self.mean_certainty[c]),
                 int(unsure[c]),
-                self.apart(c),
+                described.apart(c),
             )
             for c in range(self.n_clusters)
         )
@@ -340,6 +356,29 @@ class Summary:
         if self.table is None or is_sparse(self.table):
             return ()
         return telling_columns(self.table, self.columns, self.labels)
+
+    @cached_property
+    def attributes(self) -> Summary | None:
+        """The same memberships beside what else is known of nodes or cells; None if nothing is.
+
+        Attributes describe clusters. They take no part in finding them.
+        """
+        known = read_attributes(self.origin)
+        truth = None if self.truth is None else self.truth.tolist()
+        columns = {
+            name: values
+            for name, values in known.items()
+            if len(values) == self.n_objects
+            and any(value is not None for value in values)
+            and ["" if _is_missing(value) else str(value) for value in values] != truth
+        }
+        if not columns:
+            return None
+        table = MixedTable.of_columns(columns)
+        features, names = table.expanded()
+        return replace(
+            self, table=features, columns=tuple(names), mixed=table, origin=None, truth=None
+        )
 
     # --- the labels ----------------------------------------------------------------------------
 
@@ -540,8 +579,13 @@ def _mixed_table(model: Any, source: Any, table: Any) -> MixedTable | None:
     return MixedTable.of(source) if is_mixed or getattr(source, "is_mixed", False) else None
 
 
-def _table(model: Any, source: Any, given: Any) -> tuple[Matrix | None, Sequence[str] | None]:
+def _table(
+    model: Any, source: Any, given: Any, origin: Any
+) -> tuple[Matrix | None, Sequence[str] | None]:
     """The features, if there are any, and their names as far as they are known."""
+    genes = _expression(origin)
+    if genes is not None:
+        return genes
     if given is not None:
         if given.kind != "table" or is_matrix_model(model):
             return None, None
@@ -549,9 +593,6 @@ def _table(model: Any, source: Any, given: Any) -> tuple[Matrix | None, Sequence
         if named is None:
             named = getattr(model, "feature_names_in_", None)
         return _as_numbers(given.data), None if named is None else [str(item) for item in named]
-    genes = _expression(getattr(source, "origin", None))
-    if genes is not None:
-        return genes
     if getattr(source, "kind", None) == "table" and source.data is not None:
         return _as_numbers(source.data), source.columns
     return None, None
@@ -566,7 +607,7 @@ def _expression(origin: Any) -> tuple[Matrix, Sequence[str]] | None:
         return None
     cells = origin if getattr(origin, "raw", None) is None else origin.raw
     values = cells.X
-    if values is None or 0 in values.shape:
+    if values is None or 0 in values.shape or lazy_part(values) is not None:
         return None
     if not np.isfinite(values.data if is_sparse(values) else np.asarray(values)).all():
         return None
@@ -576,7 +617,7 @@ def _expression(origin: Any) -> tuple[Matrix, Sequence[str]] | None:
 def _kind(model: Any, source: Any, given: Any, table: Matrix | None) -> str | None:
     if source is not None:
         return str(source.kind)
-    if table is not None:
+    if table is not None and (given is None or given.kind == "table"):
         return "table"
     is_graph = _is_fitted_to_links(model) and not is_matrix_model(model)
     return "graph" if is_graph or (given is not None and given.kind == "graph") else None

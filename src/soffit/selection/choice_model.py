@@ -19,6 +19,8 @@ from soffit.selection.evidence import AHEAD, DEEP, Evidence
 _WIDE_GAP = 1.0
 # Valleys much shallower than this (as a logarithm of densities) are noise.
 _SHALLOW = 0.3
+# In a valley of this depth the density falls to a third: its mode is a cluster.
+_CLEAR_DEPTH = 1.0
 # Clusters much smaller than this share of an even one are splinters.
 _SPLINTER = 0.02
 # Below two dimensions a graph is easily cut anywhere.
@@ -37,19 +39,17 @@ _NO_DIP = 1.2
 
 WEIGHTS: dict[str, dict[str, float]] = {
     "table": {
-        "one": 0.689,
-        "log_k": -0.451,
-        "ahead": 1.443,
-        "gap": 2.091,
-        "smallest": 1.517,
-        "one_log_n": 0.268,
-        "one_thin": 2.943,
-        "thin_ahead": 0.861,
-        "depth": 0.911,
-        "next_depth": -1.087,
-        "mixture": 0.189,
-        "few_mixture": -0.296,
-        "next_dip": 2.681,
+        "log_k": -0.9,
+        "ahead": 1.291,
+        "gap": 1.816,
+        "smallest": 1.746,
+        "one_thin": 2.85,
+        "thin_ahead": 1.071,
+        "depth": 0.479,
+        "left_out": -2.859,
+        "mixture": 0.212,
+        "few_mixture": -0.27,
+        "next_dip": 2.824,
     },
     "network": {
         "one": 4.51,
@@ -94,8 +94,9 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
     - ``ahead``: how much shallower the valleys become with one and two more clusters;
     - ``gap``: gap of relaxation times;
     - ``smallest``: logarithm of the smallest cluster's share of an even one;
-    - ``depth``, ``link_depth``: logarithm of the depth of the valley around the k-th mode, and
-      (``next_...``) of the first mode that k clusters leave out;
+    - ``depth``: logarithm of the depth of the valley around the k-th mode;
+    - ``left_out``: the same, beyond a clear depth, of all modes that k clusters leave out: each of
+      them is evidence against k, however deep the k-th one is;
     - ``mixture``: how much less probable the objects are than as the best number of Gaussian
       clusters; ``few_mixture``: for one cluster of few objects, how much more probable they are as
       several;
@@ -121,10 +122,8 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
         thin = max(_PLANE - evidence.dimension, 0.0)
         found["one_thin"] = (1.0 - several) * thin
         found["thin_ahead"] = thin * found["ahead"]
-        for name in ("depth", "link_depth"):
-            depth = np.log(columns[name] + _SHALLOW)
-            found[name] = several * depth[:n]
-            found[f"next_{name}"] = depth[1 : n + 1]
+        found["depth"] = several * np.log(columns["depth"][:n] + _SHALLOW)
+        found["left_out"] = _left_out(columns["depth"])[:n]
     if evidence.dimension is not None or evidence.is_full:
         found |= _of_mixture(evidence, n)
         found["next_dip"] = _next_dip(evidence, n)
@@ -133,6 +132,13 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
         found["short"] = several * (modularity - modularity.max())
         found["one_above_chance"] = (1.0 - several) * (modularity.max() - evidence.chance)
     return found
+
+
+def _left_out(depth: FloatArray) -> FloatArray:
+    """How deep the clear modes are that 1, 2, ... clusters leave out, all of them together."""
+    clear = np.maximum(np.log((depth + _SHALLOW) / (_CLEAR_DEPTH + _SHALLOW)), 0.0)
+    clear[0] = 0.0
+    return np.asarray(clear.sum() - np.cumsum(clear))
 
 
 def _of_mixture(evidence: Evidence, n: int) -> dict[str, FloatArray]:

@@ -12,10 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from soffit._deprecation import renamed_parameters
+from soffit._parameters import OneOf, ParameterError, check_parameters, renamed_parameters
 from soffit._threads import one_blas_thread, thread_limit
 from soffit._typing import FloatArray, IntArray, Matrix
-from soffit._validation import OneOf, ParameterError, check_parameters
 from soffit.affinity import Settings
 from soffit.affinity.given_objects import Standardize, read_objects
 from soffit.selection.choice_model import credibility, score_numbers

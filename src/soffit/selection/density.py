@@ -27,21 +27,11 @@ _MOST_DIMENSIONS = 20.0
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """The density at every object, and the dimension of the data around it.
+    """The density at every object, and the dimension of the data around it."""
 
-    Parameters
-    ----------
-    logarithm : ndarray of shape (n,)
-        Logarithm of the density, up to a constant.
-    dimension : float
-        How fast the number of neighbours grows with their distance.
-    points : Points, optional
-        Where the objects are, if they have coordinates.
-    """
-
-    logarithm: FloatArray
-    dimension: float
-    points: Points | None = None
+    logarithm: FloatArray  # (n,): logarithm of the density, up to a constant.
+    dimension: float  # How fast the number of neighbours grows with their distance.
+    points: Points | None = None  # Where the objects are, if they have coordinates.
 
     @classmethod
     def of(cls, affinity: Affinity, table: Any = None) -> Density | None:
@@ -52,12 +42,8 @@ class Density:
         density. Of few objects the last neighbour may be at the other end of the data: then r is
         the distance to the nearer one.
 
-        Parameters
-        ----------
-        affinity : Affinity
-            Fitted.
-        table : array, optional
-            What it was fitted to; needed for the coordinates of objects given by distances.
+        `affinity`: fitted.
+        `table`: what it was fitted to; needed for the coordinates of objects given by distances.
         """
         if not isinstance(affinity, NeighborGraph):
             return None
@@ -93,22 +79,12 @@ def mode_depths(
     and its depth is the difference of the logarithms of the densities at its top and at the link.
     Noise does not make deep valleys: in one cluster of any shape they stay below a fixed depth.
 
-    Parameters
-    ----------
-    A : csr_array of shape (n, n)
-        The graph, without diagonal.
-    density : Density
-        At its nodes.
-    sizes : array of shape (n,)
-        Objects per node.
-    most : int
-        Smallest modes hold a fifth of an even cluster among this many.
-
-    Returns
-    -------
-    by_density, by_links : ndarray
-        A link is as dense as the sparser of its ends; or less, if it is weaker than the other links
-        of its ends: then hardly any neighbours are shared across it.
+    `A` (n, n): the graph, without diagonal.
+    `density`: at its nodes.
+    `sizes` (n,): objects per node.
+    `most`: smallest modes hold a fifth of an even cluster among this many.
+    Returns a link is as dense as the sparser of its ends; or less, if it is weaker than the other
+        links of its ends: then hardly any neighbours are shared across it.
     """
     from soffit.selection.kernels import depths_of_modes
 

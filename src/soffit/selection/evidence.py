@@ -128,33 +128,18 @@ Columns = dict[str, FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a graph tells about the numbers of clusters 1, 2, ..., `most` and some more.
+    """What a graph tells about the numbers of clusters 1, 2, ..., `most` and some more."""
 
-    Parameters
-    ----------
-    columns : dict of str to ndarray
-        Evidence by name, one entry per number.
-    n_objects : int
-        Objects with links.
-    dimension : float or None
-        Dimension of the data around an object; None if distances are not known.
-    chance : float or None
-        Largest modularity in a random graph with the same degrees, if the graph is a network.
-    n_modes : int
-        Clear modes of the density; 0 if distances are not known.
-    n_points : int
-        Objects whose coordinates the column "mixture" was computed from; 0 without this column.
-    is_full : bool
-        Whether distances are not known, and most pairs are similar.
-    """
-
-    columns: Columns
-    n_objects: int
+    columns: Columns  # Evidence by name, one entry per number.
+    n_objects: int  # Objects with links.
+    # Dimension of the data around an object; None if distances are not known.
     dimension: float | None = None
+    # Largest modularity in a random graph with the same degrees, if the graph is a network.
     chance: float | None = None
-    n_modes: int = 0
+    n_modes: int = 0  # Clear modes of the density; 0 if distances are not known.
+    # Objects whose coordinates the column "mixture" was computed from; 0 without this column.
     n_points: int = 0
-    is_full: bool = False
+    is_full: bool = False  # Whether distances are not known, and most pairs are similar.
 
 
 def gather_evidence(

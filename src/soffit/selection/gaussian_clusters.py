@@ -48,29 +48,17 @@ _NARROWEST = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Coordinates of some of the objects.
+    """Coordinates of some of the objects."""
 
-    Parameters
-    ----------
-    rows : ndarray of shape (m, p)
-        The coordinates.
-    node : int array of shape (m,)
-        The object, or the node of a graph, that each belongs to.
-    """
-
-    rows: FloatArray
-    node: IntArray
+    rows: FloatArray  # (m, p): the coordinates.
+    node: IntArray  # (m,): the object, or the node of a graph, that each belongs to.
 
     @classmethod
     def of(cls, graph: NeighborGraph, table: Any = None) -> Points | None:
         """From what a graph was built of; None if that has no coordinates.
 
-        Parameters
-        ----------
-        graph : NeighborGraph
-            Fitted.
-        table : array, optional
-            The distances, if they are the input of the graph.
+        `graph`: fitted.
+        `table`: the distances, if they are the input of the graph.
         """
         n = graph.matrix_.shape[0]
         chosen = np.arange(n)
@@ -173,14 +161,9 @@ def prepared(points: Points) -> FloatArray:
 def log_evidence(Z: FloatArray, labels: Callable[[int], IntArray], most: int) -> FloatArray:
     """Logarithm of the marginal likelihood of 1, 2, ..., `most` clusters, relative to one.
 
-    Parameters
-    ----------
-    Z : array of shape (n, d)
-        Prepared coordinates.
-    labels : callable
-        The partition of these objects into a number of clusters.
-    most : int
-        The largest number.
+    `Z` (n, d): prepared coordinates.
+    `labels`: the partition of these objects into a number of clusters.
+    `most`: the largest number.
     """
     products = Z[:, :, None] * Z[:, None, :]
     found = np.array([_of_partition(Z, products, labels(k)) for k in range(1, most + 1)])

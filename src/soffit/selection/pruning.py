@@ -46,23 +46,12 @@ class ClusterCount:
     is selected among those whose eigenvalue lies above the spectral edge of a random graph,
     :math:`2 \sqrt{(\|N\|_F^2 - \sum_{l \le m} \mu_l^2) / n}`; if the second eigenvalue does not,
     there is one cluster.
-
-    Attributes
-    ----------
-    n_clusters : int
-        The selected number.
-    thresholds : array of shape (t,)
-        Thresholds of the path, as shares of the total weight.
-    alive : array of shape (t,)
-        Number of clusters that survive each threshold.
-    scores : array of shape (most + 1,)
-        The sum above for each number; minus infinity for 0 and 1.
     """
 
-    n_clusters: int
-    thresholds: FloatArray
-    alive: IntArray
-    scores: FloatArray
+    n_clusters: int  # The selected number.
+    thresholds: FloatArray  # (t,): thresholds of the path, as shares of the total weight.
+    alive: IntArray  # (t,): number of clusters that survive each threshold.
+    scores: FloatArray  # (most + 1,): the sum above for each number; minus infinity for 0 and 1.
 
 
 _ONE = ClusterCount(1, np.zeros(0), np.zeros(0, dtype=np.int64), np.full(2, -np.inf))

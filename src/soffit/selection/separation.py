@@ -34,14 +34,9 @@ def dips(Z: FloatArray, labels: Callable[[int], IntArray], most: int) -> FloatAr
     The dip of two clusters is the ratio of the density between them and at their centres: about 0
     for a gap, 1 or more where one cluster was cut.
 
-    Parameters
-    ----------
-    Z : array of shape (n, d)
-        Coordinates, few of them and about equally important.
-    labels : callable
-        The partition of these objects into a number of clusters.
-    most : int
-        The largest number.
+    `Z` (n, d): coordinates, few of them and about equally important.
+    `labels`: the partition of these objects into a number of clusters.
+    `most`: the largest number.
     """
     chosen = np.arange(len(Z))
     if len(Z) > _MOST_POINTS:

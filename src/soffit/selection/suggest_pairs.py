@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
@@ -18,7 +19,8 @@ from soffit.affinity import SideInformation
 from soffit.affinity.distinct import first_rows
 from soffit.affinity.side_information import called
 from soffit.factorize import leading_eigenvectors
-from soffit.graph import Graph, pair_components, reciprocal
+from soffit.graph import Graph, as_array, pair_components, reciprocal
+from soffit.memberships.answers import DUBIOUS, chances_wrong
 from soffit.normalize import degree
 from soffit.partition.candidates import MergeRule, conductance_gain, cut_gain
 from soffit.partition.multilevel import multilevel_eigenvectors
@@ -38,23 +40,37 @@ _SHARE_OF_MODEL = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Known pairs and their implications: components of must-links, and which are separate."""
+    """Known pairs and their implications: components of must-links, and which are separate.
+
+    Pairs that are probably wrong imply nothing. They are not asked about again, but others in their
+    place: `doubtful` objects, which are in no other pair, represent no region.
+    """
 
     component: IntArray
     apart: IntArray
     touched: IntArray
+    asked: IntArray
+    doubtful: IntArray
 
     @classmethod
-    def of(cls, side: SideInformation | None, n: int) -> Answers:
-        """The implications of the pairs for all objects."""
+    def of(
+        cls, side: SideInformation | None, n: int, trusted: NDArray[np.bool_] | None = None
+    ) -> Answers:
+        """The implications of the pairs for all objects, must-links first."""
         none = np.empty((0, 2), dtype=np.int64)
-        must, cannot = (none, none) if side is None else (side.must, side.cannot)
+        given = SideInformation(none, none, n) if side is None else side
+        known = given if trusted is None else given.only(trusted)
+        rest = SideInformation(none, none, n) if trusted is None else given.only(~trusted)
+        asked = np.concatenate([rest.must, rest.cannot])
+        must, cannot = known.must, known.cannot
         component = pair_components(must[:, 0], must[:, 1], n).astype(np.int64)
         rivals = component[cannot]
         # Answers may be contradictory; must-links then take precedence here.
         rivals = rivals[rivals[:, 0] != rivals[:, 1]]
-        touched = np.unique(np.concatenate([must, cannot]))
-        return cls(component, np.unique(_key(rivals[:, 0], rivals[:, 1], n)), touched)
+        apart = np.unique(_key(rivals[:, 0], rivals[:, 1], n))
+        touched = known.touched()
+        keys = _key(asked[:, 0], asked[:, 1], n)
+        return cls(component, apart, touched, keys, np.setdiff1d(asked, touched))
 
     def separate(self, a: IntArray, b: IntArray) -> Any:
         """Whether objects are known to be in different clusters."""
@@ -63,14 +79,17 @@ class Answers:
 
     def is_open(self, a: IntArray, b: IntArray) -> Any:
         """Whether the answer for a pair is unknown."""
-        return (self.component[a] != self.component[b]) & ~self.separate(a, b)
+        implied = (self.component[a] == self.component[b]) | self.separate(a, b)
+        return ~implied & ~np.isin(_key(a, b, len(self.component)), self.asked)
 
     def n_open(self) -> int:
         """Number of pairs with an unknown answer."""
         n = len(self.component)
         size = np.bincount(self.component).astype(np.int64)
         apart = np.sum(size[self.apart // n] * size[self.apart % n])
-        return int(n * (n - 1) // 2 - np.sum(size * (size - 1) // 2) - apart)
+        first, second = self.component[self.asked // n], self.component[self.asked % n]
+        asked = (first != second) & ~np.isin(_key(first, second, n), self.apart)
+        return int(n * (n - 1) // 2 - np.sum(size * (size - 1) // 2) - apart - asked.sum())
 
 
 def _key(a: IntArray, b: IntArray, n: int) -> IntArray:
@@ -95,6 +114,7 @@ class Regions:
         graph = Graph.of(A)
         central = graph.inside(region)
         central[answers.touched] *= _PREFER_KNOWN
+        central[answers.doubtful] = 0.0
         order = np.lexsort((-central, region))
         first = np.flatnonzero(np.diff(region[order], prepend=-1))
         # Isolated objects belong to no real region and represent no other object.
@@ -222,7 +242,9 @@ def suggest_pairs(
 
     Each pair lowers the value of others about the same regions, which spreads the pairs over the
     clusters. No pair closes a cycle with others of the same call as long as other pairs are left.
-    Known pairs, and pairs implied by them, are never returned.
+    Known pairs, and pairs implied by them, are never returned. Answers that are probably wrong, by
+    neighbours and other answers, imply nothing: other objects of the same regions are asked about,
+    which confirms or outvotes them.
 
     Parameters
     ----------
@@ -301,10 +323,10 @@ def valued_pairs(
         memberships, doubt = memberships[asked], doubt[asked]
         known = None if known is None else known.among_distinct(copies)
     n, k = memberships.shape
-    answers = Answers.of(known, n)
+    graph = Graph.of(A).without_diagonal().without_strays(k).matrix
+    answers = Answers.of(known, n, None if known is None else _trusted(model, graph, known))
     n_pairs = _checked_number(n_pairs, answers.n_open())
     generator = check_random_state(random_state)
-    graph = Graph.of(A).without_diagonal().without_strays(k).matrix
     # One BLAS thread, as in fits: the same bytes on any machine.
     with one_blas_thread():
         seed = int(generator.randint(_SEEDS))
@@ -350,11 +372,34 @@ def _of_fitted(model: Any) -> tuple[FloatArray, Matrix]:
             f"model has n_clusters={memberships.shape[1]}: all pairs are in one cluster and "
             "there is nothing to ask. Fit it with at least two clusters."
         )
-    return np.asarray(memberships, dtype=np.float64), A
+    return as_array(memberships).astype(np.float64, copy=False), A
 
 
 def _known_pairs(model: Any) -> SideInformation | None:
     return getattr(model, "side_information_", None)
+
+
+def _trusted(model: Any, A: Matrix, known: SideInformation) -> NDArray[np.bool_]:
+    """Which answers the model follows and nothing speaks against."""
+    after = of_distinct(model, model.memberships_)
+    chances = chances_wrong(before_answers(model), A, known)
+    return known.kept_by(after.argmax(axis=1)) & (chances < DUBIOUS)
+
+
+def of_distinct(model: Any, values: Any) -> FloatArray:
+    """Values of a model's distinct objects."""
+    copies = getattr(model, "copies_", None)
+    return as_array(values if copies is None else values[first_rows(copies)]).astype(np.float64)
+
+
+def before_answers(model: Any) -> FloatArray:
+    """Memberships of distinct objects without the answers, or with them if these are unknown."""
+    after = of_distinct(model, model.memberships_)
+    placer = getattr(getattr(model, "_fitted", None), "placer", None)
+    correction = getattr(getattr(placer, "smoothing", None), "correction", None)
+    if correction is None or correction.shape != after.shape:
+        return after
+    return np.clip(after - as_array(correction), 0.0, 1.0)
 
 
 def _checked_number(n_pairs: Any, n_open: int) -> int:
@@ -372,10 +417,9 @@ def _checked_number(n_pairs: Any, n_open: int) -> int:
 
 def _weight_of_doubt(model: Any) -> FloatArray:
     """Between 1 and 2: one plus the share of instability in each object's entropy."""
-    memberships = model.memberships_
     instability = getattr(model, "instability_", None)
     if instability is None:
-        return np.ones(len(memberships))
+        return np.ones(model.memberships_.shape[0])
     entropy = np.asarray(model.entropy_, dtype=np.float64)
     share = np.divide(instability, entropy, out=np.zeros(len(entropy)), where=entropy > 0)
     return np.asarray(1.0 + np.clip(share, 0.0, 1.0))

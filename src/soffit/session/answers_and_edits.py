@@ -23,21 +23,11 @@ Key = tuple[int | None, tuple[tuple[int, ...], ...], tuple[Pair, ...]]
 
 @dataclass(frozen=True)
 class Edit:
-    """One step after the fit: a method of the model and its argument.
+    """One step after the fit: a method of the model and its argument."""
 
-    Attributes
-    ----------
-    kind : {"merge", "split", "rename"}
-        The method.
-    clusters : tuple of int
-        The clusters, by the numbers they have before this step.
-    argument : int or str
-        Number of parts of a split, or the name.
-    """
-
-    kind: Literal["merge", "split", "rename"]
-    clusters: tuple[int, ...]
-    argument: Any = None
+    kind: Literal["merge", "split", "rename"]  # The method.
+    clusters: tuple[int, ...]  # The clusters, by the numbers they have before this step.
+    argument: Any = None  # Number of parts of a split, or the name.
 
     def apply(self, model: Any) -> Any:
         """The edited model."""
@@ -94,20 +84,11 @@ def renumbered(edits: Sequence[Edit], place: Sequence[int | None], k: int) -> tu
     parts of a split one, the largest of which keeps the number. Edits are replayed on identities in
     the former order and in the new one.
 
-    Parameters
-    ----------
-    edits : sequence of Edit
-        In the numbers of the former fit.
-    place : sequence of int or None
-        The new number of each former cluster; None for one that has no counterpart.
-    k : int
-        Number of clusters of the new fit.
-
-    Returns
-    -------
-    tuple of Edit
-        Without merges and splits if the fits differ in their number of clusters, which these edits
-        were a correction of; without names of clusters that are no more.
+    `edits`: in the numbers of the former fit.
+    `place`: the new number of each former cluster; None for one that has no counterpart.
+    `k`: number of clusters of the new fit.
+    Returns without merges and splits if the fits differ in their number of clusters, which these
+        edits were a correction of; without names of clusters that are no more.
     """
     same_number = len(place) == k and None not in place
     former: list[Any] = list(range(len(place)))
@@ -160,30 +141,14 @@ def counterparts(former: IntArray, new: IntArray) -> list[int | None]:
 
 @dataclass(frozen=True)
 class State:
-    """Everything a person has said so far.
+    """Everything a person has said so far."""
 
-    Attributes
-    ----------
-    n_clusters : int or None
-        The number of clusters; None lets the model choose.
-    together : tuple of tuple of int
-        Pairs and groups of objects that belong together.
-    apart : tuple of pair of int
-        Pairs of objects that belong to different clusters.
-    skipped : tuple of pair of int
-        Pairs that were not decided; they are not asked about again.
-    edits : tuple of Edit
-        In the numbers of the clusters of the fit `numbers`.
-    numbers : Key or None
-        The fit whose numbers the edits use; None if there are no edits.
-    """
-
-    n_clusters: int | None = None
-    together: tuple[tuple[int, ...], ...] = ()
-    apart: tuple[Pair, ...] = ()
-    skipped: tuple[Pair, ...] = ()
-    edits: tuple[Edit, ...] = ()
-    numbers: Key | None = None
+    n_clusters: int | None = None  # The number of clusters; None lets the model choose.
+    together: tuple[tuple[int, ...], ...] = ()  # Pairs and groups of objects that belong together.
+    apart: tuple[Pair, ...] = ()  # Pairs of objects that belong to different clusters.
+    skipped: tuple[Pair, ...] = ()  # Pairs that were not decided; they are not asked about again.
+    edits: tuple[Edit, ...] = ()  # In the numbers of the clusters of the fit `numbers`.
+    numbers: Key | None = None  # The fit whose numbers the edits use; None if there are no edits.
 
     @property
     def key(self) -> Key:

@@ -34,12 +34,8 @@ SCRIPT, COMMANDS = "repeat.py", "repeat.sh"
 class SessionFolder:
     """A folder that holds a session; every file in it is written as a whole or not at all.
 
-    Parameters
-    ----------
-    path : path
-        The folder; it is made when the first step is saved.
-    command : sequence of str, optional
-        The command that fits the model without its pairs and edits, to be completed.
+    `path`: the folder; it is made when the first step is saved.
+    `command`: the command that fits the model without its pairs and edits, to be completed.
     """
 
     def __init__(self, path: Path, command: Sequence[str] | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
 from soffit._wording import first_few
+from soffit.inputs import read_attributes
+from soffit.mixed_columns import MixedTable
 from soffit.results.words import number, visible
 
 ColumnKind = Literal["number", "category", "text", "picture"]
@@ -38,30 +40,15 @@ _MOST_SEARCHED = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column as the user has it.
+    """One column as the user has it."""
 
-    Attributes
-    ----------
-    name : str
-        Its name.
-    kind : {"number", "category", "text", "picture"}
-        What it holds.
-    texts : sequence of str
-        Its values as the file has them, empty where missing.
-    values : array of shape (n,)
-        Numbers, or codes of `categories`; NaN where missing. All NaN for text and pictures.
-    categories : tuple of str
-        The distinct values of a category, the most frequent first.
-    is_used : bool
-        Whether the objects were clustered by it.
-    """
-
-    name: str
-    kind: ColumnKind
-    texts: Any
+    name: str  # Its name.
+    kind: ColumnKind  # What it holds.
+    texts: Any  # Its values as the file has them, empty where missing.
+    # (n,): numbers, or codes of `categories`; NaN where missing. All NaN for text and pictures.
     values: FloatArray
-    categories: tuple[str, ...] = ()
-    is_used: bool = True
+    categories: tuple[str, ...] = ()  # The distinct values of a category, the most frequent first.
+    is_used: bool = True  # Whether the objects were clustered by it.
 
     def shown(self, row: int) -> str:
         """The value of an object as text."""
@@ -88,16 +75,9 @@ class Column:
 class ObjectTable:
     """The objects by name, with the columns that the user has for them.
 
-    Parameters
-    ----------
-    ids : sequence of str
-        Names of the objects.
-    columns : sequence of Column
-        The columns.
-    id_name : str
-        What the names are called.
-    folder : path, optional
-        The folder that paths of pictures start from.
+    `ids`: names of the objects.
+    `id_name`: what the names are called.
+    `folder`: the folder that paths of pictures start from.
     """
 
     def __init__(
@@ -213,14 +193,7 @@ def _columns(source: Any) -> list[Column]:
     if hasattr(source.origin, "raw_blocks"):
         return _of_file(source, used)
     if hasattr(source.origin, "obs"):
-        # Cells: what is known of them besides their genes.
-        obs = source.origin.obs
-        return [
-            text_column(
-                str(name), obs[name].astype(str).where(obs[name].notna(), "").tolist(), False
-            )
-            for name in obs.columns
-        ]
+        return attribute_columns(source.origin)
     if source.kind == "table":
         return _of_numbers(source)
     if sp.issparse(source.data) and source.kind == "graph":
@@ -229,10 +202,25 @@ def _columns(source: Any) -> list[Column]:
         ids = [str(name) for name in source.ids] if source.ids is not None else None
         unknown = np.full(links.shape[0], np.nan)
         return [
+            *attribute_columns(source.origin),
             Column("linked to", "text", _Linked(links, ids), unknown),
             number_column("links", degree),
         ]
     return []
+
+
+def attribute_columns(origin: Any) -> list[Column]:
+    """What is known of nodes or cells besides what they were clustered by."""
+    known = {name: values for name, values in read_attributes(origin).items() if values}
+    table = MixedTable.of_columns(known)
+    found = []
+    for column, values in zip(table.columns, table.values.T, strict=True):
+        if column.values is None:
+            found.append(replace(number_column(column.name, values), is_used=False))
+        else:
+            texts = [column.values[int(v)] if np.isfinite(v) else "" for v in values]
+            found.append(text_column(column.name, texts, False))
+    return found
 
 
 def _of_file(source: Any, used: set[str]) -> list[Column]:

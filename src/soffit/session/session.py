@@ -15,14 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from soffit._kept import Kept, keeping
 from soffit._typing import IntArray
 from soffit._wording import message_of
-from soffit.fitting.data import of_distinct_objects
 from soffit.graph import Graph
+from soffit.memberships.answers import chances_wrong
+from soffit.memberships.measures import column, dense_rows, largest
 from soffit.results.cautions import cautions
 from soffit.results.summary import Summary
 from soffit.results.words import count_of, listed, spelled
-from soffit.selection.suggest_pairs import valued_pairs
+from soffit.selection.suggest_pairs import before_answers, valued_pairs
 from soffit.session.answers_and_edits import Edit, Key, State, counterparts, renumbered
 from soffit.session.object_table import ObjectTable
 
@@ -38,8 +40,8 @@ LITTLE = 0.005
 # Objects of a frozen cluster that are linked, and the membership from which they may be.
 _MOST_FROZEN = 200
 _CLEAR = 0.8
-# An answer with a smaller chance, by the neighbours of its objects, is worth a second look.
-_UNLIKELY = 0.05
+# Answers that are wrong with at least this probability are worth a second look.
+_PROBABLY = 0.3
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,7 @@ class Session:
         self.lock = RLock()
         self._saved = saved
         self._fits: OrderedDict[Key, Any] = OrderedDict()
+        self._steps = Kept()
         # The graph never changes during a session, nor do its regions.
         self._regions: dict[int, IntArray] = {}
 
@@ -243,20 +246,21 @@ class Session:
             outcome = self._settled("A cluster is frozen")
             memberships = outcome.model.memberships_
             labels = outcome.model.labels_
-            clear = np.flatnonzero((labels == cluster) & (memberships[:, cluster] >= _CLEAR))
+            share = column(memberships, cluster)
+            clear = np.flatnonzero((labels == cluster) & (share >= _CLEAR))
             if len(clear) < 2:
                 raise ValueError(
                     f"{self._called(cluster)} has fewer than two objects that clearly belong to "
                     "it, so there is nothing to hold."
                 )
-            clear = clear[np.argsort(-memberships[clear, cluster], kind="stable")]
+            clear = clear[np.argsort(-share[clear], kind="stable")]
             first, rest = clear[:1], clear[1:]
             step = max(1, -(-len(rest) // (_MOST_FROZEN - 1)))
             others = [
                 c for c in range(memberships.shape[1]) if c != cluster and (labels == c).any()
             ]
             typical = [
-                int(np.where(labels == other, memberships[:, other], -1.0).argmax())
+                int(np.where(labels == other, column(memberships, other), -1.0).argmax())
                 for other in others
             ]
             self._step(self.state.grouped([*first, *rest[::step]], apart_from=typical))
@@ -398,7 +402,8 @@ class Session:
             warnings.simplefilter("always")
             warnings.simplefilter("ignore", DeprecationWarning)
             warnings.simplefilter("ignore", FutureWarning)
-            model.fit(self.data, **state.fit_arguments())
+            with keeping(self._steps):
+                model.fit(self.data, **state.fit_arguments())
         model.set_params(callback=None)
         self._fits[state.key] = model
         while len(self._fits) > (_FITS_KEPT if self.n_objects <= _SMALL else 2):
@@ -446,7 +451,12 @@ class Session:
             return ()
         P = model.memberships_
         found = [
-            Question(int(a), int(b), float(value) / np.log(2), float(P[a] @ P[b]))
+            Question(
+                int(a),
+                int(b),
+                float(value) / np.log(2),
+                float(dense_rows(P, [a])[0] @ dense_rows(P, [b])[0]),
+            )
             for (a, b), value in zip(pairs, values, strict=True)
             if (int(a), int(b)) not in skipped and value > 0
         ]
@@ -470,10 +480,10 @@ class Session:
         return not self.is_stale and self.question() is None
 
     def disputed(self) -> list[Disputed]:
-        """Answers that the result does not follow, and those that the neighbours contradict.
+        """Answers that the result does not follow, and those that are probably wrong.
 
-        The neighbours of an object vote on its cluster without it. An answer is contradicted if by
-        these votes its chance is below 5 %: it may be right, but is worth a second look.
+        Neighbours of the two objects and other answers about them decide, through any chain of
+        answers. Such an answer may be right, but is worth a second look.
         """
         outcome = self.outcome
         if outcome is None:
@@ -481,13 +491,13 @@ class Session:
         labels = outcome.model.labels_
         pairs = [(group[0], group[1]) for group in self.state.together if len(group) == 2]
         said = [*((pair, "together") for pair in pairs), *((p, "apart") for p in self.state.apart)]
-        votes = _votes(outcome.model, np.array([pair for pair, _ in said], dtype=np.int64))
+        chances = _chances_wrong(outcome.model)
         found = []
-        for (pair, answer), chance in zip(said, votes, strict=True):
+        for pair, answer in said:
             same = bool(labels[pair[0]] == labels[pair[1]])
             if same != (answer == "together"):
                 found.append(Disputed(*pair, answer, is_followed=False))
-            elif (chance if answer == "together" else 1.0 - chance) < _UNLIKELY:
+            elif chances(*pair) >= _PROBABLY:
                 found.append(Disputed(*pair, answer, is_followed=True))
         return sorted(found, key=lambda entry: entry.is_followed)
 
@@ -504,21 +514,23 @@ class Session:
         )
 
 
-def _votes(model: Any, pairs: IntArray) -> NDArray[np.float64]:
-    """Chance that two objects share a cluster, by the memberships of their neighbours."""
-    if not len(pairs):
-        return np.empty(0)
+def _chances_wrong(model: Any) -> Callable[[int, int], float]:
+    """Probability that the answer about two objects is wrong; zero for a pair without one."""
+    side, copies = model.side_information_, getattr(model, "copies_", None)
+    if side is not None and copies is not None:
+        side = side.among_distinct(copies)
+    if side is None:
+        return lambda a, b: 0.0
     A = Graph.of(model.affinity_matrix_).without_diagonal().matrix
-    copies = getattr(model, "copies_", None)
-    P = of_distinct_objects(vars(model), np.asarray(model.memberships_, dtype=np.float64))
-    ends = pairs if copies is None else copies[pairs]
-    votes = []
-    for rows in ends.T:
-        sums = np.asarray(A[rows] @ P)
-        total = sums.sum(axis=1, keepdims=True)
-        # An object without neighbours votes for itself.
-        votes.append(np.where(total > 0, sums / np.where(total > 0, total, 1.0), P[rows]))
-    return np.asarray((votes[0] * votes[1]).sum(axis=1))
+    pairs = np.concatenate([side.must, side.cannot])
+    found = chances_wrong(before_answers(model), A, side)
+    chances = dict(zip(map(tuple, pairs.tolist()), found, strict=True))
+
+    def chance(a: int, b: int) -> float:
+        ends = (a, b) if copies is None else (int(copies[a]), int(copies[b]))
+        return float(chances.get((min(ends), max(ends)), 0.0))
+
+    return chance
 
 
 def _slots(before: Outcome | None, model: Any) -> tuple[int, ...]:
@@ -539,7 +551,7 @@ def _change(before: Outcome, model: Any, slots: tuple[int, ...]) -> Change:
     former = np.asarray(before.slots)[before.model.labels_]
     moved = former != np.asarray(slots)[model.labels_]
     unsure = [
-        int((outcome.memberships_.max(axis=1) < 0.6).sum()) for outcome in (before.model, model)
+        int((largest(outcome.memberships_)[1] < 0.6).sum()) for outcome in (before.model, model)
     ]
     parts = []
     if before.model.n_clusters_ != model.n_clusters_:

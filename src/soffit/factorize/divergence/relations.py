@@ -23,24 +23,12 @@ _SMALL = 2**19
 
 
 class Relations(Protocol):
-    """Pair weights scaled to degrees of about one, and the EM step on them.
+    """Pair weights scaled to degrees of about one, and the EM step on them."""
 
-    Attributes
-    ----------
-    unit : float
-        Divisor of the weights.
-    degrees : array of shape (n,)
-        Row sums.
-    total : float
-        Sum of all weights.
-    entropy : float
-        Sum of w log w.
-    """
-
-    unit: float
-    degrees: FloatArray
-    total: float
-    entropy: float
+    unit: float  # Divisor of the weights.
+    degrees: FloatArray  # (n,): row sums.
+    total: float  # Sum of all weights.
+    entropy: float  # Sum of w log w.
 
     def step(self, B: FloatArray, H: FloatArray) -> tuple[FloatArray, float]:
         """Ratios (W / BH') H for the next B, and the likelihood sum w log BH'."""

@@ -165,12 +165,8 @@ def moved_support(state: SupportState, power: int) -> sp.csr_array:
 class Widening(Generic[AnyPoint]):
     """Gives rows missing clusters, at most a few times, when a search slows down.
 
-    Parameters
-    ----------
-    widen : callable
-        A point with more clusters, or None if nothing can be gained.
-    tol : float
-        The tolerance of the search.
+    `widen`: a point with more clusters, or None if nothing can be gained.
+    `tol`: the tolerance of the search.
     """
 
     def __init__(self, widen: Callable[[AnyPoint], AnyPoint | None], tol: float) -> None:

@@ -298,3 +298,175 @@ def solve_new_rows(Q, C, W):
         simplex_qp(Q, c, w, gradient, GAP)
         for a in range(k):
             W[i, a] = w[a]
+
+
+# --- rows with few entries ------------------------------------------------------------------------
+# With very many clusters a row is stored as its entries: `columns` and `shares` are (n, m) arrays
+# of which the first `used` entries of a row count. `place` has a -1 for each of the k clusters
+# between two rows: it is where a cluster stands among the `chosen` ones.
+
+
+@njit(cache=True, nogil=True)
+def _gather(i, first_entry, last_entry, columns, shares, weight, vector, vectors, chosen, place, n):
+    """Add a weighted row to a vector of the chosen clusters; new clusters are appended."""
+    for x in range(first_entry, last_entry):
+        a = columns[i, x]
+        at = place[a]
+        if at < 0:
+            at = n
+            place[a] = at
+            chosen[at] = a
+            vectors[0, at] = 0.0
+            vectors[1, at] = 0.0
+            vectors[2, at] = 0.0
+            n += 1
+        vectors[vector, at] += weight * shares[i, x]
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _solve_entries(n_own, n, most, t, s, gram, Q, vectors, chosen, place, gap):
+    """Solve a row on the chosen clusters, at most `most` of them; returns how many these are.
+
+    `vectors` holds w, b and r of the module's notation, then c and the gradient. The row's own
+    clusters come first and stay; the others are preferred by their affinity.
+    """
+    w, b, r, c, gradient = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
+    for x in range(n):
+        place[chosen[x]] = -1
+        c[x] = s[chosen[x]] * b[x] / t + 0.5 * r[x] / t**2 if t > 0.0 else 0.5 * r[x]
+    if n > most:
+        for x in range(n_own, most):
+            best = x
+            for y in range(x + 1, n):
+                if c[y] > c[best]:
+                    best = y
+            c[x], c[best] = c[best], c[x]
+            w[x], w[best] = w[best], w[x]
+            chosen[x], chosen[best] = chosen[best], chosen[x]
+        n = most
+    for x in range(n):
+        for y in range(n):
+            a, d = chosen[x], chosen[y]
+            Q[x, y] = s[a] * s[d] * gram[a, d] if t > 0.0 else 0.0
+    simplex_qp(Q, c[:n], w[:n], gradient, gap)
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _store_entries(i, n, w, chosen, columns, shares, used):
+    """The positive entries of a solved row."""
+    count = 0
+    for x in range(n):
+        if w[x] > 0.0:
+            columns[i, count] = chosen[x]
+            shares[i, count] = w[x]
+            count += 1
+    used[i] = count
+
+
+@njit(cache=True, nogil=True)
+def _add_products(i, sign, columns, shares, used, t, gram):
+    """Add the products of any two entries of u_i to the Gram matrix, or subtract them."""
+    for x in range(used[i]):
+        own = sign * t * shares[i, x]
+        for y in range(used[i]):
+            gram[columns[i, x], columns[i, y]] += own * t * shares[i, y]
+
+
+@njit(cache=True, nogil=True)
+def sweep_entries(
+    indptr, indices, data, ties, tied, strength, columns, shares, used,
+    columns_group, shares_group, used_group, group, theta, s, gram, first, last, gap,
+    Q, vectors, chosen, place,
+):  # fmt: skip
+    """The pass of `sweep_supported` over rows that are stored as their entries.
+
+    `Q` is an (m, m) working array, `vectors` a (5, k) one, `chosen` and `place` have k numbers.
+    """
+    group_end = group + len(used_group)
+    most = columns.shape[1]
+    for i in range(first, last):
+        if theta[i] == 0.0 and ties[i] == ties[i + 1]:
+            continue
+        n_own = _gather(i, 0, used[i], columns, shares, 1.0, 0, vectors, chosen, place, 0)
+        n = n_own
+        for p in range(ties[i], ties[i + 1]):
+            j = tied[p]
+            n = _gather(j, 0, used[j], columns, shares, strength[p], 2, vectors, chosen, place, n)
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            weight = data[p] * theta[j]
+            if group <= j < group_end and (j < first or j >= last):
+                q = j - group
+                n = _gather(
+                    q, 0, used_group[q], columns_group, shares_group, weight, 1,
+                    vectors, chosen, place, n,
+                )  # fmt: skip
+            elif j != i:
+                n = _gather(j, 0, used[j], columns, shares, weight, 1, vectors, chosen, place, n)
+        _add_products(i, -1.0, columns, shares, used, theta[i], gram)
+        n = _solve_entries(n_own, n, most, theta[i], s, gram, Q, vectors, chosen, place, gap)
+        _store_entries(i, n, vectors[0], chosen, columns, shares, used)
+        _add_products(i, 1.0, columns, shares, used, theta[i], gram)
+
+
+@njit(cache=True, nogil=True)
+def place_entries(
+    indptr, indices, data, row_starts, row_columns, row_values, theta, s, gram,
+    first, last, gap, columns, shares, used, Q, vectors, chosen, place,
+):  # fmt: skip
+    """Rows of new objects from their affinities to rows of the factor, which are in CSR form.
+
+    Objects without affinities get no entries.
+    """
+    most = columns.shape[1]
+    for i in range(first, last):
+        n = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            n = _gather(
+                0, row_starts[j], row_starts[j + 1], row_columns, row_values, data[p], 1,
+                vectors, chosen, place, n,
+            )  # fmt: skip
+        if n == 0:
+            continue
+        best = 0
+        for x in range(1, n):
+            if s[chosen[x]] * vectors[1, x] > s[chosen[best]] * vectors[1, best]:
+                best = x
+        vectors[0, best] = 1.0
+        if n > most:
+            chosen[0], chosen[best] = chosen[best], chosen[0]
+            for y in range(3):
+                vectors[y, 0], vectors[y, best] = vectors[y, best], vectors[y, 0]
+        n = _solve_entries(1, n, most, theta[i], s, gram, Q, vectors, chosen, place, gap)
+        _store_entries(i - first, n, vectors[0], chosen, columns, shares, used)
+
+
+@njit(cache=True, nogil=True)
+def products_of_entries(columns, shares, used, theta, first, last, squared, total):
+    """Add the products of any two entries of the rows u_i, or of their squares, to a total."""
+    for i in range(first, last):
+        for x in range(used[i]):
+            left = theta[i] * shares[i, x]
+            for y in range(used[i]):
+                product = left * theta[i] * shares[i, y]
+                total[columns[i, x], columns[i, y]] += product * product if squared else product
+
+
+@njit(cache=True, nogil=True)
+def forms_of_entries(indptr, indices, data, columns, shares, used, theta, first, last, row, total):
+    """Add the rows' part of u_c'A u_c without the diagonal; `row` has a 0 for each cluster."""
+    for i in range(first, last):
+        for x in range(used[i]):
+            row[columns[i, x]] = theta[i] * shares[i, x]
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            if j != i:
+                weight = data[p] * theta[j]
+                for x in range(used[j]):
+                    c = columns[j, x]
+                    total[c] += weight * shares[j, x] * row[c]
+        for x in range(used[i]):
+            row[columns[i, x]] = 0.0

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from soffit._threads import each, pieces
-from soffit._typing import FloatArray, IntArray, Matrix
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.factorize.problem import Factorization, Problem
+from soffit.factorize.simplex.few_entries import place_sparse_rows
+from soffit.graph import replace_rows
 
 # Objects per thread at a time.
 _ROWS = 2**13
@@ -30,12 +34,12 @@ class FittedRows:
     a convex problem in k unknowns. An isolated object gets the mean membership.
     """
 
-    rows: FloatArray
+    rows: Matrix
     scale: FloatArray
     mean_degree: float | None
     prior: FloatArray
     _arrays: ClassVar[dict[str, str]] = {
-        "rows": "nonnegative n k",
+        "rows": "affinities n k",
         "scale": "nonnegative k",
         "mean_degree": "nonnegative?",
         "prior": "probabilities k",
@@ -44,12 +48,13 @@ class FittedRows:
     @classmethod
     def of(cls, problem: Problem, found: Factorization) -> FittedRows:
         """Keep what the problem of a new row needs."""
-        degrees = problem.degrees
+        degrees, factor = problem.degrees, found.factor
+        theta = problem.row_factors()
         return cls(
-            rows=problem.row_factors()[:, None] * found.factor,
+            rows=scaled_rows(factor, theta) if is_sparse(factor) else theta[:, None] * factor,
             scale=found.scale,
             mean_degree=None if degrees is None else float(np.mean(degrees)),
-            prior=cls.fitted(problem, found).mean(axis=0),
+            prior=np.asarray(cls.fitted(problem, found).mean(axis=0)),
         )
 
     @staticmethod
@@ -57,11 +62,13 @@ class FittedRows:
         """Memberships of the fitted objects."""
         return with_prior(found.factor, linkage(problem))
 
-    def profiles(self) -> FloatArray:
+    def profiles(self) -> Matrix:
         """How similar the fitted objects are to each cluster, one column per cluster."""
+        if is_sparse(self.rows):
+            return self.rows * self.scale.astype(self.rows.dtype)[None, :]
         return self.rows * self.scale.astype(self.rows.dtype)
 
-    def place(self, block: Matrix, degrees: FloatArray) -> FloatArray:
+    def place(self, block: Matrix, degrees: FloatArray) -> Matrix:
         """Memberships of new objects.
 
         Parameters
@@ -75,6 +82,9 @@ class FittedRows:
         theta = np.ones(len(degrees))
         if self.mean_degree:
             theta[connected] = np.sqrt(degrees[connected] / self.mean_degree)
+        if is_sparse(self.rows):
+            placed = place_sparse_rows(block, self.rows, self.scale, theta)
+            return with_row(placed, ~connected | (np.diff(placed.indptr) == 0), self.prior)
         gram = np.asarray(self.rows.T @ self.rows, dtype=np.float64)
         linear = np.asarray(block @ self.rows, dtype=np.float64)
         linear = np.ascontiguousarray(linear * (self.scale / theta[:, None]))
@@ -136,11 +146,32 @@ def linkage(problem: Problem) -> FloatArray:
     return problem.graph.degrees() - problem.graph.diagonal() + side
 
 
-def with_prior(rows: FloatArray, degrees: FloatArray) -> FloatArray:
+def with_prior(rows: Any, degrees: FloatArray) -> Any:
     """Isolated objects get the mean membership: there is no information about them."""
     isolated = degrees <= 0
     if not isolated.any():
         return rows
+    if is_sparse(rows):
+        k = rows.shape[1]
+        return with_row(
+            rows,
+            isolated,
+            rows[~isolated].mean(axis=0) if not isolated.all() else np.full(k, 1 / k),
+        )
     rows = rows.copy()
     rows[isolated] = rows[~isolated].mean(axis=0) if not isolated.all() else 1.0 / rows.shape[1]
     return rows
+
+
+def scaled_rows(rows: sp.csr_array, factors: FloatArray) -> sp.csr_array:
+    """The rows of a CSR matrix, each times its factor."""
+    data = rows.data * np.repeat(factors.astype(rows.dtype), np.diff(rows.indptr))
+    return sp.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def with_row(rows: sp.csr_array, which: NDArray[np.bool_], row: FloatArray) -> sp.csr_array:
+    """The same with one row in place of some."""
+    if not which.any():
+        return rows
+    once = sp.csr_array(np.asarray(row, dtype=rows.dtype).reshape(1, -1))
+    return replace_rows(rows, which, once[np.zeros(int(which.sum()), dtype=np.intp)])

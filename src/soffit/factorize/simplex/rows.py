@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._threads import each, pieces
-from soffit._typing import FloatArray, IntArray
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.factorize.descent import Callback, Descent
 from soffit.factorize.problem import (
     Factorization,
@@ -23,6 +23,7 @@ from soffit.factorize.problem import (
     pair_gram,
     scale_limit,
 )
+from soffit.factorize.simplex.few_entries import solve_sparse_rows
 from soffit.graph import Graph, Locality, row_numbers
 
 
@@ -48,24 +49,13 @@ def solve_weighted_rows(
     The loss never rises. A row without any known pair keeps its start. Converged when a sweep
     lowers the loss by at most `tol` times its own value.
 
-    Parameters
-    ----------
-    problem : Problem
-        What to fit, with pair weights; its diagonal is left out, degrees are not supported.
-    start : array of shape (n, k)
-        Rows on the simplex; not changed.
-    max_iter : int
-        Maximum number of sweeps.
-    tol : float
-        Relative decrease below which the search stops.
-    callback : callable, optional
-        Called as ``callback(iteration, loss)`` after every sweep; if it returns True, the
+    `problem`: what to fit, with pair weights; its diagonal is left out, degrees are not supported.
+    `start` (n, k): rows on the simplex; not changed.
+    `max_iter`: maximum number of sweeps.
+    `tol`: relative decrease below which the search stops.
+    `callback`: called as ``callback(iteration, loss)`` after every sweep; if it returns True, the
         search stops.
-
-    Returns
-    -------
-    Factorization
-        Factor, scale, loss, history and the reason for stopping.
+    Returns factor, scale, loss, history and the reason for stopping.
     """
     check_support("rows", problem)
     from soffit.factorize.simplex.kernels import pair_statistics, sweep_weighted
@@ -143,7 +133,7 @@ class _Sweep(Protocol):
 
 def solve_rows(
     problem: Problem,
-    start: FloatArray,
+    start: Matrix,
     *,
     max_iter: int = 200,
     tol: float = 1e-5,
@@ -159,8 +149,9 @@ def solve_rows(
     ----------
     problem : Problem
         What to fit; its diagonal is left out.
-    start : array of shape (n, k)
-        Rows on the simplex; not changed.
+    start : array or CSR of shape (n, k)
+        Rows on the simplex; not changed. With a start in CSR form the factor is, too; if the matrix
+        is as well, no row has more than 32 entries.
     max_iter : int
         Maximum number of sweeps.
     tol : float
@@ -180,6 +171,14 @@ def solve_rows(
         Factor, scale, loss, history and the reason for stopping.
     """
     check_support("rows", problem)
+    if is_sparse(start):
+        solve = solve_sparse_rows
+        if not problem.is_sparse or problem.pair_weight is not None:
+            solve, start = solve_rows, start.toarray()
+        found = solve(
+            problem, start, max_iter=max_iter, tol=tol, callback=callback, scale=scale, gap=gap
+        )
+        return replace(found, factor=sp.csr_array(found.factor))
     if problem.pair_weight is not None:
         return solve_weighted_rows(problem, start, max_iter=max_iter, tol=tol, callback=callback)
     few = problem.n_clusters <= _FEW_CLUSTERS
@@ -402,7 +401,7 @@ def _products(
 def solve_locally(
     solver: Callable[..., Factorization],
     problem: Problem,
-    start: FloatArray,
+    start: Matrix,
     locality: Locality | None,
     **options: Any,
 ) -> Factorization:

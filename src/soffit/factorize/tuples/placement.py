@@ -28,29 +28,14 @@ class TupleRows:
     .. math:: \min_{g \ge 0} \sum_b \Big(K_b - \sum_r g_r \prod_{j \in b} G_{jr}\Big)^2,
 
     divided by its sum. A point that completes no base gets the mean membership.
-
-    Parameters
-    ----------
-    measure : TupleMeasure
-        Computes the measure of a tuple.
-    width : float or None
-        Width of its affinity.
-    points : array of shape (p, d)
-        Fitted points that occur in bases.
-    bases : int array of shape (b, order - 1)
-        Rows of `points`.
-    least : float
-        Affinities below it count as zero.
-    rows : NonnegativeRows
-        The bases' products as factor, and the mean membership.
     """
 
-    measure: TupleMeasure
-    width: float | None
-    points: FloatArray
-    bases: IntArray
-    least: float
-    rows: NonnegativeRows
+    measure: TupleMeasure  # Computes the measure of a tuple.
+    width: float | None  # Width of its affinity.
+    points: FloatArray  # (p, d): fitted points that occur in bases.
+    bases: IntArray  # (b, order - 1): rows of `points`.
+    least: float  # Affinities below it count as zero.
+    rows: NonnegativeRows  # The bases' products as factor, and the mean membership.
     _arrays: ClassVar[dict[str, str]] = {
         "measure": "part of_tuples() affinity()",
         "width": "positive?",

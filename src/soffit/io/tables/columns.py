@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -182,13 +183,15 @@ def _by_column(names: Sequence[str], counts: NDArray[np.intp]) -> str:
     return first_few(f"{shown(name)} ({count:,})" for name, count in by_name.items())
 
 
-TextRule = Literal["auto", "category", "onehot", "drop"]
+TextRule = Literal["auto", "category", "onehot", "words", "drop"]
 # Columns with more distinct values than this hold names or sentences, not categories.
 _FEW = 20
 _MOST = 1000
 _MOST_CATEGORIES = 100_000
-# Values of so many words, usually, are texts.
-_WORDS_OF_A_TEXT = 6
+# Values of so many words, usually, are documents.
+_WORDS_OF_A_DOCUMENT = 6
+# Names of objects are shorter.
+_LONGEST_NAME = 100
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}([.,' ]\d{3})+([.,]\d+)?")
 
@@ -198,26 +201,33 @@ def most_values(text: TextRule) -> int:
     return {"onehot": _MOST, "category": _MOST_CATEGORIES}.get(text, _FEW)
 
 
+@dataclass(frozen=True)
+class Split:
+    """Columns of text by their use: categories, perhaps names, documents; and notes on others."""
+
+    chosen: dict[str, Category]
+    many: list[str]
+    documents: list[str]
+    notes: list[str]
+
+
 def split_categories(
     path: Path,
     categories: Mapping[str, Category],
     n_rows: int,
     text: TextRule,
     *,
-    named: bool = True,
     wanted: Collection[str] = (),
-) -> tuple[dict[str, Category], list[str]]:
-    """Columns to encode, and notes on the others.
+) -> Split:
+    """Columns to encode, those with too many distinct values, and documents.
 
-    `named` if the objects have identifiers; `wanted` categories are kept with any values.
+    `wanted` categories are kept with any values.
     """
-    chosen: dict[str, Category] = {}
-    many: list[str] = []
-    notes: list[str] = []
+    split = Split({}, [], [], [])
     for name, category in categories.items():
         values = list(category.values)
         if text == "category" and name in wanted and category.parts is not None:
-            chosen[name] = category
+            split.chosen[name] = category
             continue
         if text == "onehot" and category.parts is None:
             raise DataError(
@@ -225,30 +235,35 @@ def split_categories(
                 "for one column per value.",
                 Message("Leave it out with ", Parameter("drop", [name]), "."),
             )
-        if text in ("auto", "category") and values and all(map(_DATE.fullmatch, values[:_FEW])):
-            notes.append(f"Left out {shown(name)}: it holds dates. Convert them to numbers.")
-        elif (
-            text in ("auto", "category")
-            and values
-            and all(map(_THOUSANDS.fullmatch, values[:_FEW]))
-        ):
-            notes.append(
+        if text != "onehot" and _are_dates(values):
+            split.notes.append(f"Left out {shown(name)}: it holds dates. Convert them to numbers.")
+        elif text != "onehot" and values and all(map(_THOUSANDS.fullmatch, values[:_FEW])):
+            split.notes.append(
                 f"Left out {shown(name)}: its numbers seem to have thousands separators "
                 f"({shown(values[0])}). Remove the separators to use them."
             )
         elif not values:
-            notes.append(f"Left out {shown(name)}: it has no values.")
+            split.notes.append(f"Left out {shown(name)}: it has no values.")
         elif text == "onehot" or (
             category.parts is not None and len(values) <= max(2, n_rows // 2) < n_rows
         ):
-            chosen[name] = category
-        elif _are_texts(values):
-            notes.append(
-                f"Left out {shown(name)}: it holds texts. Turn them into columns of words first, "
-                "for example with TfidfVectorizer of scikit-learn."
-            )
+            split.chosen[name] = category
+        elif are_documents(values):
+            split.documents.append(name)
         else:
-            many.append(name)
+            split.many.append(name)
+    return split
+
+
+def left_out_notes(split: Split, many: Sequence[str], *, named: bool) -> list[str]:
+    """Notes on text that is not used; `named` if the objects have identifiers."""
+    notes = [
+        Message(
+            f"Left out {shown(name)}: it holds documents. To cluster them by their words, pass ",
+            *(Parameter("text", "words"), "."),
+        )
+        for name in split.documents
+    ]
     if many:
         which = "it identifies" if len(many) == 1 else "one of them identifies"
         note = Message(
@@ -257,13 +272,23 @@ def split_categories(
         if not named:
             note = Message(note, f" If {which} the objects, pass ", Parameter("id", many[0]), ".")
         notes.append(note)
-    return chosen, notes
+    return [*split.notes, *notes]
 
 
-def _are_texts(values: Sequence[str]) -> bool:
+def _are_dates(values: Sequence[str]) -> bool:
+    return bool(values) and all(map(_DATE.fullmatch, values[:_FEW]))
+
+
+def are_documents(values: Sequence[str]) -> bool:
     """Whether at least half of the first values are sentences or more."""
     counts = sorted(len(value.split()) for value in values[:_FEW])
-    return counts[len(counts) // 2] >= _WORDS_OF_A_TEXT
+    return counts[len(counts) // 2] >= _WORDS_OF_A_DOCUMENT
+
+
+def are_names(values: Sequence[str]) -> bool:
+    """Whether entries can name objects: none empty, none long, no dates, no documents."""
+    fit = all(value and len(value) <= _LONGEST_NAME for value in values)
+    return fit and not _are_dates(values) and not are_documents(values)
 
 
 def sources(names: Sequence[str], chosen: Mapping[str, Category]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from soffit.io.data_error import DataError, check_names, shown
 from soffit.io.source import Source, text_array
 from soffit.io.tables.columns import (
     Impute,
+    Split,
     TextRule,
+    are_names,
     assemble,
     category_values,
     constant_columns,
@@ -28,11 +30,13 @@ from soffit.io.tables.columns import (
     fill_gaps,
     gaps_note,
     is_filled,
+    left_out_notes,
     most_values,
     sentinel_notes,
     sources,
     split_categories,
 )
+from soffit.io.tables.documents import WordWeights, word_table
 from soffit.io.tables.tabular import Category, Collected, Rows, collect
 from soffit.results.words import count_of
 
@@ -121,6 +125,7 @@ class Choice:
     label: str | None = None
     impute: Impute | None = None
     text: TextRule = "auto"
+    weights: WordWeights | None = None
 
 
 @dataclass(frozen=True)
@@ -149,21 +154,34 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
     notes = list(rows.notes)
     roles = _assign_roles(rows, choice, notes)
     if not (roles.numbers or roles.words or roles.maybe_id):
-        raise _nothing_left(rows, notes)
+        is_words = choice.text == "words"
+        raise _no_documents(rows, choice, roles) if is_words else _nothing_left(rows, notes)
     kept = [name for name in (roles.id or roles.maybe_id, roles.label) if name is not None]
     found = collect(rows, roles.numbers, kept, roles.words, most_values(choice.text))
     notes += found.notes
     ids, roles, found = _identify(rows, roles, found, notes)
-    chosen, said = split_categories(
-        rows.path,
-        found.categories,
-        found.n_rows,
-        choice.text,
-        named=ids is not None,
-        wanted=choice.columns or (),
+    split = split_categories(
+        rows.path, found.categories, found.n_rows, choice.text, wanted=choice.columns or ()
     )
+    chosen, many = split.chosen, split.many
+    if ids is None:
+        ids, roles, many = _named_by_text(rows, choice, roles, many, notes)
+    documents = _documents(rows, choice, roles, split)
+    if documents:
+        notes += left_out_notes(replace(split, documents=[]), many, named=ids is not None)
+        table = word_table(rows.path, _joined(rows, documents), documents, choice.weights)
+        notes += table.notes
+        described = _described(roles, ids, found, table.kept, notes)
+        return Source(
+            *("table", table.values, table.words),
+            notes=tuple(notes),
+            origin=rows,
+            path=str(rows.path),
+            **described,
+        )
+    notes += left_out_notes(split, many, named=ids is not None)
     codes = choice.text == "category"
-    notes += [*said, *encode_note(chosen, choice.text)]
+    notes += encode_note(chosen, choice.text)
     notes += [] if codes else gaps_note(chosen, choice.impute)
     fill = is_filled(choice.impute)
     X, names = assemble(
@@ -179,14 +197,7 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
     notes += sentinel_notes(X, sources(names, chosen), texts)
     X, selected, said = fill_gaps(rows.path, X, sources(names, chosen), choice.impute, texts)
     notes += said
-    truth = None if roles.label is None else text_array(found.texts[roles.label])
-    id_name = roles.id or "id"
-    if selected is not None:
-        truth = None if truth is None else truth[selected]
-        if ids is None:
-            ids, id_name = text_array(range(1, found.n_rows + 1)), "row"
-            notes.append("Objects are identified by their row in the file, counted from 1.")
-        ids = ids[selected]
+    described = _described(roles, ids, found, selected, notes)
     notes += _constant_note(X, names)
     has_gaps = choice.impute not in (None, "drop") and bool(np.isnan(X).any())
     truths = codes and any(rows.kinds.get(name) == "boolean" for name in names)
@@ -196,14 +207,30 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
         columns=tuple(names),
         categories={name: texts[name] for name in names if name in texts},
         is_mixed=bool(texts) or has_gaps or truths,
-        ids=ids,
-        id_name=id_name,
-        truth=truth,
         notes=tuple(notes),
         origin=rows,
         path=str(rows.path),
-        kept=selected,
+        **described,
     )
+
+
+def _described(
+    roles: _Roles,
+    ids: NDArray[Any] | None,
+    found: Collected,
+    selected: NDArray[np.intp] | None,
+    notes: list[str],
+) -> dict[str, Any]:
+    """Names and labels of the objects, those of the rows `selected` if some were dropped."""
+    truth = None if roles.label is None else text_array(found.texts[roles.label])
+    id_name = roles.id or "id"
+    if selected is not None:
+        truth = None if truth is None else truth[selected]
+        if ids is None:
+            ids, id_name = text_array(range(1, found.n_rows + 1)), "row"
+            notes.append("Objects are identified by their row in the file, counted from 1.")
+        ids = ids[selected]
+    return {"ids": ids, "id_name": id_name, "truth": truth, "kept": selected}
 
 
 def _assign_roles(rows: Rows, choice: Choice, notes: list[str]) -> _Roles:
@@ -217,6 +244,9 @@ def _assign_roles(rows: Rows, choice: Choice, notes: list[str]) -> _Roles:
     features = [name for name in wanted if name not in unused]
     numbers = [name for name in features if rows.kinds[name] in ("number", "boolean")]
     words = [name for name in features if rows.kinds[name] == "text"]
+    if choice.text == "words" and numbers:
+        notes.append(f"Left out {first_few(map(shown, numbers))}: only words are compared.")
+        numbers = []
     if choice.text == "drop" and words:
         notes.append(f"Left out {first_few(map(shown, words))}: text.")
         words = []
@@ -264,6 +294,76 @@ def _identify(
         )
     )
     return None, *_as_feature(rows, roles, found, name)
+
+
+def _named_by_text(
+    rows: Rows, choice: Choice, roles: _Roles, many: list[str], notes: list[str]
+) -> tuple[NDArray[Any] | None, _Roles, list[str]]:
+    """The first column of text with a different value in every row names the objects.
+
+    Columns that are features are not tried: `many` cannot be one, and with `Choice.columns` those
+    that are not listed are none.
+    """
+    tried = list(many)
+    if choice.columns is not None:
+        unused = {*choice.columns, *(choice.drop or ()), choice.label}
+        tried = [n for n in rows.names if rows.kinds[n] == "text" and n not in unused]
+    for name in tried:
+        values = _different_texts(rows, name)
+        if values is not None:
+            notes.append(
+                Message(
+                    f"{shown(name)} names the objects: it is text, different in every row. Pass ",
+                    *(Parameter("id"), " for other names."),
+                )
+            )
+            named = replace(roles, id=name, maybe_id=None)
+            return text_array(values), named, [other for other in many if other != name]
+    return None, roles, many
+
+
+def _different_texts(rows: Rows, name: str) -> list[str] | None:
+    """The entries of a column, if they are names: short, none empty, all different."""
+    parts = []
+    for block in rows.blocks([name], [name]):
+        part = block[name].str.strip_chars()
+        if part.null_count() or not part.is_unique().all() or not are_names(part.to_list()):
+            return None
+        parts.extend(part.to_list())
+    return parts if len(set(parts)) == len(parts) else None
+
+
+def _documents(rows: Rows, choice: Choice, roles: _Roles, split: Split) -> list[str]:
+    """The columns whose words are the features; none if there are others to use."""
+    if choice.text == "words":
+        given = [name for name in roles.words if name in (choice.columns or ())]
+        found = given or split.documents
+        if found:
+            return found
+        raise _no_documents(rows, choice, roles)
+    nothing_else = not roles.numbers and not split.chosen and choice.text in ("auto", "category")
+    return split.documents if nothing_else else []
+
+
+def _no_documents(rows: Rows, choice: Choice, roles: _Roles) -> DataError:
+    texts = first_few(map(shown, roles.words)) or "none"
+    if choice.weights is None:
+        whose, remedy = "", Message("Name the column of documents in ", Parameter("columns"), ".")
+    else:
+        whose = ", which the model was fitted to"
+        remedy = Message("Pass a file with a column of documents.")
+    return DataError(
+        f"{rows.path}: no column holds documents{whose}. Columns of text: {texts}.", remedy
+    )
+
+
+def _joined(rows: Rows, documents: Sequence[str]) -> list[str]:
+    """One text per row."""
+    return [
+        " ".join(entry for entry in entries if entry)
+        for block in rows.blocks(documents, documents)
+        for entries in zip(*(block[name].to_list() for name in documents), strict=True)
+    ]
 
 
 def _as_feature(rows: Rows, roles: _Roles, found: Collected, name: str) -> tuple[_Roles, Collected]:

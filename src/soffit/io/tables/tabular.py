@@ -19,22 +19,13 @@ from soffit.io.text.numbers import MISSING, TRUTH_VALUES, ColumnKind
 class Rows(Protocol):
     """A table that is read block by block: as text it may be larger than the memory.
 
-    Attributes
-    ----------
-    names : sequence of str
-        Unique names of the columns.
-    kinds : mapping of str to str
-        "number", "boolean", "text", "date" or "other" for each column.
-    n_rows : int
-        The number of rows; an upper bound for text files.
-    has_header : bool
-        Whether the names come from the file.
-    single : bool
-        Whether all numbers are stored in single precision.
-    notes : list of str
-        How the file was interpreted, as sentences.
-    problems : mapping of str to DataError
-        Columns that look like numbers but cannot be read: the error if one of them is used.
+    `names`: unique names of the columns.
+    `kinds`: "number", "boolean", "text", "date" or "other" for each column.
+    `n_rows`: the number of rows; an upper bound for text files.
+    `has_header`: whether the names come from the file.
+    `single`: whether all numbers are stored in single precision.
+    `notes`: how the file was interpreted, as sentences.
+    `problems`: columns that look like numbers but cannot be read: the error if one of them is used.
     """
 
     path: Path

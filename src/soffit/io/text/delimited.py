@@ -263,7 +263,13 @@ def _names(path: Path, dialect: Dialect, width: int) -> tuple[list[str], list[st
         "Give every column a name, quote entries that contain a separator, or pass ",
         *(Parameter("sep"), "."),
     )
-    if len(dialect.rows) > 1 and len(dialect.rows[0]) == width and is_header(dialect.rows):
+    if dialect.separator == " " and len(given) == 1:
+        remedy = (
+            "If each line is one entry, such as a document, pass ",
+            Parameter("sep", ","),
+            ".",
+        )
+    elif len(dialect.rows) > 1 and len(dialect.rows[0]) == width and is_header(dialect.rows):
         lines = dialect.n_skipped
         remedy = ("If the table starts later, pass ", Parameter("skip_rows", lines), ".")
     raise DataError(

@@ -404,7 +404,8 @@ def _survey_plain(entries: Sequence[str], conventions: Conventions) -> Survey:
     if conventions.thousands == "." or not readings:
         found = [(entry, parts) for entry in entries if (parts := _Parts.of(entry)) is not None]
         return _survey_numbers(found, conventions, len(entries))
-    return Survey("number", readings, len(readings) == 1, example=entries[0])
+    example = next((entry for entry in entries if "." in entry), entries[0])
+    return Survey("number", readings, len(readings) == 1, example=example)
 
 
 def _survey_numbers(

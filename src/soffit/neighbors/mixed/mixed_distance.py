@@ -35,20 +35,11 @@ class MixedDistance:
     columns that both rows have. A column that one of them lacks counts like the average of the
     shared ones, to which one column at the mean distance of random rows is added: rows that share
     nothing are at that distance. Equal rows are at distance 0.
-
-    Parameters
-    ----------
-    weights : array of shape (p,)
-        Mean squared difference of random rows in each column.
-    mismatch : array of shape (p,)
-        Squared difference of different categories; 0 for numbers.
-    n_values : array of shape (p,)
-        Number of categories; 0 for numbers.
     """
 
-    weights: FloatArray
-    mismatch: FloatArray
-    n_values: IntArray
+    weights: FloatArray  # (p,): mean squared difference of random rows in each column.
+    mismatch: FloatArray  # (p,): squared difference of different categories; 0 for numbers.
+    n_values: IntArray  # (p,): number of categories; 0 for numbers.
     _arrays: ClassVar[dict[str, str]] = {
         "weights": "nonnegative p",
         "mismatch": "nonnegative p",

@@ -1,12 +1,18 @@
-"""Rules for parameters, and the error messages for violations."""
+"""Parameters: rules and the error messages for violations; former names of all kinds."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
+from importlib import import_module
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 from soffit._wording import Message, Parameter
+
+Wrapped = TypeVar("Wrapped", bound=Callable[..., Any])
 
 
 class ParameterError(ValueError):
@@ -27,7 +33,7 @@ class ParameterError(ValueError):
 
     Examples
     --------
-    >>> from soffit._validation import ParameterError
+    >>> from soffit._parameters import ParameterError
     >>> error = ParameterError("n_clusters", 0, "an integer of at least 1", owner="SoF")
     >>> print(error)
     SoF: n_clusters must be an integer of at least 1, got 0.
@@ -172,13 +178,6 @@ class TextOrFunction:
         return "a name or a callable"
 
 
-def check_parameters(owner: str, values: dict[str, Any], rules: dict[str, Rule]) -> None:
-    """Raise ParameterError for the first value that violates its rule."""
-    for name, rule in rules.items():
-        if not rule.allows(values[name]):
-            raise ParameterError(name, values[name], str(rule), owner=owner)
-
-
 @dataclass(frozen=True)
 class ShareBelowOne:
     """A number of at least 0 and below 1."""
@@ -189,3 +188,87 @@ class ShareBelowOne:
 
     def __str__(self) -> str:
         return "a number of at least 0 and below 1"
+
+
+def check_parameters(owner: str, values: dict[str, Any], rules: dict[str, Rule]) -> None:
+    """Raise ParameterError for the first value that violates its rule."""
+    for name, rule in rules.items():
+        if not rule.allows(values[name]):
+            raise ParameterError(name, values[name], str(rule), owner=owner)
+
+
+# --- former names ---------------------------------------------------------------------------------
+
+
+def moved_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """A package's `__getattr__` for names that have moved.
+
+    Parameters
+    ----------
+    package : str
+        The package that had the names.
+    homes : mapping
+        From an old name to its new location, such as ``"soffit.save"``.
+    """
+
+    def resolve(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, _, new = homes[name].rpartition(".")
+        warnings.warn(
+            f"{package}.{name} is deprecated: use {homes[name]} instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return getattr(import_module(module), new)
+
+    return resolve
+
+
+from_affinity = moved_names("soffit.affinity", {"random_walk": "soffit.affinity.walk_affinity"})
+from_io = moved_names(
+    "soffit.io",
+    {
+        "ModelFileError": "soffit.persistence.ModelFileError",
+        "load": "soffit.load",
+        "save": "soffit.save",
+    },
+)
+
+
+def renamed_parameters(**renamed: str) -> Callable[[Wrapped], Wrapped]:
+    """Let a function or a constructor accept parameters under their former names.
+
+    Parameters
+    ----------
+    **renamed
+        From a former name to the present one.
+    """
+
+    def decorate(function: Wrapped) -> Wrapped:
+        @wraps(function)
+        def accepting(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **current_names(kwargs, renamed, depth=2))
+
+        return cast(Wrapped, accepting)
+
+    return decorate
+
+
+def current_names(
+    given: Mapping[str, Any], renamed: Mapping[str, str], *, depth: int
+) -> dict[str, Any]:
+    """Arguments under their present names; `depth` counts the calls down to the user's."""
+    for old in renamed.keys() & given.keys():
+        new = renamed[old]
+        if new in given:
+            raise TypeError(f"{old} is the former name of {new}: pass only {new}.")
+        warn_of_former_name(old, new, depth=depth + 1)
+    return {renamed.get(name, name): value for name, value in given.items()}
+
+
+def warn_of_former_name(old: str, new: str, *, depth: int) -> None:
+    """Say under which name a parameter or attribute is known now."""
+    warnings.warn(
+        f"{old} is deprecated: it is now called {new}.", FutureWarning, stacklevel=depth + 1
+    )

@@ -1,0 +1,13 @@
+from .base import FitEvent as FitEvent
+from .baum_eagon import BaumEagon as BaumEagon
+from .completely_positive import CompletelyPositive as CompletelyPositive
+from .higher_order import HigherOrder as HigherOrder
+from .random_walk_classifier import RandomWalkClassifier as RandomWalkClassifier
+from .relation_factorization import RelationFactorization as RelationFactorization
+from .segmentation import Segmentation as Segmentation
+from .segmentation import segment as segment
+from .sof import SoF as SoF
+from .soft_clustering import SoftClustering as SoftClustering
+from .soft_hierarchy import SoftHierarchy as SoftHierarchy
+from .spectral_clustering import SpectralClustering as SpectralClustering
+from .warmup import warmup as warmup
