@@ -76,7 +76,7 @@ class Split:
         "origin": "int k <i",
         "share": "int k -1<q",
         "members": "int s <n",
-        "parts": "part place() n=s k=q",
+        "parts": "part place() explained() n=s k=q",
     }
 
     def place(self, rows: Any, table: Any, block: Matrix) -> Any:

@@ -21,7 +21,7 @@ A class says in `_arrays` what it expects of its attributes, one line each::
         "points": "matrix?metric=precomputed n p",  # may be missing only if metric is this
         "tree.0": "float N+1",  # the first item of a tuple
         "index": "part query() n p?",  # an object with the method `query` and the same n (and p)
-        "choice": "part :KChoice",  # an object of this class
+        "choice": "part :KChoice",  # an object of this class; several are separated by |
         "affinity": "part matrix_! n",  # that has a matrix_
         "extension": "part place() k=j",  # whose k is our j
         "levels": "parts n",  # a list of objects
@@ -336,8 +336,9 @@ class _Check:
             if not callable(getattr(type(part), method, None)):
                 raise ModelFileError(f"{where} is a {name}, which cannot do {method!r}.")
         for word in line.words:
-            if word.startswith(":") and word[1:] != name:
-                raise ModelFileError(f"{where} is a {name}, but it must be a {word[1:]}.")
+            if word.startswith(":") and name not in word[1:].split("|"):
+                allowed = word[1:].replace("|", " or a ")
+                raise ModelFileError(f"{where} is a {name}, but it must be a {allowed}.")
             if word.endswith("!") and vars(part).get(word[:-1]) is None:
                 raise ModelFileError(f"{where}, a {name}, has no {word[:-1]}.")
         inside = {
