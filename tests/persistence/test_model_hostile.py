@@ -740,6 +740,7 @@ def _absent(part: type, names: list[str]) -> list[str]:
         ("ExactSearch", "X", None, "ExactSearch has no X"),
         ("ExactSearch", "recall", {"float": "nan"}, "must be a single finite"),
         ("Walk", "steps", -1, "must be a single natural"),
+        ("SeededMixture", "tails", 2**70, "must be a single positive"),
         ("Part", "diagonal", "none", "must be one of kept, dropped, raised"),
     ],
 )

@@ -190,6 +190,8 @@ _WORDS = {
     "positive": "positive ",
 }
 _ROUNDING = 1e-3
+# Integers below it fit into 64 bits with room for sums.
+_MOST = 2**62
 # Entries that are tested for being finite at a time.
 _BLOCK = 2**20
 
@@ -411,12 +413,14 @@ def _check_scalar(where: str, value: Any, kind: str) -> None:
     is_flag = isinstance(value, bool | np.bool_)
     is_whole = isinstance(value, int | np.integer) and not is_flag
     is_number = isinstance(value, int | float | np.integer | np.floating) and not is_flag
+    # Integers beyond 64 bits are no numbers for NumPy.
+    is_number = is_number and not (is_whole and abs(int(value)) >= _MOST)
     is_finite = is_number and bool(abs(value) < np.inf)
     fits = {
         "bool": is_flag,
-        "int": is_whole and abs(int(value)) < 2**62,
-        "count": is_whole and 1 <= value < 2**62,
-        "natural": is_whole and 0 <= value < 2**62,
+        "int": is_whole and is_number,
+        "count": is_whole and 1 <= value < _MOST,
+        "natural": is_whole and 0 <= value < _MOST,
         "float": is_number,
         "finite": is_finite,
         "nonnegative": is_finite and value >= 0,
