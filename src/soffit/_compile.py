@@ -44,7 +44,9 @@ def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     _start_clock()
 
     def compiled(function: Callable[..., Any]) -> Any:
-        kernel = numba.njit(**options)(function)
+        # Nobody calls kernels from C: one function less to compile for each.
+        chosen: dict[str, Any] = {**options, "no_cfunc_wrapper": True}
+        kernel = numba.njit(**chosen)(function)
         # Without compilation (NUMBA_DISABLE_JIT) the function itself comes back.
         if cache and hasattr(kernel, "enable_caching"):
             try:

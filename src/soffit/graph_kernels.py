@@ -65,7 +65,7 @@ def weights_between(indptr, indices, data, labels, m):
     return between
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def insert_column(indices, data, begin, end, column, value):
     """Insert an entry into a row whose sorted entries lie from begin to before end."""
     q = end

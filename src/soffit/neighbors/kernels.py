@@ -79,7 +79,7 @@ def _keep_nearest(best, who, candidates, count, x, reference):
             insert_sorted(best, who, length, square, j)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def insert_sorted(best, who, length, value, j):
     """Insert j into the sorted list of the smallest values, after its equals; drops the last."""
     place = length - 1
@@ -184,7 +184,7 @@ def grow(X, order, heights, normals, offsets, ranges, states, normal):
             states[top] = state + np.uint64(child)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _select(values, items, low, high, middle):
     """Partial sort: position `middle` gets its value of the sorted order."""
     while high - low > 1:
@@ -250,7 +250,7 @@ def squares_to(x, columns, count, squares):
             squares[b] += s0 * s0 + s1 * s1 + s2 * s2 + s3 * s3
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _copy_columns(X, numbers, first, count, columns):
     for b in range(count):
         j = numbers[first + b]
@@ -284,7 +284,7 @@ def _take_nearer(new, numbers, first, count, members, squares, groups):
                 worst = squares[length - 1]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def candidates_of(order, low, size, members, place, found, listed):
     """The points of a leaf, then all that they list; returns their number.
 
@@ -462,7 +462,7 @@ def _ask(y, X, lists, near, squares, asked, place, found, n_found):
                 at = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _contains(numbers, count, j):
     """Whether j is among the first `count` numbers; vectorised, without early exit."""
     is_there = False

@@ -19,7 +19,7 @@ _MAX_STEPS_PER_CLUSTER = 100
 N_VECTORS = 6
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def simplex_qp(Q, c, w, gradient, gap_share):
     """Minimise w'Qw - 2c'w over the simplex by exact pair steps, from the given w, in place."""
     k = w.shape[0]
@@ -67,7 +67,7 @@ def simplex_qp(Q, c, w, gradient, gap_share):
         w[a] /= total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _move_row(i, ties, tied, strength, W, U, theta, s, gram, work, gap):
     """Solve the problem of row i against the other rows and store the result.
 
@@ -86,7 +86,7 @@ def _move_row(i, ties, tied, strength, W, U, theta, s, gram, work, gap):
         w[a] = W[i, a]
         c[a] = 0.5 * r[a]
         if t > 0.0:
-            c[a] = s[a] * (b[a] + earlier[a]) / t + c[a] / t**2
+            c[a] = s[a] * (b[a] + earlier[a]) / t + c[a] / (t * t)
         own = np.float64(U[i, a])
         if own != 0.0:
             for d in range(k):
