@@ -148,3 +148,12 @@ def test_yes_and_no_alone_make_a_table_mixed(answer, tmp_path):
     path.write_text("x,member\n" + "\n".join(rows) + "\n", encoding="utf-8")
     notes = answer("fit", path, "-k", 2)["notes"]
     assert any("mixed distance" in note for note in notes)
+
+
+def test_a_report_does_not_claim_that_a_finished_fit_compared_text(soffit, customers, tmp_path):
+    model, page = tmp_path / "m.soffit", tmp_path / "page.html"
+    soffit("fit", customers, "-k", 3, "--columns", "age,income", "--save", model)
+    shown = soffit("report", model, "--data", customers, "-o", page)
+    assert page.exists()
+    assert "mixed distance" not in shown.stdout + shown.stderr
+    assert "mixed distance" not in page.read_text(encoding="utf-8")

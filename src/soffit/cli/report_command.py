@@ -78,7 +78,7 @@ def report(
     result = load_result(existing(file))
     source = None
     if data is not None:
-        source = read_source(talk, data, reading)
+        source = read_source(talk, data, reading, is_compared=False)
         _check_same_objects(source, result, data, file)
     from soffit.report import write_report
 

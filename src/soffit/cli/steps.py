@@ -51,7 +51,14 @@ _ROW = "row"
 # --- reading --------------------------------------------------------------------------------------
 
 
-def read_source(talk: Talk, path: Path, reading: FileFormat | None = None, **fixed: Any) -> Any:
+def read_source(
+    talk: Talk,
+    path: Path,
+    reading: FileFormat | None = None,
+    *,
+    is_compared: bool = True,
+    **fixed: Any,
+) -> Any:
     """The file as `soffit.io.Source`, whose notes are printed; `fixed` are arguments of `read`."""
     from soffit import io
 
@@ -64,7 +71,9 @@ def read_source(talk: Talk, path: Path, reading: FileFormat | None = None, **fix
         # The mistake is in the arguments, not in the file.
         raise typer.BadParameter(in_words_of_the_command(error)) from None
     source = numbered_from_one(source)
-    notes = [*map(in_words_of_the_command, source.notes), *mixed_notes(source)]
+    # A finished fit has compared the objects in its own way.
+    compared = mixed_notes(source) if is_compared else []
+    notes = [*map(in_words_of_the_command, source.notes), *compared]
     source = replace(source, notes=tuple(notes))
     for note in (*source.notes, *remarks):
         talk.note(note)
