@@ -15,6 +15,14 @@ from soffit._wording import (
 )
 
 
+def test_items_with_commas_are_kept_apart():
+    names = ["Smith, A.", "Jones, B.", "Brown, C."]
+    assert listed(names) == "Smith, A.; Jones, B.; and Brown, C."
+    assert listed(names, most=1) == "Smith, A.; and 2 more"
+    # A comma inside brackets confuses nobody.
+    assert listed(["a (90 %, overall 4 %)", "b"]) == "a (90 %, overall 4 %) and b"
+
+
 def test_counts_know_singular_and_plural():
     assert count_of(1, "object") == "1 object"
     assert count_of(12000, "object") == "12,000 objects"

@@ -5,6 +5,7 @@ The command line shows the parameters of a message as its options.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import floor, isfinite, log10
@@ -194,6 +195,7 @@ def _as_argument(value: Any) -> str:
 # --- numbers, counts, lists and names -------------------------------------------------------------
 
 _LONGEST_NAME = 60
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
 _SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -219,13 +221,18 @@ def spelled(count: int, noun: str) -> str:
 
 
 def listed(items: Sequence[str], *, most: int | None = None, noun: str = "") -> str:
-    """``a``, ``a and b``, ``a, b and c``; beyond `most` items ``a, b and 7 more columns``."""
-    if most is not None and len(items) > most + 1:
-        rest = f"{len(items) - most:,} more {noun}".rstrip()
-        return ", ".join(items[:most]) + f" and {rest}"
+    """``a``, ``a and b``, ``a, b and c``; beyond `most` items ``a, b and 7 more columns``.
+
+    Items with commas of their own are kept apart: ``Smith, A.; Jones, B.; and Brown, C.``
+    """
     if len(items) < 2:
         return "".join(items)
-    return ", ".join(items[:-1]) + " and " + items[-1]
+    shown, last = list(items[:-1]), items[-1]
+    if most is not None and len(items) > most + 1:
+        shown, last = list(items[:most]), f"{len(items) - most:,} more {noun}".rstrip()
+    if any(", " in _IN_BRACKETS.sub("", item) for item in items):
+        return "; ".join(shown) + f"; and {last}"
+    return ", ".join(shown) + f" and {last}"
 
 
 def first_few(items: Iterable[object], most: int = 5) -> str:

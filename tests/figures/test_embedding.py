@@ -136,3 +136,15 @@ def test_the_layout_of_the_app_is_the_first_of_the_report(n_columns):
     same = telling_layout(summary)
     assert same.name == first.name == ("Columns" if n_columns == 2 else "Graph")
     np.testing.assert_array_equal(same.points, first.points)
+
+
+def test_names_of_an_axis_fit_along_the_map():
+    rng = np.random.default_rng(5)
+    X = np.repeat(rng.normal(size=(60, 1)), 3, axis=1) + 0.1 * rng.normal(size=(60, 3))
+    frame = pl.DataFrame(X, schema=[f"a rather long column {i}" for i in range(3)])
+    summary = Summary.of(SoftClustering(2, random_state=5).fit(frame), frame)
+    title = first_layout(summary).axes[0]
+    assert title.count("a rather long column") == 1
+    short = pl.DataFrame(X, schema=["length", "width", "height"])
+    summary = Summary.of(SoftClustering(2, random_state=5).fit(short), short)
+    assert first_layout(summary).axes[0].count(" and ") == 1

@@ -16,7 +16,7 @@ from soffit import SoftClustering
 from soffit.figures.style import _luminance, colour, on_dark
 from soffit.io import Result, Source
 from soffit.report import write_report
-from soffit.report.html import json_block
+from soffit.report.html import json_block, paragraph
 
 
 def unpacked(page, identifier):
@@ -41,6 +41,16 @@ def test_policy_allows_exactly_the_scripts_of_the_page(make_page, fitted, blobs)
     assert policy(page).startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe-eval" not in policy(page)
     assert "script-src 'unsafe-inline'" not in policy(page)
+
+
+def test_options_are_not_broken_at_the_end_of_a_line():
+    words = paragraph(
+        'List it in --columns, or <a title="--id">fit</a> with -k 2: two-sided &lt;--id'
+    )
+    assert '<span class="option">--columns</span>' in words
+    assert '<span class="option">-k</span> 2' in words
+    assert 'title="--id"' in words
+    assert "two-sided" in words
 
 
 def test_nothing_is_loaded_from_anywhere(make_page, fitted, blobs):

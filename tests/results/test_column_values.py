@@ -30,6 +30,17 @@ def test_two_columns(rows):
     assert set(telling_columns(rows, NAMES, labels)) == {"city", "sex"}
 
 
+def test_a_second_column_that_only_mops_up_is_not_named(rows):
+    # As in the biopsy data: the class nearly tells the clusters, a score of ten values the rest.
+    rng = np.random.default_rng(1)
+    labels = rows[:, 2].astype(int)
+    labels[:8] = 1 - labels[:8]
+    score = rng.integers(0, 5, 200).astype(float)
+    score[:8] = 9
+    table = np.column_stack([rows[:, 2], score])
+    assert telling_columns(table, ("class", "score"), labels) == ()
+
+
 def test_a_gap_is_a_value(rows):
     rows[:40, 2] = np.nan
     assert telling_columns(rows, NAMES, np.isnan(rows[:, 2]).astype(int)) == ("sex",)

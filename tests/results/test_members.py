@@ -51,9 +51,22 @@ def test_nodes_are_described_by_their_links():
     summary = Summary.of(model)
     found = between(summary, summary.ids.index("bridge"))
     words = found.sentence(summary)
-    assert words.startswith("Of its 3 links, 2 to cluster ")
+    assert words.startswith("Of its 3 links, 2 lead to cluster ")
     assert "(0 and 1)" in words
     assert "(7)" in words
+
+
+def test_links_to_one_cluster_alone_are_said_as_such():
+    graph = nx.disjoint_union(nx.complete_graph(6), nx.complete_graph(6))
+    graph.add_edges_from([("child", 0), ("child", 1), ("leaf", 2)])
+    summary = Summary.of(SoftClustering(2, random_state=23).fit(graph))
+    words = between(summary, summary.ids.index("child")).sentence(summary)
+    assert words.startswith("Both of its links lead to cluster ")
+    assert "0 to" not in words
+    leaf = between(summary, summary.ids.index("leaf")).sentence(summary)
+    assert leaf.startswith("Its only link leads to cluster ")
+    node = between(summary, summary.ids.index("5")).sentence(summary)
+    assert node.startswith("All of its 5 links lead to cluster ")
 
 
 def test_pairs_of_clusters_take_turns_and_clear_objects_are_left_out():

@@ -35,6 +35,8 @@ _LARGEST_CHOICE = 5_000
 _TELLING_SHARE = 0.4
 # Columns that an axis is named by, and arrows on a map.
 _NAMED = 3
+# Letters of these names; more do not fit along the shorter side of a map.
+_AXIS_ROOM = 44
 _ARROWS = 6
 # A column is part of an axis if its loading is at least this share of the largest.
 _PART = 0.5
@@ -267,6 +269,8 @@ def _title(summary: Summary, axis: int, found: Any) -> str:
         for j in order
         if size[j] >= _PART * size.max()
     ]
+    while len(parts) > 1 and len(listed(parts)) > _AXIS_ROOM:
+        parts.pop()
     return f"PC {axis + 1}, {percent(float(found.shares[axis]))} of the variance: {listed(parts)}"
 
 

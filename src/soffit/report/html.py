@@ -24,6 +24,8 @@ from soffit._wording import (
 )
 
 _PERCENT = re.compile(r"(\d) %")
+_TAG = re.compile(r"(<[^>]*>)")
+_OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*(?![\w-])")
 # Where a long name may be broken: after a sign that joins words, and in a run of many letters.
 _JOINS = r"_/.:|="
 _BREAK = re.compile(
@@ -78,7 +80,14 @@ def name(value: Any) -> str:
 def paragraph(*sentences: str) -> str:
     """Sentences, already HTML, as one paragraph; nothing if there are none."""
     kept = [sentence for sentence in sentences if sentence]
-    return f"<p>{' '.join(kept)}</p>" if kept else ""
+    return f"<p>{_whole_options(' '.join(kept))}</p>" if kept else ""
+
+
+def _whole_options(content: str) -> str:
+    """HTML whose options are not broken at the end of a line, which browsers do after a hyphen."""
+    parts = _TAG.split(content)
+    parts[::2] = [_OPTION.sub(r'<span class="option">\g<0></span>', part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def bullets(items: Iterable[str], *, kind: str = "") -> str:

@@ -110,7 +110,7 @@ def warnings_list(summary: Summary, say: Say) -> str:
 
 def _warning(caution: Caution, say: Say) -> str:
     words = f"{text(say(caution.seen))} {text(say(caution.remedy))}"
-    return f"<h3>{text(caution.heading)}</h3><p>{words}</p>"
+    return f"<h3>{text(caution.heading)}</h3>{paragraph(words)}"
 
 
 def checks_section(summary: Summary, say: Say) -> str:
@@ -274,7 +274,8 @@ def between_section(summary: Summary) -> str:
     grid = PixelGrid.of(summary)
     cards = "".join(_card(summary, between(summary, position), grid) for position in found)
     n = int(np.count_nonzero(summary.certainty < CLEAR_FROM))
-    more = f" The {len(found)} least certain ones are shown." if n > len(found) else ""
+    # Not simply the least certain ones: pairs of clusters take turns.
+    more = f" {len(found)} of them are shown." if n > len(found) else ""
     verb = "does" if n == 1 else "do"
     words = f"{count_of(n, 'object')} {verb} not clearly belong to one {summary.noun}.{more}"
     return (

@@ -219,6 +219,8 @@ _MOST_PAIRED = 12
 _MISSES = 0.02
 _MISSES_OUTSIDE = 0.1
 _LEAST_PER_COMBINATION = 5
+# Clusters are the values of two columns if each alone misses more than this share of those outside.
+_MISSES_ALONE = 0.25
 
 
 def telling_columns(values: FloatArray, names: Sequence[str], labels: IntArray) -> tuple[str, ...]:
@@ -239,7 +241,9 @@ def telling_columns(values: FloatArray, names: Sequence[str], labels: IntArray) 
     ranked = sorted(misses, key=lambda name: (misses[name], discrete[name].max()))
     if ranked and misses[ranked[0]] <= allowed:
         return (ranked[0],)
-    for one, other in combinations(ranked[:_MOST_PAIRED], 2):
+    # Where one column nearly tells the clusters, a second one of many values only mops up.
+    needed = [name for name in ranked if misses[name] > _MISSES_ALONE * outside]
+    for one, other in combinations(needed[:_MOST_PAIRED], 2):
         width = int(discrete[other].max()) + 1
         both = np.unique(discrete[one] * width + discrete[other], return_inverse=True)[1]
         if (both.max() + 1) * _LEAST_PER_COMBINATION <= n and _misses(both, labels) <= allowed:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit._wording import capitalized, count_of, listed, number, short_percent, shorten
+from soffit._wording import count_of, listed, number, short_percent, shorten
 from soffit.results.cautions import repeated_rows
 from soffit.results.differences import NOTABLE, ColumnMeans, divided
 from soffit.results.pixel_grid import PixelGrid
@@ -291,12 +291,26 @@ def _links(summary: Summary, position: int, first: int, second: int) -> str:
     if not len(neighbours):
         return ""
     neighbours = neighbours[np.argsort(-row[neighbours], kind="stable")]
+    counts: list[int] = []
     parts = []
     for cluster in (first, second):
         inside = [int(i) for i in neighbours if summary.labels[i] == cluster]
         names = [shorten(summary.id_of(i), 30) for i in inside]
         where = shorten(summary.name_of(cluster))
         some = f" ({listed(names, most=_NAMED)})" if names else ""
-        parts.append(f"{len(inside)} to {where}{some}")
+        counts.append(len(inside))
+        parts.append(f"to {where}{some}")
+    if len(neighbours) in counts:
+        whole = parts[counts.index(len(neighbours))]
+        return f"{_all_links(len(neighbours))} {whole}."
     total = count_of(len(neighbours), "link")
-    return capitalized(f"of its {total}, {parts[0]} and {parts[1]}.")
+    verbs = ["lead" if count != 1 else "leads" for count in counts]
+    if 0 in counts:
+        at = 1 - counts.index(0)
+        return f"Of its {total}, {counts[at]} {verbs[at]} {parts[at]}."
+    return f"Of its {total}, {counts[0]} {verbs[0]} {parts[0]} and {counts[1]} {parts[1]}."
+
+
+def _all_links(count: int) -> str:
+    words = {1: "Its only link leads", 2: "Both of its links lead"}
+    return words.get(count, f"All of its {count:,} links lead")
