@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import soffit
 from fuzz.outcome import check_rows, refused, require
@@ -60,6 +61,8 @@ def _models() -> dict[str, Any]:
         "copies": soffit.SoftClustering(3, **shared).fit(
             np.round(X), sample_weight=1.0 + np.arange(len(X)) % 3
         ),
+        "many": soffit.SoftClustering(155, max_iter=5, **shared).fit(_many()),
+        "lies": soffit.SoftClustering(3, **shared).fit(X, must_link=[(0, 1), (0, 3), (1, 4)]),
         **_edited(soffit.SoftClustering(3, **shared).fit(X), X),
     }
 
@@ -71,6 +74,11 @@ def _edited(model: Any, X: Any) -> dict[str, Any]:
         "split": model.split(0, 2).rename({0: "first"}),
         "updated": model.update(X[:5] + 40.0),
     }
+
+
+def _many() -> Any:
+    """Enough objects for sparse memberships."""
+    return np.random.default_rng(3).normal(size=(320, 3)) * 10.0
 
 
 @cache
@@ -128,7 +136,9 @@ def use(model: Any) -> str:
     pages = []
     outcome = "loaded"
     try:
-        check_rows(model.predict_proba(X[:9]), "predict_proba of a forged model")
+        rows = model.predict_proba(X[:9])
+        rows = rows.toarray() if sp.issparse(rows) else rows
+        check_rows(rows, "predict_proba of a forged model")
     except Exception as error:
         outcome = f"loaded, predict {refused(error)}"
     for show in (

@@ -160,6 +160,22 @@ def test_representatives_are_the_densest_objects(monkeypatch):
     assert links[2].tolist() == [11.0]
 
 
+def test_links_of_wide_tables_are_short_but_not_searched_among_all_pairs(monkeypatch):
+    def shortest(_):
+        raise AssertionError("all pairs were compared")
+
+    monkeypatch.setattr(_connect._Sides, "shortest", shortest)
+    # One less than those of a group of 30 and the 120 others.
+    monkeypatch.setattr(_connect, "_MOST_EXACT_COORDINATES", 30 * 120 * 320 - 1)
+    monkeypatch.setattr(_connect, "_SAMPLED", 16)
+    rng = np.random.default_rng(2218)
+    X, edges = groups(rng.uniform(0, 100, size=(5, 2)), 30, rng)
+    wide = np.tile(X, 160)
+    links = connecting_links(wide, edges, NOTHING, np.ones(len(X)), metric="euclidean")
+    assert n_components(len(X), edges, links) == 1
+    assert links[2].sum() < 1.05 * sum(kruskal(len(X), edges, all_pairs(cdist(wide, wide))))
+
+
 # --- parts ---------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from tests.cli.csv_files import rows_of, write_csv
@@ -29,6 +31,17 @@ def test_one_cluster_is_followed_by_how_to_divide_it(soffit, tmp_path):
     assert "Next: add -k 2 to divide the objects all the same" in text
     assert "Next" in soffit("fit", path, "-k", 2).output
     assert "-k 2" not in soffit("fit", path, "-k", 1).output
+
+
+def test_one_cluster_is_divided_into_the_next_best_number_and_this_is_said_once(soffit, tmp_path):
+    values = np.random.default_rng(7).random((60, 3))
+    path = tmp_path / "box.csv"
+    write_csv(path, ["x", "y", "z"], values.tolist())
+    text = " ".join(soffit("fit", path).output.split())
+    runner_up = re.search(r"The number of clusters, 1, .*? runner-up (\d+)", text)
+    assert runner_up is not None
+    assert f"Next: add -k {runner_up[1]} to divide" in text
+    assert "as well, and compare" not in text
 
 
 def test_json_is_one_object_and_nothing_else(answer, flowers):

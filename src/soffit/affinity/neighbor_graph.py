@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 # Up to this number of components the shortest link of each is searched among all objects; with
 # more, each is represented by its densest object, which keeps the work near linear.
 _MOST_EXACT_COMPONENTS = 64
-# Up to this number of pairs the shortest link between two sets is searched exhaustively.
-_MOST_EXACT_PAIRS = 2**28
+# Up to this number of pairs, and of their coordinates, the shortest link between two sets is
+# searched exhaustively.
+_MOST_EXACT_PAIRS, _MOST_EXACT_COORDINATES = 2**28, 2**32
 _SAMPLED = 2**11
 # Up to this number of objects are compared with all others pair by pair.
 _FEW = 64
@@ -143,7 +144,8 @@ def _shortest_outside(X: Any, component: IntArray, metric: Metric, n_jobs: int |
     links = []
     for c in np.flatnonzero(np.arange(len(sizes)) != np.argmax(sizes)):
         sides = _Sides(X, component == c, metric, n_jobs)
-        few = metric == "precomputed" or sides.n_pairs <= _MOST_EXACT_PAIRS
+        most = min(_MOST_EXACT_PAIRS, _MOST_EXACT_COORDINATES // X.shape[1])
+        few = metric == "precomputed" or sides.n_pairs <= most
         links.append(sides.shortest() if few else sides.short())
     first, second, distance = zip(*links, strict=True)
     return np.array(first), np.array(second), np.array(distance)

@@ -279,8 +279,10 @@ def show_choice(talk: Talk, summary: Summary) -> None:
         if sentence:
             talk.say(sentence)
     choice = summary.choice
-    # One cluster is an answer, not a fit to try.
-    if choice is not None and (choice.runner_up or 1) > 1 and choice.confidence < CLEAR_CHOICE:
+    # One cluster is an answer, not a fit to try; how to divide it is said at the end.
+    if choice is None or choice.n_clusters == 1:
+        return
+    if (choice.runner_up or 1) > 1 and choice.confidence < CLEAR_CHOICE:
         talk.say(f"Try -k {choice.runner_up} as well, and compare.")
 
 

@@ -147,9 +147,11 @@ def _what_was_done(done: Fit, n_clusters: int) -> str:
 def _say_next(talk: Talk, done: Fit, files: dict[str, str]) -> None:
     """Suggestions for the next step."""
     if done.model.n_clusters_ == 1 and done.model.n_clusters is None:
+        choice = getattr(done.model, "k_choice_", None)
+        number = 2 if choice is None else choice.runner_up or 2
         talk.say(
-            "Next: add -k 2 to divide the objects all the same; their memberships then tell which "
-            "are typical and which lie between.",
+            f"Next: add -k {number} to divide the objects all the same; their memberships then "
+            "tell which are typical and which lie between.",
             style="dim",
         )
         return

@@ -338,9 +338,8 @@ def _join_by_products(
         np.multiply(own, np.float32(-2.0), out=rows[:size, :d])
         for start in range(0, n_found, _CANDIDATES):
             count = min(n_found - start, _CANDIDATES)
-            near = points[found[start : start + count]]
-            near -= middle
-            others[:count, :d] = near
+            near = others[:count, :d]
+            np.subtract(points[found[start : start + count]], middle, out=near)
             others[:count, d + 1] = np.einsum("ij,ij->i", near, near)
             np.matmul(rows[:size], others[:count].T, out=new[:size, :count])
             take_nearest(new, size, found, listed, start, count, members, squares, groups)
