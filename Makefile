@@ -26,7 +26,8 @@ BOUNDS_TESTS := tests/models/test_hostile_input.py tests/models/test_impossible_
 # Tests that meet every dependency: files, frames, graphs, kernels, models, the command.
 OLDEST_TESTS := tests/test_inputs.py tests/test_graph.py tests/test_compile.py tests/io \
   tests/affinity tests/normalize tests/memberships/test_pairs.py tests/persistence/test_model_file.py \
-  tests/models/test_input_kinds.py tests/models/test_mixed_tables.py tests/cli/test_fit.py
+  tests/models/test_input_kinds.py tests/models/test_mixed_tables.py tests/cli/test_fit.py \
+  tests/cli/test_edit.py tests/cli/test_predict.py
 # The oldest interpreter and the oldest of everything that pyproject.toml declares; pyarrow comes with
 # fastexcel, and its newest releases need another NumPy.
 OLDEST := .venv-oldest

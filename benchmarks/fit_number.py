@@ -50,7 +50,7 @@ PENALTY = {"table": 0.02, "network": 0.02, "full": 0.3, "graph": 0.02}
 FEATURES: dict[str, tuple[str, ...]] = {
     "table": (
         *("log_k", "ahead", "gap", "smallest", "one_thin", "thin_ahead"),
-        *("depth", "left_out", "mixture", "few_mixture", "next_dip"),
+        *("depth", "left_out", "mixture", "few_mixture", "dip", "next_dip"),
     ),
     "network": ("one", "log_k", "short", "one_above_chance"),
     "full": ("one", "log_k", "ahead", "gap", "smallest", "mixture", "next_dip"),

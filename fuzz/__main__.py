@@ -38,13 +38,14 @@ def main() -> int:
 
 
 def report(tally: Tally, seconds: float) -> str:
-    """Counts per suite and outcome."""
+    """Counts per suite and outcome, with seconds of processor time."""
     lines = [f"{tally.n_cases:,} cases in {seconds:,.0f} s, {tally.checked:,} with checked indices"]
+    lines.append(f"  {'suite':20} {'cases':>7} {'CPU':>8} {'ms each':>8}")
     for suite in sorted({name for name, _ in tally.outcomes}):
         counts = {o: n for (name, o), n in tally.outcomes.items() if name == suite}
         told = ", ".join(f"{n:,} {o}" for o, n in sorted(counts.items(), key=lambda item: -item[1]))
-        spent = f"{tally.seconds[suite]:,.0f} s"
-        lines.append(f"  {suite:20} {sum(counts.values()):7,} {spent:>8}  {told}")
+        cases, spent = sum(counts.values()), tally.seconds[suite]
+        lines.append(f"  {suite:20} {cases:7,} {spent:6,.0f} s {1e3 * spent / cases:8,.0f}  {told}")
     kinds = len({text.partition("\n")[0] for text in tally.violations})
     lines.append(f"{len(tally.violations)} violations ({kinds} different)")
     return "\n".join(lines)

@@ -31,7 +31,7 @@ class Tally:
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
     checked: int = 0
-    # Seconds of each suite, all processes together.
+    # Seconds of processor time of each suite, all processes together.
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -63,6 +63,8 @@ class Worker:
         self._log = log
         self._process: subprocess.Popen[str] | None = None
         self._done = 0
+        # Processor time of the last case.
+        self.seconds = 0.0
 
     def run(self, name: str, seed: int) -> tuple[str, str]:
         """The outcome of a case, and the violation if there is one."""
@@ -76,7 +78,7 @@ class Worker:
         def watch() -> None:
             patience = SUITES[name].patience * (3 if self.bounds else 1)
             while not over.wait(0.5):
-                computed = _cpu_seconds(process.pid) - used
+                computed = self.seconds = _cpu_seconds(process.pid) - used
                 waited = time.monotonic() - started
                 if computed > patience or waited > _WAITING * patience:
                     hung.set()
@@ -93,6 +95,8 @@ class Worker:
             reply = ""
         over.set()
         watcher.join()
+        if reply:
+            self.seconds = _cpu_seconds(process.pid) - used
         self._done += 1
         if not reply:
             code = process.wait()
@@ -185,10 +189,8 @@ def run_all(
             name = str(rng.choice(names, p=shares / shares.sum()))
             one = seed if exact else int(rng.integers(2**40))
             worker = careful if checked and count // jobs % checked == checked - 1 else plain
-            started = time.monotonic()
             outcome, violation = worker.run(name, one)
-            spent = time.monotonic() - started
-            tally.add(name, one, outcome, violation, bounds=worker.bounds, seconds=spent)
+            tally.add(name, one, outcome, violation, bounds=worker.bounds, seconds=worker.seconds)
         plain.close()
         careful.close()
 
@@ -201,8 +203,9 @@ def run_all(
 
 
 def _cpu_seconds(pid: int) -> float:
+    """Processor time of a process and of those that it started and that have ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return 0.0
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+    return sum(map(int, fields[11:15])) / _TICKS

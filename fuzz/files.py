@@ -283,3 +283,65 @@ def options(rng: Generator, folder: Path) -> str:
             then, text = run_command(more)
             require(then in (0, 1, 2), f"soffit {' '.join(more)} exits with {then}: {text[-300:]}")
     return f"exit {code}"
+
+
+_TOPICS = (
+    ("orbit", "rocket", "moon", "launch", "crew"),
+    ("dough", "oven", "flour", "yeast", "salt"),
+    ("goal", "referee", "match", "striker", "cup"),
+)
+_NOISE = (
+    "the",
+    "of",
+    "a",
+    "2024",
+    "\u202e",
+    "=1+1",
+    '"',
+    ";",
+    "<b>",
+    "\u00e9t\u00e9",
+    "\u6570\u636e",
+)
+
+
+def _documents(rng: Generator, n: int) -> list[str]:
+    texts = []
+    for number in range(n):
+        topic = _TOPICS[number % len(_TOPICS)] if rng.random() < 0.9 else _NOISE
+        words = rng.choice([*topic, *_NOISE], size=int(rng.choice([0, 1, 3, 12, 40])))
+        texts.append(" ".join(words.tolist()))
+    return texts
+
+
+def documents(rng: Generator, folder: Path) -> str:
+    """Cluster a column of documents by its words; place others, some without a known word."""
+    table, other, model = (folder / name for name in ("docs.csv", "new.csv", "model.soffit"))
+    n = int(rng.choice([2, 6, 20, 60]))
+    frame = pl.DataFrame({"text": _documents(rng, n)})
+    if rng.random() < 0.4:
+        frame = frame.with_columns(x=pl.Series(rng.normal(size=n)))
+    frame.write_csv(table)
+    new = frame.with_columns(text=pl.Series(_documents(rng, n))).head(5)
+    if rng.random() < 0.3:
+        new = new.with_columns(text=pl.lit("nothing that was ever seen"))
+    new.write_csv(other)
+    if rng.random() < 0.2:
+        table.write_bytes(damaged(table.read_bytes(), rng))
+    arguments = ["fit", str(table), "--save", str(model)]
+    if rng.random() < 0.7:
+        arguments += ["-k", str(rng.choice(["1", "2", "3", "9"]))]
+    if rng.random() < 0.6:
+        arguments += ["--text", str(rng.choice(["words", "words", "onehot", "drop"]))]
+    if rng.random() < 0.2:
+        arguments += ["--report", str(folder / "report.html")]
+    code, text = run_command(arguments)
+    require(code in (0, 1, 2), f"soffit {' '.join(arguments)} exits with {code}: {text[-300:]}")
+    if model.exists():
+        then, text = run_command(["predict", str(model), str(other), "-o", str(folder / "o.csv")])
+        require(then in (0, 1), f"soffit predict of documents exits with {then}: {text[-300:]}")
+        if then == 0:
+            rows = read_result(folder / "o.csv").memberships
+            require(np.isfinite(rows).all(), "predicted memberships hold NaN")
+        return f"exit {code}, predict {then}"
+    return f"exit {code}"

@@ -171,6 +171,140 @@ def random_pairs(rng: Generator, folder: Path) -> str:
     return "fitted"
 
 
+def many_clusters(rng: Generator, folder: Path) -> str:
+    """More clusters than dense memberships are made for; edit, place, save, write."""
+    n, k = int(rng.integers(170, 700)), int(rng.choice([151, 160, 200, 400]))
+    X: Any = rng.normal(size=(n, int(rng.integers(1, 6)))) * 10.0
+    how = rng.random()
+    if how < 0.2:
+        X = np.round(X)
+    elif how < 0.3:
+        X = X.astype(np.float32)
+    more: dict[str, Any] = {"n_resamples": 2} if rng.random() < 0.1 else {}
+    model = soffit.SoftClustering(k, random_state=7, n_jobs=1, max_iter=5, **more)
+    pairs: dict[str, Any] = {}
+    if rng.random() < 0.3:
+        pairs = {"must_link": any_links(rng, n), "cannot_link": any_links(rng, n)}
+    try:
+        model.fit(X, **pairs)
+    except Exception as error:
+        return refused(error)
+    _check_many(model, n)
+    new = X[:9] + rng.choice([0.0, 0.5, 1e3])
+    placed = model.predict_proba(new)
+    check_rows(dense(placed), "predict_proba")
+    step = rng.random()
+    try:
+        if step < 0.2:
+            _check_many(model.merge([0, 1, int(rng.integers(2, model.n_clusters_))]), n)
+        elif step < 0.4:
+            _check_many(model.split(int(rng.integers(model.n_clusters_)), 2), n)
+        elif step < 0.6:
+            _check_many(model.update(new + 50.0), n + len(new))
+        elif step < 0.8:
+            soffit.save(model, folder / "model.soffit")
+            again = soffit.load(folder / "model.soffit").predict_proba(new)
+            require(same_bytes(dense(again), dense(placed)), "a loaded model answers otherwise")
+        else:
+            _written(rng, model, folder)
+    except Exception as error:
+        return f"fitted, then {refused(error)}"
+    return "fitted"
+
+
+def _written(rng: Generator, model: Any, folder: Path) -> None:
+    from soffit.io import Result, read_result, write_result
+
+    path = folder / f"out{rng.choice(['.csv', '.npz', '.json', '.parquet'])}"
+    write_result(Result.from_memberships(model.memberships_), path)
+    rows = dense(read_result(path).memberships)
+    require(np.allclose(rows, dense(model.memberships_), atol=1e-4), f"{path.suffix} differs")
+
+
+def _check_many(model: Any, n: int) -> None:
+    rows = dense(model.memberships_)
+    check_rows(rows, "memberships_")
+    require(rows.shape == (n, model.n_clusters_), "memberships_ has another shape")
+    require((rows[np.arange(n), model.labels_] == rows.max(axis=1)).all(), "labels_ are no argmax")
+    require(np.isfinite(model.entropy_).all(), "entropy_ holds NaN")
+
+
+def dense(rows: Any) -> Any:
+    """Memberships as an array."""
+    return rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+
+
+def any_links(rng: Generator, n: int) -> Any:
+    """Pairs of objects: none, few, or many; some repeated, some of an object with itself."""
+    count = int(rng.choice([0, 1, 4, 30, 200]))
+    few = int(rng.choice([n, n, min(n, 6)]))
+    return rng.integers(few, size=(count, 2))
+
+
+def answers(rng: Generator, folder: Path) -> str:
+    """Answers about pairs, some of them lies; the rows stay sound and lies are listed."""
+    n, k = int(rng.integers(20, 250)), int(rng.integers(1, 7))
+    labels = rng.integers(k, size=n)
+    X = rng.uniform(0, 5) * rng.normal(size=(k, 3))[labels] + rng.normal(size=(n, 3))
+    pairs = any_links(rng, n)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]] if rng.random() < 0.8 else pairs
+    same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    same ^= rng.random(len(pairs)) < rng.choice([0.0, 0.1, 0.5, 1.0])
+    must, cannot = pairs[same], pairs[~same]
+    if rng.random() < 0.1:
+        cannot = np.vstack([cannot, must[:3]])
+    name = str(draw(rng, ["SoftClustering", "CompletelyPositive"]))
+    model = any_model(rng, name, n_clusters=draw(rng, [k, None, 2, 5]))
+    try:
+        model.fit(X, must_link=must, cannot_link=cannot)
+    except Exception as error:
+        return refused(error)
+    check_fitted(model, n)
+    check_rows(model.predict_proba(X[:7]), "predict_proba")
+    outvoted = getattr(model, "outvoted_", None)
+    if outvoted is None:
+        return "fitted"
+    for kind, said in (("must", must), ("cannot", cannot)):
+        given = {frozenset(pair) for pair in said.tolist()}
+        listed = {frozenset(pair) for pair in getattr(outvoted, kind).tolist()}
+        require(listed <= given, f"outvoted_.{kind} lists what was never said")
+        apart = {pair for pair in given if len({int(model.labels_[i]) for i in pair}) > 1}
+        against = apart if kind == "must" else given - apart
+        require(listed == against, f"outvoted_.{kind} is not what labels_ contradict")
+    return "some outvoted" if outvoted.n_pairs else "all kept"
+
+
+def blocks(rng: Generator, folder: Path) -> str:
+    """A Dask array of any table: the same bytes for two ways to cut it, or refused both times."""
+    import dask
+    import dask.array as da
+
+    X = np.asarray(any_table(rng), dtype=float)
+    settings = {"n_clusters": draw(rng, [3, 2, None, 9]), "random_state": 7, "n_jobs": 1}
+    sample = draw(rng, [None, max(len(X) // 2, 2)])
+    if sample is not None:
+        settings["sample_size"] = sample
+    found = []
+    for _ in range(2):
+        cut = (int(rng.integers(max(len(X) // 5, 1), len(X) + 1)), X.shape[1])
+        model = soffit.SoftClustering(**settings)
+        try:
+            with dask.config.set(scheduler="synchronous"):
+                model.fit(da.from_array(X, chunks=cut))
+                rows = np.asarray(model.memberships_)
+        except Exception as error:
+            found.append(refused(error))
+            continue
+        check_rows(rows, "memberships_ of blocks")
+        require(len(rows) == len(X), "blocks lost objects")
+        found.append(rows)
+    if isinstance(found[0], str) or isinstance(found[1], str):
+        require(isinstance(found[0], str) and isinstance(found[1], str), "refused in one cut only")
+        return "refused"
+    require(same_bytes(*found), "another cut into blocks changed memberships")
+    return "same"
+
+
 def random_choice(rng: Generator, folder: Path) -> str:
     """The number of clusters of any table."""
     try:

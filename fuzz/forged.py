@@ -194,7 +194,7 @@ def _changed_array(rng: Generator, array: Any) -> Any:
         return array[: len(array) // 2] if array.ndim else array
     if how < 0.8:
         return np.concatenate([array, array]) if array.ndim else array
-    if how < 0.9:
+    if how < 0.9 and array.dtype.kind in "biuf":
         return array.astype(rng.choice([np.float32, np.float64, np.int64, np.int32, np.int8, bool]))
     return array.reshape(-1) if rng.random() < 0.5 else array.T
 

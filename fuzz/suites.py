@@ -23,6 +23,10 @@ class Suite:
 SUITES: dict[str, Suite] = {
     "fit": Suite(fits.random_fit, 0.14),
     "pairs": Suite(fits.random_pairs, 0.08),
+    "answers": Suite(fits.answers, 0.02),
+    "many clusters": Suite(fits.many_clusters, 0.01),
+    "blocks": Suite(fits.blocks, 0.005),
+    "documents": Suite(files.documents, 0.01),
     "choose_k": Suite(fits.random_choice, 0.005),
     "edits": Suite(edits.edited, 0.05),
     "mixed table": Suite(edits.mixed_table, 0.05),

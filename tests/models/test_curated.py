@@ -16,6 +16,7 @@ from tests.reference.estimators import Case
 import soffit
 from soffit import HigherOrder, RelationFactorization, SoftClustering, SoftHierarchy
 from soffit.datasets import Sample, make_gaussians
+from soffit.fitting.curation import summed
 from soffit.memberships import entropy
 from soffit.metrics import adjusted_rand
 
@@ -44,6 +45,16 @@ def model(blobs: Sample) -> Any:
 
 
 # --- merge ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("group", [[0, 0, 1], [1, 2, 2], [0, 2, 2]])
+def test_a_group_without_clusters_has_no_memberships(group: list[int]) -> None:
+    """Only a forged file has one: its sums stay those of the clusters that are there."""
+    rows = np.random.default_rng(7).dirichlet(np.ones(3), 5)
+    expected = np.zeros((5, 3))
+    for cluster, target in enumerate(group):
+        expected[:, target] += rows[:, cluster]
+    np.testing.assert_allclose(summed(rows, np.array(group), 3), expected)
 
 
 def test_merging_adds_memberships(clustering: Case, fitted_to_blobs: Fitted, blobs: Sample) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import io
 import json
 import pickle
+import typing
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from tests.persistence.fitted import answers, assert_same, fitted
 
 from soffit import _memory
 from soffit.persistence.model_file import load, save
-from soffit.persistence.schema import PARTS, ModelFileError
+from soffit.persistence.schema import NAMES, PARTS, ModelFileError
 
 CASE = "SoftClustering-sides-resamples"
 
@@ -695,6 +696,40 @@ def test_every_class_declares_all_that_its_objects_hold() -> None:
     assert not missing
 
 
+def test_every_part_can_do_all_that_its_owner_may_ask() -> None:
+    """A part of another class that has one of the methods would fail later, at another one."""
+    gaps = []
+    for cls, name in NAMES.items():
+        hints = typing.get_type_hints(cls)
+        for path, text in getattr(cls, "_arrays", {}).items():
+            words = text.split()
+            if words[0].rstrip("?") != "part" or path not in hints:
+                continue
+            expected = typing.get_args(hints[path]) or [hints[path]]
+            for part in NAMES:
+                if not _admits(words, part):
+                    continue
+                lacks = [_lacking(part, kind) for kind in expected if kind not in (Any, type(None))]
+                if lacks and all(lacks):
+                    gaps.append((name, path, NAMES[part], lacks))
+    assert not gaps
+
+
+def _admits(words: list[str], part: type) -> bool:
+    named = [word[1:].split("|") for word in words if word.startswith(":")]
+    methods = [word[:-2] for word in words if word.endswith("()")]
+    return all(NAMES[part] in names for names in named) and not _absent(part, methods)
+
+
+def _lacking(part: type, kind: type) -> list[str]:
+    return _absent(part, [name for name in vars(kind) if callable(getattr(kind, name))])
+
+
+def _absent(part: type, names: list[str]) -> list[str]:
+    public = [name for name in names if not name.startswith("_")]
+    return [name for name in public if not callable(getattr(part, name, None))]
+
+
 @pytest.mark.parametrize(
     ("part", "field", "value", "told"),
     [
@@ -705,6 +740,7 @@ def test_every_class_declares_all_that_its_objects_hold() -> None:
         ("ExactSearch", "X", None, "ExactSearch has no X"),
         ("ExactSearch", "recall", {"float": "nan"}, "must be a single finite"),
         ("Walk", "steps", -1, "must be a single natural"),
+        ("SeededMixture", "tails", 2**70, "must be a single positive"),
         ("Part", "diagonal", "none", "must be one of kept, dropped, raised"),
     ],
 )

@@ -48,12 +48,22 @@ def copies_of_rows(table: Any) -> IntArray | None:
     if table.shape[1] == 0:
         return np.zeros(table.shape[0], dtype=np.int64)
     codes = _codes_of_sparse(table) if is_sparse(table) else _codes_of_dense(table)
-    return None if codes is None else _numbered(codes)
+    return None if codes is None else numbered(codes)
 
 
 def first_rows(copies: IntArray) -> IntArray:
     """The first row of each distinct object."""
     return np.unique(copies, return_index=True)[1]
+
+
+def numbered(codes: NDArray[Any]) -> IntArray | None:
+    """Numbers of the distinct codes in the order of their first places; None if all differ."""
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    if len(first) == len(codes):
+        return None
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return np.asarray(rank[inverse.ravel()])
 
 
 def _codes_of_dense(table: Any) -> Codes | None:
@@ -114,12 +124,3 @@ def _repeated(codes: Codes) -> NDArray[np.bool_]:
     repeated[order[1:][same]] = True
     repeated[order[:-1][same]] = True
     return repeated
-
-
-def _numbered(codes: Codes) -> IntArray | None:
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    if len(first) == len(codes):
-        return None
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
-    return np.asarray(rank[inverse.ravel()])

@@ -61,10 +61,10 @@ class MixedPreparation:
     distance: MixedDistance  # The distance of prepared rows.
     share: float = 1.0  # The factor of discrete columns.
     _arrays: ClassVar[dict[str, str]] = {
-        "columns": "parts",
+        "columns": "parts :Column",
         "center": "finite p",
         "spread": "finite p",
-        "distance": "part squares() p",
+        "distance": "part :MixedDistance p",
         "share": "float",
     }
 

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
 from soffit._version import __version__
-from soffit._wording import in_words_of_the_command
+from soffit._wording import capitalized, count_of, in_words_of_the_command, visible
 from soffit.app.worker import Worker
 from soffit.figures.layouts import Layout, telling_layout
 from soffit.figures.style import DOUBT, DOUBT_ON_DARK, colour, on_dark
 from soffit.report.object_map import drawn_links, shows_names
 from soffit.results.sentences import choice_evidence, choice_made, headline
-from soffit.results.words import capitalized, count_of, visible
 from soffit.session.files import CANNOT_LINK, MUST_LINK, SessionFolder
 from soffit.session.object_table import PICTURES, Column
 from soffit.session.session import Outcome, Question, Session

@@ -174,7 +174,7 @@ def _show_state(talk: Talk, outcome: Any) -> None:
 
 
 def _show_question(talk: Talk, session: Session, question: Question, number: int) -> None:
-    from soffit.results.words import count_of
+    from soffit._wording import count_of
 
     table, outcome = session.table, session.outcome
     assert outcome is not None

@@ -208,8 +208,8 @@ def show_summary(talk: Talk, summary: Summary, label: str | None = None) -> None
 
 
 def _show_clusters(talk: Talk, summary: Summary) -> None:
+    from soffit._wording import count_of, shorten
     from soffit.results.pixel_grid import PixelGrid
-    from soffit.results.words import count_of, shorten
 
     # Single pixels say nothing; the report has the mean pictures.
     are_pixels = PixelGrid.of(summary) is not None
@@ -245,8 +245,8 @@ def _differences(summary: Summary) -> list[str]:
 
 def _named_members(summary: Summary) -> tuple[str, list[str]]:
     """The members that stand for each of the first clusters, where objects have names."""
+    from soffit._wording import shorten
     from soffit.results.members import Members
-    from soffit.results.words import shorten
 
     clusters = range(min(summary.n_clusters, _MOST_ROWS))
     if summary.ids is None or summary.n_clusters == 1:

@@ -107,8 +107,8 @@ def edit(
     show the new clusters and names.
     """
     from soffit import load
+    from soffit._wording import count_of
     from soffit.results.summary import Summary
-    from soffit.results.words import count_of
 
     merges, splits, names = parsed_merges(merge), parsed_splits(split), parsed_names(name)
     if not (merges or splits or names):

@@ -134,7 +134,7 @@ def present(
 
 
 def _what_was_done(done: Fit, n_clusters: int) -> str:
-    from soffit.results.words import count_of
+    from soffit._wording import count_of
 
     n, p = done.source.data.shape
     how = {

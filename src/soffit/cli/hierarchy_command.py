@@ -144,7 +144,7 @@ def _drawn(tree: Any, sizes: Any) -> Tree:
 
 
 def _grow(branch: Tree, tree: Any, sizes: Any, node: int, lowest: int) -> None:
-    from soffit.results.words import count_of
+    from soffit._wording import count_of
 
     words = f"cluster {tree.cluster[node]}: {count_of(int(sizes[node]), 'object')}"
     if tree.parent[node] >= 0:

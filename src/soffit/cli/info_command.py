@@ -98,8 +98,8 @@ def _about_model(talk: Talk, path: Path) -> None:
 
 def _about_result(talk: Talk, path: Path) -> None:
     from soffit import io
+    from soffit._wording import count_of
     from soffit.results.summary import Summary
-    from soffit.results.words import count_of
 
     summary = Summary.of(numbered_from_one(io.read_result(str(path))))
     objects = count_of(summary.n_objects, "object")

@@ -484,10 +484,12 @@ class Verbosity(OptionGroup):
 
 def with_option_groups(run: Callable[..., None]) -> Callable[..., None]:
     """The same command with the options of each group as parameters of its own."""
-    hints = get_type_hints(run, include_extras=True)
+    # Not get_type_hints: in Python 3.10 it hides the options whose default is None from typer.
+    given_parameters = inspect.signature(run, eval_str=True).parameters
     groups: dict[str, type[OptionGroup]] = {}
     members: dict[str, dict[str, inspect.Parameter]] = {}
-    for name, hint in hints.items():
+    for name, parameter in given_parameters.items():
+        hint = parameter.annotation
         group = getattr(hint, "__origin__", hint)
         if isinstance(group, type) and issubclass(group, OptionGroup):
             options = inspect.signature(group).parameters
@@ -497,9 +499,9 @@ def with_option_groups(run: Callable[..., None]) -> Callable[..., None]:
             groups[name] = group
             members[name] = {option: options[option] for option in options if option in kept}
     parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(run).parameters.items():
+    for name, parameter in given_parameters.items():
         if name not in groups:
-            parameters.append(parameter.replace(annotation=hints[name]))
+            parameters.append(parameter)
             continue
         types = get_type_hints(groups[name], include_extras=True)
         parameters += [

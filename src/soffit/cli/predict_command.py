@@ -108,8 +108,8 @@ def predict(
     nearest cluster, often with certainty.
     """
     from soffit import load
+    from soffit._wording import count_of
     from soffit.results.summary import Summary
-    from soffit.results.words import count_of
 
     if dask is not None:
         if min_certainty is not None or impute is not None or id_column or label:
@@ -186,8 +186,8 @@ def objects_outside(novelty: Any) -> tuple[int | None, str]:
 
     They are if there are more than chance explains, or if one is too far outside for chance.
     """
+    from soffit._wording import count_of
     from soffit.affinity.isolation import OUTSIDE_FROM
-    from soffit.results.words import count_of
 
     if novelty is None:
         return None, ""

@@ -181,8 +181,8 @@ def _write(output: Path, image: Any, small: Any, found: Any, paint: Paint) -> No
 def _show(
     talk: Talk, file: Path, found: Any, files: dict[str, str], remarks: dict[str, Any]
 ) -> None:
+    from soffit._wording import count_of
     from soffit.results.summary import Summary
-    from soffit.results.words import count_of
 
     summary = Summary.of(found)
     k, shares = summary.n_clusters, summary.sizes / summary.n_objects

@@ -100,7 +100,7 @@ def mixed_notes(source: Any) -> list[str]:
     """How a table of numbers, text and gaps is compared."""
     if not source.is_mixed:
         return []
-    from soffit.results.words import listed
+    from soffit._wording import listed
 
     texts = listed([repr(name) for name in source.categories])
     what = f"Text ({texts}) and numbers are" if texts else "Columns are"

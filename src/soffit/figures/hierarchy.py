@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray
+from soffit._wording import count_of
 from soffit.figures.style import FAINT, INK, colour, faded, new_figure, see_through, text_on
 from soffit.results.summary import level_sizes
-from soffit.results.words import count_of
 
 # Flows below this share of a cluster are left out.
 _LEAST = 0.02

@@ -12,6 +12,7 @@ from scipy.spatial import cKDTree
 
 from soffit._threads import one_blas_thread
 from soffit._typing import FloatArray, Matrix, is_sparse
+from soffit._wording import listed, percent, shorten
 from soffit.factorize import leading_eigenvectors
 from soffit.figures.embedding import (
     SMALL_GRAPH,
@@ -26,7 +27,6 @@ from soffit.normalize import degree
 from soffit.results.differences import comparable
 from soffit.results.profiles import column_groups
 from soffit.results.summary import Summary
-from soffit.results.words import listed, percent, shorten
 
 # A layout of the graph of more objects takes too long for a choice that few make.
 _LARGEST_GRAPH = 20_000

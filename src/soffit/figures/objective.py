@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray
+from soffit._wording import count_of
 from soffit.figures.style import ACCENT, GREY, PALETTE, new_figure
 from soffit.results.fit_quality import EarlyStop
-from soffit.results.words import count_of
 
 # Longer histories are thinned to this many points, evenly on the logarithm of the iteration.
 _MOST_POINTS = 2000

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import IntArray
+from soffit._wording import shorten
 from soffit.results.summary import Summary
-from soffit.results.words import shorten
 
 # Names longer than this would cover the figure.
 _LONGEST = 60

@@ -76,7 +76,7 @@ class Split:
         "origin": "int k <i",
         "share": "int k -1<q",
         "members": "int s <n",
-        "parts": "part place() n=s k=q",
+        "parts": "part place() explained() n=s k=q",
     }
 
     def place(self, rows: Any, table: Any, block: Matrix) -> Any:
@@ -96,8 +96,10 @@ def summed(memberships: Any, group: IntArray, n_clusters: int) -> Any:
         result.sum_duplicates()
         return result
     order = np.argsort(group, kind="stable")
-    first = np.searchsorted(group[order], np.arange(n_clusters))
-    return np.asarray(np.add.reduceat(memberships[:, order], first, axis=1))
+    found, first = np.unique(group[order], return_index=True)
+    result = np.zeros((memberships.shape[0], n_clusters), dtype=memberships.dtype)
+    result[:, found] = np.add.reduceat(memberships[:, order], first, axis=1)
+    return result
 
 
 def distributed(memberships: Any, origin: IntArray, share: IntArray, shares: Any) -> Any:

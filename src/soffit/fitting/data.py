@@ -23,7 +23,7 @@ from soffit._matrix_checks import checked_csr
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit._wording import Message, Parameter
 from soffit.affinity import SideInformation
-from soffit.affinity.distinct import first_rows
+from soffit.affinity.distinct import first_rows, numbered
 from soffit.affinity.given_objects import Objects
 from soffit.exceptions import ContradictoryPairsWarning
 from soffit.fitting.fitted import Fitted
@@ -367,9 +367,4 @@ def _kept_apart(copies: IntArray, side: SideInformation | None, n_clusters: int)
         alone[np.flatnonzero(again & ~alone)[:missing]] = True
     if not alone.any():
         return copies
-    codes = np.where(alone, copies.max() + 1 + np.arange(len(copies)), copies)
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    if len(first) == len(copies):
-        return None
-    rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")
-    return np.asarray(rank[inverse.ravel()])
+    return numbered(np.where(alone, copies.max() + 1 + np.arange(len(copies)), copies))

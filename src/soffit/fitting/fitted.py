@@ -134,8 +134,8 @@ class SimilarityPlacer:
         "normalization": "part cross() n?",
         "smoothing": "part place() n? p? j k",
         "extension": "part place() profiles() n k=j",
-        "part": "part of() n?",
-        "surroundings": "part? tail() n",
+        "part": "part :Part n?",
+        "surroundings": "part? :Surroundings n",
         "masses": "finite? n",
     }
 
@@ -239,7 +239,7 @@ class Fitted:
     n_iter: int = 0  # Its iterations.
     # Those of the attributes are declared by the model that publishes them.
     _arrays: ClassVar[dict[str, str]] = {
-        "preparation": "part apply() p?",
+        "preparation": "part :Standardizer|MixedPreparation p?",
         "placer": "part? place() explained() n? p? k",
         "stopped": "text",
         "n_iter": "natural",

@@ -463,6 +463,8 @@ class Progress:
 
 def warn_unless_converged(model: Any, stopped: Stop, n_iter: int, *, depth: int) -> None:
     """Warn with the reason and a remedy; `depth` is the number of calls below the user's."""
+    if stopped == "converged":
+        return
     stop = EarlyStop.of(model, stopped, n_iter)
     if stop is not None:
         happened = stop.sentence(type(model).__name__, parameters=True)

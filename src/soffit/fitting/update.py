@@ -68,7 +68,7 @@ class GrownPlacer:
         "first": "int i <j",
         "is_matrix": "bool",
         "base": "part place() explained() tail() links() n=b p? k=i",
-        "added": "part? place() tail() links() n=a p? k=q",
+        "added": "part? :SimilarityPlacer n=a p? k=q",
         "members": "int? a <n",
         "second": "int? q <j",
         "smoothing": "part place() n? p? j k",

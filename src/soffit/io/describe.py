@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import is_sparse
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, count_of
 from soffit.io.data_error import DataError
 from soffit.io.file_options import FileOptions
 from soffit.io.formats import LocalFile, recognise
@@ -22,7 +22,6 @@ from soffit.io.read import check_options, open_rows, read
 from soffit.io.source import Source
 from soffit.io.tables.table import SAY_WHICH, looks_like_identifier
 from soffit.io.tables.tabular import NO_VALUE, Rows
-from soffit.results.words import count_of
 
 # Distinct values are counted up to this number.
 _COUNTED = 1000

@@ -19,14 +19,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, count_of
 from soffit.inputs import read_input
 from soffit.io.data_error import DataError, check_bytes, check_names, need, shown
 from soffit.io.source import Source, text_array
 from soffit.io.tables.table import check_unique
 from soffit.io.tables.tabular import Rows, collect
 from soffit.io.text.dialect import EDGE_ENDS
-from soffit.results.words import count_of
 
 # A parsed graph takes many times the memory of its text: short elements become dictionaries.
 _GROWTH = {"GraphML": 65.0, "GEXF": 65.0, "GML": 50.0}

@@ -190,7 +190,7 @@ class SeededMixture:
     # Whether its components are the clusters, so that no other evidence counts.
     alone: bool = False
     _arrays: ClassVar[dict[str, str]] = {
-        "projection": "part apply() p d",
+        "projection": "part :Projection p d",
         "owner": "int g <k",
         "log_weights": "finite g",
         "means": "finite g d",

@@ -496,7 +496,7 @@ class SimilarityClustering(
         "k_choice_": "part? :KChoice",
         "cluster_names_": "any? k",
         "curation_": "any? *",
-        "_fitted": "part place() n=m p? k",
+        "_fitted": "part :Fitted n=m p? k",
     }
     # Parameters, declared here for the type checker; every model's __init__ assigns them.
     n_clusters: Any

@@ -173,7 +173,7 @@ class HigherOrder(SimilarityClustering):
         "tuples_": "int t * <n",
         "tuple_values_": "float t",
         "bandwidth_": "float?",
-        "_fitted": "part place() p? k?",
+        "_fitted": "part :Fitted p? k?",
     }
     bandwidth_: float | None
 

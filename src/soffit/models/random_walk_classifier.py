@@ -242,7 +242,7 @@ class RandomWalkClassifier(ClassifierMixin, SimilarityEstimator):
         "transduction_": "any n",
         "classes_": "any c",
         "class_prior_": "probabilities c",
-        "_fitted": "part place() n p? k=c",
+        "_fitted": "part :Fitted n p? k=c",
     }
 
     _renamed = SimilarityEstimator._renamed | {

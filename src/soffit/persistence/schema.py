@@ -21,7 +21,7 @@ A class says in `_arrays` what it expects of its attributes, one line each::
         "points": "matrix?metric=precomputed n p",  # may be missing only if metric is this
         "tree.0": "float N+1",  # the first item of a tuple
         "index": "part query() n p?",  # an object with the method `query` and the same n (and p)
-        "choice": "part :KChoice",  # an object of this class
+        "choice": "part :KChoice",  # an object of this class; several are separated by |
         "affinity": "part matrix_! n",  # that has a matrix_
         "extension": "part place() k=j",  # whose k is our j
         "levels": "parts n",  # a list of objects
@@ -190,6 +190,8 @@ _WORDS = {
     "positive": "positive ",
 }
 _ROUNDING = 1e-3
+# Integers below it fit into 64 bits with room for sums.
+_MOST = 2**62
 # Entries that are tested for being finite at a time.
 _BLOCK = 2**20
 
@@ -336,8 +338,9 @@ class _Check:
             if not callable(getattr(type(part), method, None)):
                 raise ModelFileError(f"{where} is a {name}, which cannot do {method!r}.")
         for word in line.words:
-            if word.startswith(":") and word[1:] != name:
-                raise ModelFileError(f"{where} is a {name}, but it must be a {word[1:]}.")
+            if word.startswith(":") and name not in word[1:].split("|"):
+                allowed = word[1:].replace("|", " or a ")
+                raise ModelFileError(f"{where} is a {name}, but it must be a {allowed}.")
             if word.endswith("!") and vars(part).get(word[:-1]) is None:
                 raise ModelFileError(f"{where}, a {name}, has no {word[:-1]}.")
         inside = {
@@ -410,12 +413,14 @@ def _check_scalar(where: str, value: Any, kind: str) -> None:
     is_flag = isinstance(value, bool | np.bool_)
     is_whole = isinstance(value, int | np.integer) and not is_flag
     is_number = isinstance(value, int | float | np.integer | np.floating) and not is_flag
+    # Integers beyond 64 bits are no numbers for NumPy.
+    is_number = is_number and not (is_whole and abs(int(value)) >= _MOST)
     is_finite = is_number and bool(abs(value) < np.inf)
     fits = {
         "bool": is_flag,
-        "int": is_whole and abs(int(value)) < 2**62,
-        "count": is_whole and 1 <= value < 2**62,
-        "natural": is_whole and 0 <= value < 2**62,
+        "int": is_whole and is_number,
+        "count": is_whole and 1 <= value < _MOST,
+        "natural": is_whole and 0 <= value < _MOST,
         "float": is_number,
         "finite": is_finite,
         "nonnegative": is_finite and value >= 0,

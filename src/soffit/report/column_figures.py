@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from soffit._wording import count_of, number, short_percent, shorten
 from soffit.report.html import (
     caption_of,
     dot,
@@ -18,7 +19,6 @@ from soffit.report.html import (
 from soffit.results.pixel_grid import PixelGrid
 from soffit.results.profiles import Distribution, Profile, ProfileRow, distributions
 from soffit.results.summary import Summary
-from soffit.results.words import count_of, number, short_percent, shorten
 
 # The strongest colour of the heat map, in standard deviations.
 _STRONGEST = 2.0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import FloatArray, is_sparse
-from soffit._wording import Say
+from soffit._wording import Say, count_of, number, short_percent, shorten
 from soffit.figures.calibration_plot import merged_bins
 from soffit.figures.reconstruction import average, blocks, fitted_of
 from soffit.memberships.measures import group_sums
@@ -31,7 +31,6 @@ from soffit.report.method import account
 from soffit.results.fit_quality import settings
 from soffit.results.sentences import missing_labels
 from soffit.results.summary import SCORES, UNCERTAIN_BELOW, Summary
-from soffit.results.words import count_of, number, short_percent, shorten
 
 # A confusion matrix with more labels than this is no longer readable.
 _MOST_LABELS = 60

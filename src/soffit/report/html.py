@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from soffit.results.words import (
+from soffit._wording import (
     visible,
 )
 

@@ -10,14 +10,13 @@ import numpy as np
 
 from soffit._typing import is_sparse
 from soffit._version import __version__
-from soffit._wording import Say
+from soffit._wording import Say, count_of, listed, number, shorten, spelled
 from soffit.catalogue import MODELS
 from soffit.report.html import code, name, paragraph, text
 from soffit.results.fit_quality import agreement_sentence, settings, written
 from soffit.results.profiles import column_groups
 from soffit.results.sentences import choice_evidence, choice_made, edited, standardization
 from soffit.results.summary import Summary
-from soffit.results.words import count_of, listed, number, shorten, spelled
 
 _NAMED_COLUMNS = 8
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import IntArray, is_sparse
+from soffit._wording import capitalized, shorten, visible
 from soffit.figures.layouts import Layout, layouts
 from soffit.figures.style import part_shown, thinned
 from soffit.report.html import data_block, dot, json_block, packed_array, text
 from soffit.results.members import in_short
 from soffit.results.summary import Summary
-from soffit.results.words import capitalized, shorten, visible
 
 # More points would make the file larger without being visible.
 _MOST_POINTS = 20_000

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, is_sparse
+from soffit._wording import count_of, number, short_percent, shorten, visible
 from soffit.report.html import (
     caption_of,
     data_block,
@@ -22,7 +23,6 @@ from soffit.report.html import (
 from soffit.results.pixel_grid import PixelGrid
 from soffit.results.profiles import ColumnGroup, column_groups, separating_groups
 from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
-from soffit.results.words import count_of, number, short_percent, shorten, visible
 
 # Memberships and entropies are shown with three decimals and kept with four.
 _STEPS = 10_000

@@ -8,15 +8,8 @@ from pathlib import PurePath
 import numpy as np
 
 from soffit._typing import is_sparse
-from soffit._wording import Say
-from soffit.report.html import bullets, dot, name, paragraph, picture, text
-from soffit.results.cautions import Caution, checks
-from soffit.results.differences import Difference
-from soffit.results.members import Between, Members, between, least_certain, overlap_with
-from soffit.results.pixel_grid import PixelGrid
-from soffit.results.sentences import differing, headline
-from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
-from soffit.results.words import (
+from soffit._wording import (
+    Say,
     capitalized,
     count_of,
     listed,
@@ -25,6 +18,13 @@ from soffit.results.words import (
     short_percent,
     shorten,
 )
+from soffit.report.html import bullets, dot, name, paragraph, picture, text
+from soffit.results.cautions import Caution, checks
+from soffit.results.differences import Difference
+from soffit.results.members import Between, Members, between, least_certain, overlap_with
+from soffit.results.pixel_grid import PixelGrid
+from soffit.results.sentences import differing, headline
+from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
 
 # A difference from here on, in standard deviations, is called very high or very low.
 _VERY = 1.5

@@ -11,12 +11,20 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from soffit._typing import Matrix, is_sparse
-from soffit._wording import Message, Parameter
+from soffit._wording import (
+    Message,
+    Parameter,
+    capitalized,
+    count_of,
+    listed,
+    number,
+    percent,
+    shorten,
+)
 from soffit.affinity.given_objects import Standardizer, outweighing
 from soffit.results.fit_quality import UNSTABLE_BELOW, agreement_sentence
 from soffit.results.sentences import telling_sentence, uncertainty
 from soffit.results.summary import Summary
-from soffit.results.words import capitalized, count_of, listed, number, percent, shorten
 
 _LOW_RECALL = 0.9
 _LOW_STABILITY = 0.5

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit._wording import number, short_percent, shorten
 from soffit.graph import as_array
-from soffit.results.words import number, short_percent, shorten
 
 # Differences between a cluster and the other objects from here on, in standard deviations, are
 # worth a mention.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from soffit.results.words import count_of, percent
+from soffit._wording import count_of, percent
 
 # Why a fit ended without converging: `{limit}` is the parameter's value, in the words of the
 # interface.

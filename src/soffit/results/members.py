@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit._wording import capitalized, count_of, listed, number, short_percent, shorten
 from soffit.results.cautions import repeated_rows
 from soffit.results.differences import NOTABLE, ColumnMeans, divided
 from soffit.results.pixel_grid import PixelGrid
 from soffit.results.profiles import ColumnGroup, column_groups
 from soffit.results.summary import CLEAR_FROM, Summary
-from soffit.results.words import capitalized, count_of, listed, number, short_percent, shorten
 
 # Typical members are chosen among this share of the members of a cluster, those with the highest
 # memberships.

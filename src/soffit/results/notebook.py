@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from soffit._wording import count_of, shorten
 from soffit.results.fit_quality import agreement_sentence, settings
 from soffit.results.sentences import choice_made, edited, uncertainty
 from soffit.results.summary import Summary
-from soffit.results.words import count_of, shorten
 
 _MOST_ROWS = 20
 _LONGEST_VALUE = 48

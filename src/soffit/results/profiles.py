@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, is_sparse
+from soffit._wording import number, short_percent
 from soffit.memberships.measures import group_sums
 from soffit.results.differences import EVERYWHERE, ColumnMeans, divided
 from soffit.results.summary import Summary
-from soffit.results.words import number, short_percent
 
 # A table of more columns or clusters is no longer read at a glance.
 MOST_ROWS = 24

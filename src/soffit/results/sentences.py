@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from soffit._typing import is_sparse
-from soffit._wording import Message, Parameter
-from soffit.affinity.given_objects import outweighing
-from soffit.results.pixel_grid import PixelGrid
-from soffit.results.profiles import separating_groups, separation
-from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
-from soffit.results.words import (
+from soffit._wording import (
+    Message,
+    Parameter,
     capitalized,
     count_of,
     listed,
@@ -21,6 +18,10 @@ from soffit.results.words import (
     shorten,
     spelled,
 )
+from soffit.affinity.given_objects import outweighing
+from soffit.results.pixel_grid import PixelGrid
+from soffit.results.profiles import separating_groups, separation
+from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
 
 _MOST_SIZES = 6
 # Columns named in the first sentences, and the share of a column's variance between the clusters

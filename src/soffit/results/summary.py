@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
+from soffit._wording import plural
 from soffit.affinity import Precomputed
 from soffit.affinity.given_objects import Standardizer, takes_matrix
 from soffit.affinity.mixed_table import MixedPreparation
@@ -31,7 +32,6 @@ from soffit.results.per_object import (
     memberships_of,
     probabilities,
 )
-from soffit.results.words import plural
 
 # An object is uncertain if its largest membership is below this.
 UNCERTAIN_BELOW = 0.6

@@ -39,17 +39,18 @@ _NO_DIP = 1.2
 
 WEIGHTS: dict[str, dict[str, float]] = {
     "table": {
-        "log_k": -0.9,
-        "ahead": 1.291,
-        "gap": 1.816,
-        "smallest": 1.746,
-        "one_thin": 2.85,
-        "thin_ahead": 1.071,
-        "depth": 0.479,
-        "left_out": -2.859,
-        "mixture": 0.212,
-        "few_mixture": -0.27,
-        "next_dip": 2.824,
+        "log_k": -0.83,
+        "ahead": 1.878,
+        "gap": 2.435,
+        "smallest": 2.181,
+        "one_thin": 3.089,
+        "thin_ahead": 0.602,
+        "depth": 0.889,
+        "left_out": -2.934,
+        "mixture": 0.244,
+        "few_mixture": -0.227,
+        "dip": 2.218,
+        "next_dip": 2.907,
     },
     "network": {
         "one": 4.51,
@@ -100,8 +101,10 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
     - ``mixture``: how much less probable the objects are than as the best number of Gaussian
       clusters; ``few_mixture``: for one cluster of few objects, how much more probable they are as
       several;
-    - ``next_dip``: logarithm of the density between the two clusters that are least separate, if
-      there is one cluster more;
+    - ``dip``: logarithm of the density between the two clusters that are least separate. If this is
+      small, the clusters are far apart, and so are valley and gap large, whatever is inside them:
+      its weight takes this back;
+    - ``next_dip``: the same if there is one cluster more;
     - ``short``: difference of the modularity to the largest one.
     """
     columns = evidence.columns
@@ -126,7 +129,9 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
         found["left_out"] = _left_out(columns["depth"])[:n]
     if evidence.dimension is not None or evidence.is_full:
         found |= _of_mixture(evidence, n)
-        found["next_dip"] = _next_dip(evidence, n)
+        log_dip = _log_dip(evidence)
+        found["dip"] = several * log_dip[:n]
+        found["next_dip"] = log_dip[1 : n + 1]
     if evidence.chance is not None:
         modularity = columns["modularity"][:n]
         found["short"] = several * (modularity - modularity.max())
@@ -154,13 +159,13 @@ def _of_mixture(evidence: Evidence, n: int) -> dict[str, FloatArray]:
     return {"mixture": -np.sqrt(short), "few_mixture": one}
 
 
-def _next_dip(evidence: Evidence, n: int) -> FloatArray:
-    """The dip with one more cluster, as a logarithm; nothing in one dimension, see `depth`."""
-    if not evidence.n_points:
-        return np.zeros(n)
-    dip = np.log(np.minimum(evidence.columns["dip"], _NO_DIP) + _CLEAR_DIP)
+def _log_dip(evidence: Evidence) -> FloatArray:
+    """The dips as logarithms; nothing in one dimension, see `depth`."""
+    dip = evidence.columns.get("dip")
+    if dip is None:
+        return np.zeros_like(evidence.columns["valley"])
     share = 1.0 if evidence.dimension is None else min(max(evidence.dimension - 1.0, 0.0), 1.0)
-    return np.asarray(share * dip[1 : n + 1])
+    return np.asarray(share * np.log(np.minimum(dip, _NO_DIP) + _CLEAR_DIP))
 
 
 def score_numbers(evidence: Evidence, numbers: IntArray) -> FloatArray:

@@ -13,10 +13,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
-from soffit._wording import first_few
+from soffit._wording import first_few, number, visible
 from soffit.inputs import read_attributes
 from soffit.mixed_columns import MixedTable
-from soffit.results.words import number, visible
 
 ColumnKind = Literal["number", "category", "text", "picture"]
 PICTURES = {

@@ -17,13 +17,12 @@ from sklearn.base import clone
 
 from soffit._kept import Kept, keeping
 from soffit._typing import IntArray
-from soffit._wording import message_of
+from soffit._wording import count_of, listed, message_of, spelled
 from soffit.graph import Graph
 from soffit.memberships.answers import chances_wrong
 from soffit.memberships.measures import column, dense_rows, largest
 from soffit.results.cautions import cautions
 from soffit.results.summary import Summary
-from soffit.results.words import count_of, listed, spelled
 from soffit.selection.suggest_pairs import before_answers, valued_pairs
 from soffit.session.answers_and_edits import Edit, Key, State, counterparts, renumbered
 from soffit.session.object_table import ObjectTable

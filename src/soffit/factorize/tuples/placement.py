@@ -42,7 +42,7 @@ class TupleRows:
         "points": "finite q p",
         "bases": "int b * <q",
         "least": "nonnegative",
-        "rows": "part place() n=b k",
+        "rows": "part :NonnegativeRows n=b k",
     }
 
     @classmethod

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray
-from soffit._wording import Message, Parameter, first_few
+from soffit._wording import Message, Parameter, count_of, first_few
 from soffit.io.data_error import DataError, check_bytes, shown
 from soffit.io.tables.tabular import Category
-from soffit.results.words import count_of
 
 Impute = Literal["none", "auto", "median", "mean", "drop"]
 # With "auto" gaps stay if at most this share of the entries is missing.

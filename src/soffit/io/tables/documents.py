@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from soffit._typing import FloatArray, is_sparse
-from soffit._wording import Message, Parameter, first_few
+from soffit._wording import Message, Parameter, count_of, first_few
 from soffit.io.data_error import DataError, shown
-from soffit.results.words import count_of
 
 # Words of two letters or more, without digits.
 _WORD = r"(?u)\b[^\W\d_]{2,}\b"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray, Matrix, is_sparse
-from soffit._wording import Message, Parameter, first_few
+from soffit._wording import Message, Parameter, count_of, first_few
 from soffit.io.data_error import DataError, check_names, shown
 from soffit.io.source import Source, text_array
 from soffit.io.tables.columns import (
@@ -38,7 +38,6 @@ from soffit.io.tables.columns import (
 )
 from soffit.io.tables.documents import WordWeights, word_table
 from soffit.io.tables.tabular import Category, Collected, Rows, collect
-from soffit.results.words import count_of
 
 _LIKE_AN_IDENTIFIER = re.compile(
     r"|unnamed: 0|(.*[ _.\-])?(ids?|names?|index|key|identifier|uuid)|row.?names?", re.IGNORECASE

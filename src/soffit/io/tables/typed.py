@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from soffit._wording import Message, Parameter, first_few
+from soffit._wording import Message, Parameter, count_of, first_few
 from soffit.io.data_error import DataError, check_archive, check_bytes, need, shown
 from soffit.io.file_options import FileOptions
 from soffit.io.tables.tabular import unique_names
@@ -23,7 +23,6 @@ from soffit.io.text.number_columns import (
     without_markers,
 )
 from soffit.io.text.numbers import ColumnKind, Notation, is_number
-from soffit.results.words import count_of
 
 # Entries of one block: 64 MB in double precision.
 _BLOCK_ENTRIES = 2**23

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from soffit._wording import Message, Parameter
+from soffit._wording import Message, Parameter, count_of
 from soffit.io.data_error import DataError, check_bytes, shown
 from soffit.io.file_options import FileOptions
 from soffit.io.tables.tabular import unique_names
@@ -29,7 +29,6 @@ from soffit.io.text.number_columns import (
     without_markers,
 )
 from soffit.io.text.numbers import MISSING, ColumnKind, Notation, is_number
-from soffit.results.words import count_of
 
 _MOST_COLUMNS = 200_000
 _MANY_COLUMNS = 1000

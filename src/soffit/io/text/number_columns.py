@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from soffit._wording import Message, Parameter, first_few
+from soffit._wording import Message, Parameter, count_of, first_few
 from soffit.io.data_error import DataError, shown
 from soffit.io.text.numbers import (
     MISSING,
@@ -21,7 +21,6 @@ from soffit.io.text.numbers import (
     settle,
     survey,
 )
-from soffit.results.words import count_of
 
 # Share of such entries in a column that looks like numbers.
 _MOSTLY = 0.8

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from soffit.results.words import (
+from soffit._wording import (
     count_of,
     listed,
     number,
