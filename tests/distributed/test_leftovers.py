@@ -8,6 +8,7 @@ import pytest
 from tests.distributed.conftest import separated
 
 from soffit import SoftClustering
+from soffit.neighbors.approximate import NeighborIndex
 
 
 def with_planted(sizes, *, n=15_000, seed=7):
@@ -62,3 +63,29 @@ def test_they_are_not_searched_for_unless_wanted():
     assert model.n_clusters_ == 5
     with pytest.raises(ValueError, match="refine"):
         fit(X, refine="more")
+
+
+def test_most_rows_are_cleared_without_a_full_search(monkeypatch):
+    # As if the sample were too large to compare all pairs.
+    monkeypatch.setattr("soffit.neighbors.search._MOST_COMPARED", 500)
+    X, labels = with_planted((150,))
+    searched = []
+    full = NeighborIndex.query
+
+    def query(self, X_new, n_neighbors, *, quick=False):
+        searched.append((quick, len(X_new)))
+        return full(self, X_new, n_neighbors, quick=quick)
+
+    monkeypatch.setattr(NeighborIndex, "query", query)
+    model = fit(X)
+    quick = sum(rows for is_quick, rows in searched if is_quick)
+    slow = sum(rows for is_quick, rows in searched if not is_quick)
+    assert quick >= len(X)
+    assert slow < 0.6 * len(X)
+    assert model.n_clusters_ == 6
+    found = model.labels_.compute()
+    own = np.bincount(found[labels == 5]).argmax()
+    assert ((found == own) == (labels == 5)).mean() > 0.9999
+    again = fit(X, rows=1111)
+    assert again.leftover_share_ == model.leftover_share_
+    assert again.memberships_.compute().tobytes() == model.memberships_.compute().tobytes()

@@ -199,3 +199,29 @@ def test_graph_of_an_approximate_search(rng):
     assert abs(graph.matrix_ - graph.matrix_.T).nnz == 0
     assert sp.csgraph.connected_components(graph.matrix_, directed=False)[0] == 1
     assert np.all(np.diff(graph.cross(X[:30] + 0.1).indptr) > 0)
+
+
+def test_a_quick_query_finds_true_distances_that_are_at_most_too_large(rng):
+    X = rng.normal(size=(4000, 6)).astype(np.float32)
+    Y = rng.normal(size=(300, 6)).astype(np.float32)
+    index = NeighborIndex.of(X, 10)
+    lists, distances = index.query(Y, 10, quick=True)
+    assert (np.diff(distances, axis=1) >= 0).all()
+    assert all(len(set(row)) == 10 for row in lists.tolist())
+    np.testing.assert_allclose(
+        distances, np.linalg.norm(Y[:, None] - X[lists], axis=2), rtol=1e-4, atol=1e-5
+    )
+    _, true = exact(Y.astype(np.float64), 10, X.astype(np.float64))
+    assert (distances >= true * (1 - 1e-4)).all()
+    assert np.median(distances[:, -1] / true[:, -1]) < 1.5
+    # A row is found alike in any company.
+    again, same = index.query(Y[17:90], 10, quick=True)
+    assert again.tobytes() == lists[17:90].tobytes()
+    assert same.tobytes() == distances[17:90].tobytes()
+
+
+def test_a_quick_query_among_fewer_points_than_a_leaf_is_exact(rng):
+    X = rng.normal(size=(200, 3)).astype(np.float32)
+    lists, _ = NeighborIndex.of(X, 5).query(X + np.float32(1e-3), 5, quick=True)
+    true, _ = exact(X.astype(np.float64) + 1e-3, 5, X.astype(np.float64))
+    assert share_found(lists, true) > 0.999

@@ -89,6 +89,21 @@ class Affinity(BaseEstimator, ABC):
         rows = self.matrix_ if X is None else self.cross(X)
         return Neighborhood.of_similarities(rows, among_themselves=X is None)
 
+    def nearby(self, X: Any) -> Neighborhood:
+        """The neighbourhood of new objects with distances that may be too large, if that is quick.
+
+        Parameters
+        ----------
+        X : objects
+            New objects.
+
+        Returns
+        -------
+        Neighborhood
+            In the unit of `neighborhood`.
+        """
+        return self.neighborhood(X)
+
     def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
         """The nearest of the objects X for each of them, and the distances.
 

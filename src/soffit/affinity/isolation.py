@@ -172,9 +172,10 @@ class Surroundings:
         spacing = np.asarray(around.spacing, dtype=np.float64)
         return cls(spacing, relative_spacing(around, spacing))
 
-    def tail(self, affinity: Affinity, table: Any) -> FloatArray:
-        """Tail probabilities of new objects."""
-        isolation = relative_spacing(affinity.neighborhood(table), self.spacing)
+    def tail(self, affinity: Affinity, table: Any, *, quick: bool = False) -> FloatArray:
+        """Tail probabilities of new objects; if `quick`, from distances that may be too large."""
+        around = affinity.nearby(table) if quick else affinity.neighborhood(table)
+        isolation = relative_spacing(around, self.spacing)
         return tail_probability(isolation, self.isolation)
 
     def inner_tail(self) -> FloatArray:

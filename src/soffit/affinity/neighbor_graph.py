@@ -19,6 +19,7 @@ from soffit.affinity.abstract import USUAL_NUMBER, Affinity
 from soffit.affinity.isolation import Neighborhood
 from soffit.graph import Graph, pair_components
 from soffit.neighbors.search import (
+    ApproximateSearch,
     ExactSearch,
     Metric,
     Search,
@@ -409,6 +410,14 @@ class NeighborGraph(Affinity):
         # Where all neighbours are copies, there is no distance.
         spacing = np.where(self._radius > 0, self._local_scale, 0.0)
         return Neighborhood(spacing, self._members)
+
+    def nearby(self, X: Any) -> Neighborhood:
+        """The same for new objects, from those fitted ones that are found at once."""
+        if not isinstance(self._search, ApproximateSearch):
+            return self.neighborhood(X)
+        length = max(min(self.n_neighbors, len(self._members) - 1), 1)
+        found = self._search.nearby(X, length)
+        return Neighborhood.of_lists(*found, rank=self._rank or _SCALE_NEIGHBOR)
 
     def spacings(self) -> tuple[FloatArray, FloatArray, int, int]:
         """Distances to a near and to the last neighbour of each object, and their ranks."""

@@ -129,7 +129,10 @@ def _outside_rows(
     block: Any, place: Place, selection: Selection, placement: Placement
 ) -> tuple[IntArray, Any, int]:
     numbers, table = selection.rows(block, place)
-    outside = np.flatnonzero(1.0 - by_tiles(placement, table, "novelty") <= LEFTOVER)
+    # Whoever is close enough to the first fitted objects that are found is close enough.
+    unclear = np.flatnonzero(1.0 - by_tiles(placement, table, "quick_novelty") <= LEFTOVER)
+    tails = 1.0 - by_tiles(placement, table[unclear], "novelty")
+    outside = unclear[tails <= LEFTOVER]
     return numbers[outside], table[outside], len(numbers)
 
 

@@ -164,10 +164,14 @@ class SimilarityPlacer:
             explained += explained_squares(as_array(block @ profiles), rows, gram)
         return explained, total
 
-    def tail(self, table: Any) -> FloatArray:
-        """Probability that an ordinary object is as isolated as each new one."""
+    def tail(self, table: Any, *, quick: bool = False) -> FloatArray:
+        """Probability that an ordinary object is as isolated as each new one.
+
+        `quick`: from distances that may be too large.
+        """
         known = self.surroundings or Surroundings.of(self.affinity)
-        return np.concatenate([known.tail(self.affinity, part) for part in self._parts(table)])
+        found = [known.tail(self.affinity, part, quick=quick) for part in self._parts(table)]
+        return np.concatenate(found)
 
     def inner_tail(self) -> FloatArray:
         """The same for the fitted objects, each compared with the others."""

@@ -111,8 +111,14 @@ class NeighborIndex:
         each(copy, ranges(n), self.n_jobs)
         return indices, distances
 
-    def query(self, X_new: FloatArray, n_neighbors: int) -> tuple[IntArray, FloatArray]:
-        """Indices and distances of the fitted objects nearest to new ones."""
+    def query(
+        self, X_new: FloatArray, n_neighbors: int, *, quick: bool = False
+    ) -> tuple[IntArray, FloatArray]:
+        """Indices and distances of the fitted objects nearest to new ones.
+
+        `quick`: compare only with the points of the leaf, of the size of the first leaves. What is
+            found is near, though rarely nearest: the true distances are at most these.
+        """
         from soffit.neighbors.kernels import leaves_of
 
         normals, offsets, bounds = self.tree
@@ -128,13 +134,18 @@ class NeighborIndex:
         # Leaf by leaf: new points of the same leaf are compared with the same candidates.
         by_leaf = np.argsort(leaves, kind="stable")
 
-        search = _Nearest(self.points, bounds, self.members, _MOST_ASKED)
+        if quick:
+            leaves //= _step(bounds)
+            nobody = np.empty((len(self.points), 0), dtype=np.int32)
+            search = _Nearest(self.points, _every(bounds, _step(bounds)), nobody, 0)
+            length = n_neighbors
+        else:
+            search = _Nearest(self.points, bounds, self.members, _MOST_ASKED)
+            length = list_length(n_neighbors)
 
         def place(part: range) -> None:
             rows = by_leaf[part.start : part.stop]
-            near, squares = search(
-                self._standard_rows(X_new[rows]), leaves[rows], list_length(n_neighbors)
-            )
+            near, squares = search(self._standard_rows(X_new[rows]), leaves[rows], length)
             found = near[:, :n_neighbors]
             indices[rows] = np.where(found >= 0, self.order[found], -1)
             distances[rows] = np.sqrt(squares[:, :n_neighbors]) * np.float32(self.size)
@@ -283,7 +294,7 @@ def _lists(
         true[part.start : part.stop] = near[~own].reshape(len(rows), n_neighbors)
 
     # Leaves are repeated halves: consecutive ones together were one leaf some halvings before.
-    join(np.arange(n, dtype=np.int32), _every(first_tree.bounds, _FIRST_LEAF // _LAST_LEAF))
+    join(np.arange(n, dtype=np.int32), _every(first_tree.bounds, _step(first_tree.bounds)))
     exact = Recall.of(n, n_neighbors, compare, n_jobs)
 
     def share_found() -> float:
@@ -377,9 +388,14 @@ def _measure(
     each(measure, ranges(len(points)), n_jobs)
 
 
+def _step(bounds: IntArray) -> int:
+    """How many of the last leaves are one of the first, or all if there are fewer."""
+    return min(_FIRST_LEAF // _LAST_LEAF, len(bounds) - 1)
+
+
 def _every(bounds: IntArray, count: int) -> IntArray:
-    """Bounds of groups of `count` leaves, or of all leaves if there are fewer."""
-    return bounds[:: min(count, len(bounds) - 1)]
+    """Bounds of groups of `count` leaves."""
+    return bounds[::count]
 
 
 def _standard(X: FloatArray, n_jobs: int | None) -> tuple[FloatArray, FloatArray, float]:

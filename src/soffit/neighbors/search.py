@@ -132,6 +132,10 @@ class ApproximateSearch:
         """Indices and distances of fitted objects for new ones."""
         return self._measured(*self.index.query(self._points(X_new), n_neighbors))
 
+    def nearby(self, X_new: FloatArray, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """The same at a fraction of the cost, with objects that are near but rarely nearest."""
+        return self._measured(*self.index.query(self._points(X_new), n_neighbors, quick=True))
+
     def rows(self, numbers: IntArray) -> FloatArray:
         """Some of the fitted objects; for the cosine metric, in the same direction."""
         return self.index.rows(numbers).astype(self.dtype)
