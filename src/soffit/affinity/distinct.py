@@ -7,7 +7,8 @@ distances. Models therefore fit each distinct object once, with the number of it
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,3 +125,22 @@ def _repeated(codes: Codes) -> NDArray[np.bool_]:
     repeated[order[1:][same]] = True
     repeated[order[:-1][same]] = True
     return repeated
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctColumns:
+    """The columns of distinct objects in rows of distances to all objects."""
+
+    kept: IntArray
+    n_objects: int
+    center: ClassVar[None] = None
+    _arrays: ClassVar[dict[str, str]] = {"kept": "int * <p", "n_objects": "size p"}
+
+    def apply(self, table: Any) -> Any:
+        """Distances to the distinct objects."""
+        return table[:, self.kept]
+
+    def grown(self, m: int) -> DistinctColumns:
+        """The same with m further objects, which are all distinct."""
+        further = self.n_objects + np.arange(m)
+        return DistinctColumns(np.concatenate([self.kept, further]), self.n_objects + m)

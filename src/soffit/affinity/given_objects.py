@@ -20,7 +20,7 @@ from soffit._matrix_checks import check_magnitude, checked_csr
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.abstract import Affinity
-from soffit.affinity.distinct import copies_of_rows, first_rows
+from soffit.affinity.distinct import DistinctColumns, copies_of_rows, first_rows
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.affinity.neighbor_graph import NeighborGraph
 from soffit.affinity.precomputed import CallableAffinity, Precomputed
@@ -324,7 +324,7 @@ class Affinities:
     """Affinities of all pairs of objects, with constraints on pairs."""
 
     affinity: Affinity  # Fitted.
-    preparation: Preparation  # Preprocessing of the table.
+    preparation: Preparation | DistinctColumns  # Preprocessing of the table.
     table: Any  # The table after preprocessing.
     A: Matrix  # (n, n): the affinities of the objects with their weights.
     side: SideInformation | None = None  # Pairs known to belong together or apart.

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +23,7 @@ from soffit._matrix_checks import checked_csr
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit._wording import Message, Parameter
 from soffit.affinity import SideInformation
-from soffit.affinity.distinct import first_rows, numbered
+from soffit.affinity.distinct import DistinctColumns, first_rows, numbered
 from soffit.affinity.given_objects import Objects
 from soffit.exceptions import ContradictoryPairsWarning
 from soffit.fitting.fitted import Fitted
@@ -265,25 +265,6 @@ def read_columns(checked: Any, columns: NDArray[Any] | None) -> dict[str, Any]:
 
 # Attributes with a row per object; those of the factorization have one per distinct object.
 _OF_OBJECTS = ("memberships_", "labels_", "entropy_", "overlap_", "instability_")
-
-
-@dataclass(frozen=True, eq=False)
-class DistinctColumns:
-    """The columns of distinct objects in rows of distances to all objects."""
-
-    kept: IntArray
-    n_objects: int
-    center: ClassVar[None] = None
-    _arrays: ClassVar[dict[str, str]] = {"kept": "int * <p", "n_objects": "size p"}
-
-    def apply(self, table: Any) -> Any:
-        """Distances to the distinct objects."""
-        return table[:, self.kept]
-
-    def grown(self, m: int) -> DistinctColumns:
-        """The same with m further objects, which are all distinct."""
-        further = self.n_objects + np.arange(m)
-        return DistinctColumns(np.concatenate([self.kept, further]), self.n_objects + m)
 
 
 def distinct_data(data: Data, n_clusters: int | None) -> Data:

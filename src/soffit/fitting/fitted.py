@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity, SideInformation
+from soffit.affinity.distinct import DistinctColumns
 from soffit.affinity.given_objects import Preparation, is_matrix_affinity
 from soffit.affinity.isolation import Surroundings
 from soffit.affinity.side_information import with_side, without_negative
@@ -233,13 +234,13 @@ class Fitted:
 
     # The public attributes of the model, `memberships_` and the like.
     attributes: Mapping[str, Any]
-    preparation: Preparation  # Preprocessing of a table.
+    preparation: Preparation | DistinctColumns  # Of a table, or of distances with copies.
     placer: Placer | None  # Places new objects; None for a model that cannot.
     stopped: Stop = "converged"  # Why the search ended.
     n_iter: int = 0  # Its iterations.
     # Those of the attributes are declared by the model that publishes them.
     _arrays: ClassVar[dict[str, str]] = {
-        "preparation": "part :Standardizer|MixedPreparation p?",
+        "preparation": "part :Standardizer|MixedPreparation|DistinctColumns p?",
         "placer": "part? place() explained() n? p? k",
         "stopped": "text",
         "n_iter": "natural",

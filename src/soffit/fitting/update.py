@@ -14,10 +14,11 @@ from soffit._memory import check_allocation
 from soffit._threads import without_warnings
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import Affinity
+from soffit.affinity.distinct import DistinctColumns
 from soffit.affinity.given_objects import Objects, is_matrix_affinity
 from soffit.affinity.isolation import OUTSIDE_FROM, Surroundings
 from soffit.fitting.curation import distinct_objects, recorded, without_clusters
-from soffit.fitting.data import Data, DistinctColumns
+from soffit.fitting.data import Data
 from soffit.fitting.fitted import Fitted, SimilarityPlacer, Smoothing, Unchanged
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Recipe, membership_attributes, run

@@ -54,6 +54,7 @@ from soffit.affinity import (
     RelativeDistance,
     SideInformation,
 )
+from soffit.affinity.distinct import DistinctColumns
 from soffit.affinity.given_objects import Standardizer
 from soffit.affinity.isolation import Surroundings
 from soffit.affinity.mixed_table import MixedPreparation
@@ -61,7 +62,6 @@ from soffit.affinity.tuples import DEVIATIONS, TupleMeasure
 from soffit.catalogue import MODELS as CATALOGUE
 from soffit.factorize.tuples.placement import TupleRows
 from soffit.fitting.curation import Merged, Split
-from soffit.fitting.data import DistinctColumns
 from soffit.fitting.fitted import Corrected, Fitted, Part, SimilarityPlacer, Unchanged
 from soffit.fitting.update import GrownPlacer
 from soffit.memberships import (
