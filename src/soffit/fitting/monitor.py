@@ -275,6 +275,8 @@ class Progress:
         self._tasks = tasks
         self._begin = perf_counter()
         self._phase = ""
+        # The phase in which `max_time` was over.
+        self._late_in = ""
         self._plan: Plan = ()
         self._given_up = Deadline(None)
         self._searches = Deadline(None)
@@ -306,6 +308,8 @@ class Progress:
     def phase(self, what: str) -> bool:
         """Start a phase; returns whether the fit should stop instead."""
         with self._lock:
+            # The time may have ended in the phase before, unnoticed so far.
+            self._check_time()
             self._phase = what
             if self._display is not None:
                 self._display.phase(what, self._outlook(what))
@@ -423,10 +427,11 @@ class Progress:
 
     def out_of_time(self) -> ValueError:
         """The error of a fit that was given up."""
+        phase = self._late_in or self._phase
         return ValueError(
             Message(
                 Parameter("max_time", self._max_time),
-                f" s ended before there was any result, in the phase {self._phase!r}. Increase ",
+                f" s ended before there was any result, in the phase {phase!r}. Increase ",
                 Parameter("max_time"),
                 ", or fit a part of the objects and predict the others.",
             )
@@ -449,7 +454,7 @@ class Progress:
     def _check_time(self) -> None:
         late = self._max_time is not None and perf_counter() - self._begin > self._max_time
         if late and self.stopped is None:
-            self.stopped = "max_time"
+            self.stopped, self._late_in = "max_time", self._phase
 
     def _show(self, number: int, objective: float, beside: str | None) -> None:
         if self._display is None:
