@@ -78,7 +78,7 @@ def _contracted(
     table = as_table(block, contraction.dtype, place)
     rows = contraction.preparation.apply(table)
     graph = NeighborGraph(min(_NEIGHBORS, len(rows) - 1), metric=contraction.metric).fit(rows)
-    groups = coarse_graph(graph.matrix_, max(len(rows) // contraction.size, 1))
+    groups = coarse_graph(graph.matrix_, max(len(rows) // contraction.size, 1), pairings=1)
     node, counts = groups.node, groups.sizes
 
     def means(values: FloatArray) -> FloatArray:
