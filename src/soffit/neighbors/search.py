@@ -224,7 +224,12 @@ def neighbors_of(
         return metric.nearest(X_new, X, n_neighbors, n_jobs)
     if metric == "precomputed":
         return _from_distances(X_new, n_neighbors)
-    if metric == "cosine" and not sp.issparse(X) and X_new.any(axis=1).all() and X.any(axis=1).all():
+    if (
+        metric == "cosine"
+        and not sp.issparse(X)
+        and X_new.any(axis=1).all()
+        and X.any(axis=1).all()
+    ):
         points = _on_sphere(X)
         wanted = points if X_new is X else _on_sphere(X_new)
         indices, lengths = neighbors_of(
