@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -9,6 +11,10 @@ import scipy.sparse as sp
 
 from soffit import SoftClustering
 from soffit.distributed import micro_groups
+from soffit.distributed.engine import Engine
+from soffit.distributed.row_blocks import Blocks, over_pieces
+from soffit.fitting.monitor import Progress
+from soffit.io import read_blocks
 from soffit.metrics import accuracy
 
 
@@ -73,3 +79,21 @@ def test_sparse_blocks_are_refused():
     )
     with pytest.raises(ValueError, match="refine='micro' needs dense blocks"):
         SoftClustering(5, refine="micro", sample_size=500, random_state=3).fit(blocks)
+
+
+def test_rows_of_pieces_do_not_travel(cluster, tmp_path):
+    X = np.ones((60_000, 16), dtype=np.float32)
+    np.save(tmp_path / "x.npy", X)
+    blocks = Blocks.of(read_blocks(tmp_path / "x.npy", block_rows=20_000))
+
+    def sent():
+        counts = cluster.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total)
+        return sum(counts.values())
+
+    def total(block, place):
+        return place.first, float(block.sum())
+
+    before, bounds = sent(), np.linspace(0, 60_000, 8).astype(np.int64)
+    found = over_pieces(total, blocks, bounds, Engine.current(), Progress("test", 0))
+    assert found == [(a, 16.0 * (b - a)) for a, b in pairwise(bounds.tolist())]
+    assert sent() - before < 0.1 * X.nbytes
