@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+from soffit._wording import count_of
 from soffit.cli.console import (
     Talk,
     show_choice,
@@ -137,8 +138,6 @@ def present(
 
 
 def _what_was_done(done: Fit, n_clusters: int) -> str:
-    from soffit._wording import count_of
-
     n, p = done.source.data.shape
     how = {
         "table": f"{count_of(n, 'object')} with {count_of(p, 'column')}",
