@@ -480,7 +480,7 @@ def read_attributes(X: Any) -> dict[str, list[Any]]:
 
 
 def lazy_part(X: Any) -> Any:
-    """The Dask or zarr collection that X is, or that AnnData holds; None for anything else.
+    """The collection of Dask or zarr that X is, or that AnnData holds; None for anything else.
 
     AnnData with a neighbour graph is a graph in memory, whatever else it holds.
     """
@@ -502,6 +502,9 @@ def _from_blocks(X: Any) -> Input:
 
 
 _LAZY = {("dask", "Array"), ("dask", "DataFrame"), ("dask_expr", "DataFrame"), ("zarr", "Array")}
+# They are refused, with a remedy, by `soffit.distributed.row_blocks`.
+_LAZY |= {("dask", "Series"), ("dask_expr", "Series"), ("dask", "Delayed"), ("dask", "Bag")}
+_LAZY |= {("zarr", "Group")}
 
 
 # --- files ----------------------------------------------------------------------------------------

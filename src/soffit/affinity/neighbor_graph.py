@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
 from soffit._memory import check_memory
+from soffit._parameters import OneOf, check_parameter
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit._wording import Message, Parameter
@@ -333,8 +334,8 @@ class NeighborGraph(Affinity):
         return self._fit(X, None)
 
     def _fit(self, X: Any, few_rank: int | None) -> Self:
-        _check_choice("keep", self.keep, ("mutual", "union"))
-        _check_choice("weights", self.weights, ("overlap", "local", "binary"))
+        check_parameter("keep", self.keep, OneOf(("mutual", "union")))
+        check_parameter("weights", self.weights, OneOf(("overlap", "local", "binary")))
         if self.metric == "precomputed":
             from soffit.neighbors.distances import distances
 
@@ -666,8 +667,3 @@ def _locally_scaled(distance: FloatArray, a: FloatArray, b: FloatArray) -> Float
     distance = distance.astype(np.float64)
     # The floor keeps every edge in the graph, however long.
     return np.maximum(np.exp(-(distance / a) * (distance / b)), 1e-6)
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")

@@ -27,7 +27,7 @@ from soffit.cli.options import (
     option,
     with_option_groups,
 )
-from soffit.cli.steps import read_source, with_remarks
+from soffit.cli.steps import check_number, read_source, with_remarks
 
 if TYPE_CHECKING:
     from soffit._typing import FloatArray, IntArray
@@ -237,10 +237,7 @@ def compare(
     source, is_standardized = _prepared(talk, source, settings.standardize.value)
     if settings.clusters is None:
         settings = replace(settings, clusters=_choose(talk, source, settings))
-    elif settings.clusters > source.data.shape[0]:
-        raise ValueError(
-            f"-k {settings.clusters} is larger than the number of objects, {source.data.shape[0]}."
-        )
+    check_number(settings.clusters, source.data.shape[0])
     # What they say has been done, for all methods alike.
     settings = replace(settings, max_clusters=None, standardize=Standardization.auto)
     with talk.working("Compiling"):

@@ -27,7 +27,7 @@ from soffit.cli.options import (
     whole_numbers,
     with_option_groups,
 )
-from soffit.cli.steps import Fit, Outputs, fit_model, read_source, write_result
+from soffit.cli.steps import Fit, Outputs, fit_model, read_source
 
 # A larger tree does not fit on the screen; its lower levels are then left out.
 _MOST_BRANCHES = 60
@@ -126,7 +126,7 @@ def _write_levels(done: Fit, output: Path, *, lean: bool) -> dict[str, str]:
             level.memberships, ids=source.ids, id_name=source.id_name, truth=source.truth
         )
         path = output.with_stem(f"{output.stem}-{level.n_clusters}")
-        write_result(part, path, source, lean=lean)
+        io.write_result(part, str(path), source=source, only_memberships=lean)
         files[str(level.n_clusters)] = str(path)
     return files
 

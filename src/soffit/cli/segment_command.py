@@ -14,12 +14,13 @@ import typer
 from soffit._atomic import replaced
 from soffit._memory import check_allocation, check_memory
 from soffit.cli.console import Talk, existing
+from soffit.cli.methods import Settings
 from soffit.cli.options import (
     CLUSTERING,
     MODEL,
     RESULTS,
     Command,
-    SeedOption,
+    Only,
     Verbosity,
     at_least,
     option,
@@ -96,7 +97,7 @@ def segment(
     clusters: SegmentsOption,
     scribbles: ScribblesOption = None,
     max_pixels: PixelsOption = 120_000,
-    seed: SeedOption = 0,
+    settings: Annotated[Settings, Only(("seed",))],
     output: OutputOption = None,
     paint: PaintOption = Paint.colours,
     verbosity: Verbosity,
@@ -124,7 +125,7 @@ def segment(
         marks = shrunk_marks(whole, (small.size[1], small.size[0]))
     for note in notes:
         talk.note(note)
-    found, remarks = _segmented(talk, pixels(small), clusters, marks, seed)
+    found, remarks = _segmented(talk, pixels(small), clusters, marks, settings.seed)
     for remark in remarks:
         talk.warn(remark)
     files = {}

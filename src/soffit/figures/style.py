@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from soffit._parameters import WholeNumber, check_parameter
 from soffit._typing import IntArray
 from soffit._wording import shorten
 from soffit.results.summary import Summary
@@ -292,8 +293,7 @@ def thinned(labels: IntArray, most: int) -> IntArray:
     Objects are shuffled in a fixed way and sorted by cluster; evenly spaced ones are taken. A
     cluster too small for that keeps one object, as far as there is room.
     """
-    if isinstance(most, bool) or most < 1:
-        raise ValueError(f"max_points must be at least 1, got {most!r}; try 20000.")
+    check_parameter("max_points", most, WholeNumber(1))
     n = len(labels)
     if n <= most:
         return np.arange(n)
