@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
 from soffit.__main__ import main
+from soffit._wording import visible
 from soffit.cli.app import make_app
-from soffit.cli.console import plain
 
 
 def test_a_missing_file_is_bad_data_and_a_similar_name_is_offered(soffit, flowers):
@@ -104,9 +107,33 @@ def test_too_little_memory_is_said(soffit, flowers, monkeypatch):
 
 
 def test_names_from_files_cannot_steer_the_terminal(soffit, tmp_path):
-    assert plain("a\x1b[31mb\x07") == "a\ufffd[31mb\ufffd"
+    assert visible("a\x1b[31mb\x07") == "a\ufffd[31mb\ufffd"
     path = tmp_path / "escape.csv"
     rows = "".join(f"{i % 2 * 50 + i % 7},{i % 5}\n" for i in range(40))
     path.write_text(f"[red]\x1b[31mevil,other\n{rows}", encoding="utf-8")
     text = soffit("fit", path, "-k", 2, code=None).output
     assert "\x1b" not in text
+
+
+def test_ctrl_c_during_the_imports_is_never_another_error(tmp_path):
+    # An import that is interrupted may hide it: Python's parser calls it a syntax error.
+    code = (
+        "import builtins, signal, sys\n"
+        "real = builtins.__import__\n"
+        "def hidden(name, *args, **more):\n"
+        "    if name == 'typer':\n"
+        "        try: signal.raise_signal(signal.SIGINT)\n"
+        "        except KeyboardInterrupt: raise SyntaxError('hidden')\n"
+        "    return real(name, *args, **more)\n"
+        "builtins.__import__ = hidden\n"
+        "from soffit.__main__ import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (130, "Error: interrupted by Ctrl-C.\n")
+    # Who ignores it, as nohup does, still does.
+    ignored = code.replace("real =", "signal.signal(signal.SIGINT, signal.SIG_IGN); real =")
+    command = [sys.executable, "-c", ignored, "--version"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
