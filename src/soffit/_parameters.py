@@ -191,9 +191,10 @@ class ShareBelowOne:
 
 
 def check_parameters(owner: str, values: dict[str, Any], rules: dict[str, Rule]) -> None:
-    """Raise ParameterError for the first value that violates its rule."""
+    """Raise ParameterError for the first value that violates its rule; others have none."""
     for name, rule in rules.items():
-        check_parameter(name, values[name], rule, owner)
+        if name in values:
+            check_parameter(name, values[name], rule, owner)
 
 
 def check_parameter(name: str, value: Any, rule: Rule, owner: str = "") -> None:

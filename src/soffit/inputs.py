@@ -183,7 +183,10 @@ def _from_pandas(frame: Any) -> Input:
     dtypes = list(frame.dtypes)
     numeric = (
         dtype.kind in "biufc"
-        or (dtype == np.dtype(object) and _only_numbers(frame.iloc[:, position]))
+        or (
+            dtype == np.dtype(object)
+            and all(isinstance(value, Number) for value in frame.iloc[:, position].dropna())
+        )
         for position, dtype in enumerate(dtypes)
     )
     _check_numeric(frame.columns, dtypes, numeric)
@@ -191,10 +194,6 @@ def _from_pandas(frame: Any) -> Input:
     _check_complete(frame.columns, (int(np.sum(column.isna())) for _, column in frame.items()))
     names = None if type(frame.index).__name__ == "RangeIndex" else np.asarray(frame.index)
     return Input(frame, "table", names)
-
-
-def _only_numbers(column: Any) -> bool:
-    return all(isinstance(value, Number) for value in column.dropna())
 
 
 def _from_polars(frame: Any) -> Input:
@@ -209,10 +208,6 @@ def _from_polars(frame: Any) -> Input:
     _check_complete(frame.columns, gaps)
     # Not every release of scikit-learn reads the names of every release of polars.
     return Input(frame, "table", columns=np.array(frame.columns, dtype=object))
-
-
-def _from_polars_lazy(frame: Any) -> Input:
-    return _from_polars(frame.collect())
 
 
 def _check_numeric(columns: Iterable[Any], dtypes: Iterable[Any], numeric: Iterable[bool]) -> None:
@@ -528,6 +523,6 @@ _READERS: dict[tuple[str, str], Callable[[Any], Input]] = {
     ("networkx", "Graph"): _from_networkx,
     ("pandas", "DataFrame"): _from_pandas,
     ("polars", "DataFrame"): _from_polars,
-    ("polars", "LazyFrame"): _from_polars_lazy,
+    ("polars", "LazyFrame"): lambda frame: _from_polars(frame.collect()),
     ("soffit", "Source"): _from_source,
 }

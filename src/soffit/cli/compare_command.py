@@ -59,8 +59,14 @@ def contestants(source: Any, settings: Settings) -> list[Contestant]:
         Contestant(name, method.name, OURS, _our_run(name, source, settings))
         for name, method in METHODS.items()
     ]
+    # All methods see the same table: text and gaps as the coordinates of their distances.
     theirs = [
-        Contestant(f"sklearn-{key}", name, THEIRS, _their_run(run, source, settings))
+        Contestant(
+            f"sklearn-{key}",
+            name,
+            THEIRS,
+            lambda run=run: run(mixed_points(source), source.kind, settings),  # type: ignore[misc]
+        )
         for key, (name, run) in _THEIRS.items()
     ]
     return ours + theirs
@@ -97,13 +103,6 @@ def _our_run(name: str, source: Any, settings: Settings) -> Callable[[], FloatAr
         return memberships
 
     return run
-
-
-def _their_run(
-    run: Callable[[Any, str, Settings], FloatArray], source: Any, settings: Settings
-) -> Callable[[], FloatArray]:
-    # All methods see the same table: text and gaps as the coordinates of their distances.
-    return lambda: run(mixed_points(source), source.kind, settings)
 
 
 def mixed_points(source: Any) -> Any:

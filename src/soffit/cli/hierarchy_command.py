@@ -11,7 +11,8 @@ import numpy as np
 from rich.text import Text
 from rich.tree import Tree
 
-from soffit.cli.console import plain, usage_error
+from soffit._wording import count_of, visible
+from soffit.cli.console import usage_error
 from soffit.cli.fit_command import present
 from soffit.cli.methods import Settings
 from soffit.cli.options import (
@@ -144,8 +145,6 @@ def _drawn(tree: Any, sizes: Any) -> Tree:
 
 
 def _grow(branch: Tree, tree: Any, sizes: Any, node: int, lowest: int) -> None:
-    from soffit._wording import count_of
-
     words = f"cluster {tree.cluster[node]}: {count_of(int(sizes[node]), 'object')}"
     if tree.parent[node] >= 0:
         words += f", {tree.probability[node]:.0%} here"
@@ -153,7 +152,7 @@ def _grow(branch: Tree, tree: Any, sizes: Any, node: int, lowest: int) -> None:
     if below and tree.level[node] <= lowest:
         words += f", {count_of(len(below), 'cluster')} below"
         below = []
-    grown = branch.add(Text(plain(words)))
+    grown = branch.add(Text(visible(words)))
     for child in below:
         _grow(grown, tree, sizes, child, lowest)
 

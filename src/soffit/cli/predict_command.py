@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit._wording import first_few
+from soffit._wording import count_of, first_few
 from soffit.cli.console import Talk, existing, show_summary, usage_error
 from soffit.cli.dask_files import DaskOption, predict_in_blocks
 from soffit.cli.options import (
@@ -89,7 +89,6 @@ def predict(
     nearest cluster, often with certainty.
     """
     from soffit import load
-    from soffit._wording import count_of
     from soffit.results.summary import Summary
 
     if dask is not None:
@@ -162,7 +161,6 @@ def objects_outside(novelty: Any) -> tuple[int | None, str]:
 
     They are if there are more than chance explains, or if one is too far outside for chance.
     """
-    from soffit._wording import count_of
     from soffit.affinity.isolation import OUTSIDE_FROM
 
     if novelty is None:

@@ -15,7 +15,7 @@ import typer
 
 from soffit._compile import told_of_compiling
 from soffit._parameters import ParameterError
-from soffit._wording import in_words_of_the_command
+from soffit._wording import in_words_of_the_command, listed
 from soffit.cli.console import Talk, existing, usage_error
 from soffit.cli.methods import METHODS, Settings, make_model
 from soffit.cli.options import RESULTS, FileFormat, OptionGroup, Pairs, a_share, choice
@@ -100,8 +100,6 @@ def mixed_notes(source: Any) -> list[str]:
     """How a table of numbers, text and gaps is compared."""
     if not source.is_mixed:
         return []
-    from soffit._wording import listed
-
     texts = listed([repr(name) for name in source.categories])
     what = f"Text ({texts}) and numbers are" if texts else "Columns are"
     return [

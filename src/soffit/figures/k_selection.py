@@ -78,14 +78,11 @@ def k_selection(choice: Any, *, title: str | None = None) -> Any:
         _mark(figure, found, row, col)
         if row == n_rows:
             figure.update_xaxes(title_text="number of clusters", row=row, col=col)
-    dress(figure, title or _heading(found), _notes(found), height=190 + 220 * n_rows)
+    heading = title or f"Number of clusters: {found.n_clusters}"
+    dress(figure, heading, _notes(found), height=190 + 220 * n_rows)
     figure.update_layout(showlegend=False)
     figure.update_xaxes(tickformat="d", nticks=8, title_font_size=12, title_standoff=4)
     return figure
-
-
-def _heading(found: Any) -> str:
-    return f"Number of clusters: {found.n_clusters}"
 
 
 def _notes(found: Any) -> list[str]:

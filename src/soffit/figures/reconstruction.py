@@ -107,7 +107,8 @@ def average(fit: Fitted, place: IntArray) -> Pixels:
         pairs[own, own] -= sizes
         itself = np.asarray(fit.matrix.diagonal(), dtype=np.float64)
         observed[own, own] -= np.bincount(place, itself, p)
-        fitted[own, own] -= np.bincount(place, _squares(rows) @ scale, p)
+        squares = rows.power(2) if is_sparse(rows) else rows**2
+        fitted[own, own] -= np.bincount(place, squares @ scale, p)
     known = pairs > 0
     blank = np.full((p, p), np.nan)
     return Pixels(
@@ -115,10 +116,6 @@ def average(fit: Fitted, place: IntArray) -> Pixels:
         fitted=np.divide(fitted, pairs, out=blank, where=known),
         place=place,
     )
-
-
-def _squares(rows: Matrix) -> Matrix:
-    return rows.power(2) if is_sparse(rows) else rows**2
 
 
 def average_tuples(

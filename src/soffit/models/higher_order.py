@@ -160,12 +160,7 @@ class HigherOrder(SimilarityClustering):
     """
 
     # Tuples replace pairs: there is no affinity matrix and no metric.
-    _rules = {
-        name: rule
-        for name, rule in SimilarityClustering._rules.items()
-        if name not in ("metric", "n_neighbors")
-    } | {
-        "max_clusters": OrNone(WholeNumber(1)),
+    _rules = SimilarityClustering._rules | {
         "order": WholeNumber(2),
         "tuple_affinity": TextOrFunction(),
         "bandwidth": OrNone(Number(0.0, strict=True)),
