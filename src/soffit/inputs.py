@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from soffit._matrix_checks import checked_csr
 from soffit._wording import Message, Parameter, first_few
+from soffit.graph import undirected
 
 # Relative to the largest weight: smaller differences between the triangles are rounding.
 _ROUNDING = 1e-6
@@ -296,18 +297,10 @@ def _adjacency(
     pairs: NDArray[np.intp], weights: NDArray[np.float64], labels: NDArray[Any], directed: bool
 ) -> sp.csr_array:
     _check_weights(weights, pairs, labels)
-    rows, columns = pairs[:, 0], pairs[:, 1]
-    if not directed:
-        # Each edge once per triangle; a self-loop only once.
-        between = rows != columns
-        rows, columns = (
-            np.concatenate([rows, columns[between]]),
-            np.concatenate([columns, rows[between]]),
-        )
-        weights = np.concatenate([weights, weights[between]])
     n = len(labels)
-    A = sp.csr_array(sp.coo_array((weights, (rows, columns)), shape=(n, n)))
-    return _checked_graph(_symmetric(A) if directed else A)
+    if not directed:
+        return _checked_graph(undirected(pairs, weights, n))
+    return _checked_graph(_symmetric(sp.csr_array((weights, tuple(pairs.T)), shape=(n, n))))
 
 
 def _check_weights(
