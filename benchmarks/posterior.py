@@ -1,8 +1,9 @@
 """Distance of memberships to the true posterior, on sets where it is known.
 
 Every set is drawn from a known mixture, and so each point has a known posterior. The score is the
-mean total variation distance to it (0 is perfect), mean over three draws. The mean top membership
-shows the direction of an error: above the truth is overconfident, below is underconfident.
+mean total variation distance to it (0 is perfect), mean over ten draws: single draws differ by half
+of it. The mean top membership shows the direction of an error: above the truth is overconfident,
+below is underconfident.
 
 All methods get the same table: all columns of these sets have one unit.
 
@@ -25,7 +26,7 @@ from soffit import SoF, SoftClustering, datasets
 from soffit.metrics import posterior_distance
 
 HEADLINE = "three Gaussians, d=2"
-SEEDS = (7, 19, 31)
+FIRST_SEED, BETWEEN_SEEDS = 7, 12
 
 METHODS: dict[str, Callable[[int, int], Any]] = {
     "SoF": lambda k, seed: SoF(k, standardize=False, random_state=seed),
@@ -76,10 +77,10 @@ def score(sample: datasets.Sample, method: str, seed: int) -> Score:
 
 
 def mean_scores(
-    make: Callable[[int], datasets.Sample], methods: Sequence[str]
+    make: Callable[[int], datasets.Sample], methods: Sequence[str], seeds: Sequence[int]
 ) -> tuple[float, dict[str, Score]]:
     """The true mean top posterior, and every method's mean score over the draws."""
-    samples = {seed: make(seed) for seed in SEEDS}
+    samples = {seed: make(seed) for seed in seeds}
     true_top = np.mean([sample.posterior.max(axis=1).mean() for sample in samples.values()])
     means = {}
     for method in methods:
@@ -91,18 +92,22 @@ def mean_scores(
 def main() -> None:
     parser = argparse.ArgumentParser(description="Distance of memberships to the true posterior.")
     parser.add_argument("--n", type=int, default=1500, help="points per set (default 1500)")
+    parser.add_argument("--draws", type=int, default=10, help="draws of each set (default 10)")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     options = parser.parse_args()
     n, methods = options.n, options.methods
-    distances, tops, headline = [], [], 0.0
+    seeds = range(FIRST_SEED, FIRST_SEED + BETWEEN_SEEDS * options.draws, BETWEEN_SEEDS)
+    distances, tops, headline, level = [], [], 0.0, 0
     for name, make in generators(n).items():
         print(f"{name} ...", file=sys.stderr, flush=True)
-        true_top, means = mean_scores(make, methods)
+        true_top, means = mean_scores(make, methods, seeds)
         distances.append([name, *(f"{means[method].distance:.3f}" for method in methods)])
         tops.append([name, f"{true_top:.3f}", *(f"{means[method].top:.3f}" for method in methods)])
         if name == HEADLINE and "SoftClustering" in means:
             headline = means["SoftClustering"].distance
-    print(f"n = {n}, k given, mean over {len(SEEDS)} draws")
+        if {"SoftClustering", "GaussianMixture"} <= means.keys():
+            level += means["SoftClustering"].distance <= 1.1 * means["GaussianMixture"].distance
+    print(f"n = {n}, k given, mean over {len(seeds)} draws")
     print_table(
         ["set", *methods], distances, title="Distance to the true posterior (total variation)"
     )
@@ -110,6 +115,8 @@ def main() -> None:
     print("\ntargets")
     what = f"SoftClustering, three overlapping Gaussians (n = {n}): distance"
     print_target(what, headline, 0.05, at_least=False)
+    what = "sets on which SoftClustering is at or below GaussianMixture times 1.1"
+    print_target(what, level, len(distances), at_least=True)
 
 
 if __name__ == "__main__":

@@ -28,4 +28,5 @@ from .models import segment as segment
 from .models import warmup as warmup
 from .persistence import load as load
 from .persistence import save as save
+from .selection import choose_k as choose_k
 from .selection import suggest_pairs as suggest_pairs

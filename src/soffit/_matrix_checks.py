@@ -20,6 +20,11 @@ _LARGEST = {4: 1e17, 8: 1e140}
 _SMALLEST = {4: 1e-17, 8: 1e-140}
 
 
+def largest_number(dtype: Any) -> float:
+    """The largest number whose squares can be added up in a precision."""
+    return _LARGEST[np.dtype(dtype).itemsize]
+
+
 def checked_csr(value: Any, *, what: str, dtype: Any = None, copy: bool = False) -> sp.csr_array:
     """Canonical CSR of any SciPy sparse matrix whose numbers of rows and columns are all in range.
 
@@ -56,7 +61,7 @@ def check_magnitude(A: Matrix, *, what: str, differences: bool) -> None:
     `differences`: whether the rows are compared with each other: all columns being constant is
         fine, but differences so small that their squares vanish would silently be taken for none.
     """
-    limit, least = _LARGEST[A.dtype.itemsize], _SMALLEST[A.dtype.itemsize]
+    limit, least = largest_number(A.dtype), _SMALLEST[A.dtype.itemsize]
     if 0 in A.shape:
         return
     if largest_entry(A) > limit:

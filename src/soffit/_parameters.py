@@ -191,10 +191,16 @@ class ShareBelowOne:
 
 
 def check_parameters(owner: str, values: dict[str, Any], rules: dict[str, Rule]) -> None:
-    """Raise ParameterError for the first value that violates its rule."""
+    """Raise ParameterError for the first value that violates its rule; others have none."""
     for name, rule in rules.items():
-        if not rule.allows(values[name]):
-            raise ParameterError(name, values[name], str(rule), owner=owner)
+        if name in values:
+            check_parameter(name, values[name], rule, owner)
+
+
+def check_parameter(name: str, value: Any, rule: Rule, owner: str = "") -> None:
+    """Raise ParameterError if the value violates the rule."""
+    if not rule.allows(value):
+        raise ParameterError(name, value, str(rule), owner=owner)
 
 
 # --- former names ---------------------------------------------------------------------------------

@@ -195,6 +195,8 @@ def _as_argument(value: Any) -> str:
 # --- numbers, counts, lists and names -------------------------------------------------------------
 
 _LONGEST_NAME = 60
+# Thousands are set apart from here on, where rounding cannot reach it from below.
+_SET_APART = 9_999.5
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 _SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -257,7 +259,10 @@ def short_percent(share: float) -> str:
 
 
 def number(value: float, *, spread: float | None = None) -> str:
-    """A number with the digits that matter: about two of the spread, or else three of its own."""
+    """A number with the digits that matter: about two of the spread, or else three of its own.
+
+    Thousands are set apart from 10,000 on: four digits are often a year.
+    """
     value = float(value)
     if not isfinite(value):
         return str(value)
@@ -267,7 +272,7 @@ def number(value: float, *, spread: float | None = None) -> str:
     decimals = (2 if spread is None else 1) - floor(log10(size))
     if abs(value) >= 1e9 or decimals > 8:
         return f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
-    text = f"{value:,.{max(decimals, 0)}f}"
+    text = f"{value:{',' if abs(value) >= _SET_APART else ''}.{max(decimals, 0)}f}"
     if float(text.replace(",", "")) == 0:
         return text.lstrip("-")
     return text.replace("-", "\N{MINUS SIGN}")

@@ -524,6 +524,17 @@ def stacked(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts)
 
 
+def undirected(pairs: IntArray, weights: Any, n: int) -> sp.csr_array:
+    """The symmetric matrix of edges that are given in one direction; repeated ones add up."""
+    tails, heads = pairs[:, 0], pairs[:, 1]
+    # A self-loop has one direction only.
+    between = tails != heads
+    rows = np.concatenate([tails, heads[between]])
+    columns = np.concatenate([heads, tails[between]])
+    both = np.concatenate([weights, weights[between]])
+    return sp.csr_array((both, (rows, columns)), shape=(n, n))
+
+
 def row_numbers(A: sp.csr_array) -> IntArray:
     """The row of every stored entry."""
     return np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))

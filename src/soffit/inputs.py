@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from soffit._matrix_checks import checked_csr
 from soffit._wording import Message, Parameter, first_few
+from soffit.graph import undirected
 
 # Relative to the largest weight: smaller differences between the triangles are rounding.
 _ROUNDING = 1e-6
@@ -183,7 +184,10 @@ def _from_pandas(frame: Any) -> Input:
     dtypes = list(frame.dtypes)
     numeric = (
         dtype.kind in "biufc"
-        or (dtype == np.dtype(object) and _only_numbers(frame.iloc[:, position]))
+        or (
+            dtype == np.dtype(object)
+            and all(isinstance(value, Number) for value in frame.iloc[:, position].dropna())
+        )
         for position, dtype in enumerate(dtypes)
     )
     _check_numeric(frame.columns, dtypes, numeric)
@@ -191,10 +195,6 @@ def _from_pandas(frame: Any) -> Input:
     _check_complete(frame.columns, (int(np.sum(column.isna())) for _, column in frame.items()))
     names = None if type(frame.index).__name__ == "RangeIndex" else np.asarray(frame.index)
     return Input(frame, "table", names)
-
-
-def _only_numbers(column: Any) -> bool:
-    return all(isinstance(value, Number) for value in column.dropna())
 
 
 def _from_polars(frame: Any) -> Input:
@@ -209,10 +209,6 @@ def _from_polars(frame: Any) -> Input:
     _check_complete(frame.columns, gaps)
     # Not every release of scikit-learn reads the names of every release of polars.
     return Input(frame, "table", columns=np.array(frame.columns, dtype=object))
-
-
-def _from_polars_lazy(frame: Any) -> Input:
-    return _from_polars(frame.collect())
 
 
 def _check_numeric(columns: Iterable[Any], dtypes: Iterable[Any], numeric: Iterable[bool]) -> None:
@@ -301,18 +297,10 @@ def _adjacency(
     pairs: NDArray[np.intp], weights: NDArray[np.float64], labels: NDArray[Any], directed: bool
 ) -> sp.csr_array:
     _check_weights(weights, pairs, labels)
-    rows, columns = pairs[:, 0], pairs[:, 1]
-    if not directed:
-        # Each edge once per triangle; a self-loop only once.
-        between = rows != columns
-        rows, columns = (
-            np.concatenate([rows, columns[between]]),
-            np.concatenate([columns, rows[between]]),
-        )
-        weights = np.concatenate([weights, weights[between]])
     n = len(labels)
-    A = sp.csr_array(sp.coo_array((weights, (rows, columns)), shape=(n, n)))
-    return _checked_graph(_symmetric(A) if directed else A)
+    if not directed:
+        return _checked_graph(undirected(pairs, weights, n))
+    return _checked_graph(_symmetric(sp.csr_array((weights, tuple(pairs.T)), shape=(n, n))))
 
 
 def _check_weights(
@@ -480,7 +468,7 @@ def read_attributes(X: Any) -> dict[str, list[Any]]:
 
 
 def lazy_part(X: Any) -> Any:
-    """The Dask or zarr collection that X is, or that AnnData holds; None for anything else.
+    """The collection of Dask or zarr that X is, or that AnnData holds; None for anything else.
 
     AnnData with a neighbour graph is a graph in memory, whatever else it holds.
     """
@@ -502,6 +490,9 @@ def _from_blocks(X: Any) -> Input:
 
 
 _LAZY = {("dask", "Array"), ("dask", "DataFrame"), ("dask_expr", "DataFrame"), ("zarr", "Array")}
+# They are refused, with a remedy, by `soffit.distributed.row_blocks`.
+_LAZY |= {("dask", "Series"), ("dask_expr", "Series"), ("dask", "Delayed"), ("dask", "Bag")}
+_LAZY |= {("zarr", "Group")}
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -525,6 +516,6 @@ _READERS: dict[tuple[str, str], Callable[[Any], Input]] = {
     ("networkx", "Graph"): _from_networkx,
     ("pandas", "DataFrame"): _from_pandas,
     ("polars", "DataFrame"): _from_polars,
-    ("polars", "LazyFrame"): _from_polars_lazy,
+    ("polars", "LazyFrame"): lambda frame: _from_polars(frame.collect()),
     ("soffit", "Source"): _from_source,
 }

@@ -210,18 +210,37 @@ def test_spanning_links_are_those_of_kruskal(n, n_links, seed):
     np.testing.assert_array_equal(found[2], distance[kept])
 
 
-@pytest.mark.parametrize("inside_out", [True, False])
-def test_shortest_link_of_few_objects(inside_out, monkeypatch):
+def test_shortest_link_of_few_objects(monkeypatch):
     monkeypatch.setattr(_connect, "_COMPARED", 7)
     rng = np.random.default_rng(5519)
     X = rng.integers(0, 4, size=(60, 3)).astype(np.float32)  # many equal distances
     is_inside = rng.random(60) < 0.3
     sides = _connect._Sides(X, is_inside, "euclidean", 2)
-    here, there = np.flatnonzero(is_inside == inside_out), np.flatnonzero(is_inside != inside_out)
+    here, there = np.flatnonzero(is_inside), np.flatnonzero(~is_inside)
     D = cdist(X[here[:5]], X[there])
     i, j = np.unravel_index(D.argmin(), D.shape)
-    found = sides._from_few(here[:5], inside_out=inside_out)
-    assert found == (here[i], there[j], D[i, j])
+    assert sides._from_few(here[:5]) == (here[i], there[j], D[i, j])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_array])
+def test_short_links_cannot_be_shortened_at_one_end(metric, stored, monkeypatch):
+    """Each joins its component to another one; a move of either end alone makes it longer."""
+    monkeypatch.setattr(_connect, "_COMPARED", 50)
+    monkeypatch.setattr(_connect, "_SAMPLED", 20)
+    monkeypatch.setattr(_connect, "_MOST_TURNS", 30)
+    rng = np.random.default_rng(7103)
+    component = rng.integers(0, 4, size=180)
+    X = rng.normal(size=(4, 6))[component] * 4 + rng.normal(size=(180, 6))
+    D = cdist(X, X, {"manhattan": "cityblock"}.get(metric, metric))
+    D[component[:, None] == component] = np.inf
+    wanted = np.array([0, 2])
+    links = _connect._short_links(stored(X), component, wanted, metric, 2)
+    for c, (first, second, distance) in zip(wanted, links, strict=True):
+        assert component[first] == c != component[second]
+        assert distance == pytest.approx(D[first, second], abs=1e-9)
+        assert distance == pytest.approx(D[first].min(), abs=1e-9)
+        assert distance == pytest.approx(D[component == c, second].min(), abs=1e-9)
 
 
 def test_links_too_long_to_measure_are_found():

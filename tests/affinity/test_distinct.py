@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from soffit.affinity.distinct import copies_of_rows, first_rows
+from soffit.affinity.distinct import copies_of_rows, first_rows, repeated_rows
 
 
 @pytest.mark.parametrize("seed", [11, 13, 17, 19, 23])
@@ -39,6 +39,13 @@ def test_zeros_are_equal_whatever_their_sign_and_storage() -> None:
     np.testing.assert_array_equal(copies_of_rows(table), [0, 0, 1])
     stored = sp.csr_array(([0.0, 1.0, 1.0, 1.0], ([0, 0, 1, 2], [0, 1, 1, 0])), shape=(3, 2))
     np.testing.assert_array_equal(copies_of_rows(stored), [0, 0, 1])
+
+
+def test_repeated_rows_come_after_the_first_and_may_have_gaps() -> None:
+    table = np.array([[0.0, 1.0], [2.0, np.nan], [-0.0, 1.0], [2.0, np.nan], [np.nan, 2.0]])
+    assert repeated_rows(table).tolist() == [2, 3]
+    assert repeated_rows(sp.csr_array(table)).tolist() == [2, 3]
+    assert not len(repeated_rows(np.eye(3)))
 
 
 def test_rows_without_columns_are_equal() -> None:

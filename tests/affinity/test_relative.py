@@ -164,11 +164,11 @@ def test_neighbour_distances_count_a_zero_once():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"c": 0}, "c must be a positive finite number, not 0"),
-        ({"c": np.nan}, "c must be a positive"),
-        ({"c": "1"}, "c must be a positive"),
-        ({"neighbor": 0}, "neighbor must be an integer >= 1, not 0"),
-        ({"neighbor": 2.5}, r"neighbor must be .* not 2\.5"),
+        ({"c": 0}, "c must be a number above 0, got 0"),
+        ({"c": np.nan}, "c must be a number above 0"),
+        ({"c": "1"}, "c must be a number above 0"),
+        ({"neighbor": 0}, "neighbor must be an integer of at least 1, got 0"),
+        ({"neighbor": 2.5}, r"neighbor must be .* got 2\.5"),
     ],
 )
 def test_unsuitable_parameters_are_named(X, parameters, message):

@@ -83,7 +83,7 @@ def test_sparse_distances_stay_sparse(X, kernel, formula):
 
 @both
 def test_unsuitable_parameters_are_named(X, kernel, formula):
-    with pytest.raises(ValueError, match="bandwidth must be a positive finite number, not -1"):
+    with pytest.raises(ValueError, match="bandwidth must be None or a number above 0, got -1"):
         kernel(bandwidth=-1).fit(X)
     with pytest.raises(ValueError, match="neighbor must be an integer"):
         kernel(neighbor=0).fit(X)

@@ -28,7 +28,7 @@ def test_one_cluster_is_followed_by_how_to_divide_it(soffit, tmp_path):
     write_csv(path, ["x", "y"], values.tolist())
     text = " ".join(soffit("fit", path).output.split())
     assert "1 cluster by SoftClustering" in text
-    assert "Next: add -k 2 to divide the objects all the same" in text
+    assert "Next: pass -k 2 to divide the objects all the same" in text
     assert "Next" in soffit("fit", path, "-k", 2).output
     assert "-k 2" not in soffit("fit", path, "-k", 1).output
 
@@ -40,7 +40,7 @@ def test_one_cluster_is_divided_into_the_next_best_number_and_this_is_said_once(
     text = " ".join(soffit("fit", path).output.split())
     runner_up = re.search(r"The number of clusters, 1, .*? runner-up (\d+)", text)
     assert runner_up is not None
-    assert f"Next: add -k {runner_up[1]} to divide" in text
+    assert f"Next: pass -k {runner_up[1]} to divide" in text
     assert "as well, and compare" not in text
 
 

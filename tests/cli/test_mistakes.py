@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from soffit.__main__ import main
+from soffit._wording import visible
 from soffit.cli.app import make_app
-from soffit.cli.console import plain
 
 
 def test_a_missing_file_is_bad_data_and_a_similar_name_is_offered(soffit, flowers):
@@ -104,7 +104,7 @@ def test_too_little_memory_is_said(soffit, flowers, monkeypatch):
 
 
 def test_names_from_files_cannot_steer_the_terminal(soffit, tmp_path):
-    assert plain("a\x1b[31mb\x07") == "a\ufffd[31mb\ufffd"
+    assert visible("a\x1b[31mb\x07") == "a\ufffd[31mb\ufffd"
     path = tmp_path / "escape.csv"
     rows = "".join(f"{i % 2 * 50 + i % 7},{i % 5}\n" for i in range(40))
     path.write_text(f"[red]\x1b[31mevil,other\n{rows}", encoding="utf-8")

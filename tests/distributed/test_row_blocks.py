@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -164,6 +165,46 @@ def test_gaps_are_named_by_block_and_row(table):
     fitted = model().fit(da.from_array(table, chunks=(1000, 4)))
     with pytest.raises(ValueError, match="rows 7 of block 4"):
         fitted.predict_proba(da.from_array(bad, chunks=(1000, 4))).compute()
+
+
+def test_gaps_of_frames_are_named_by_column_and_masks_are_gaps(table):
+    frame = pd.DataFrame(table, columns=list("abcd")).convert_dtypes()
+    frame.iloc[4007, 2] = pd.NA
+    with pytest.raises(ValueError, match=r"block 2, rows 4007 \(columns 'c'\)"):
+        model().fit(dd.from_pandas(frame, npartitions=3))
+    masked = da.ma.masked_greater(da.from_array(table, chunks=(1000, 4)), np.sort(table, None)[-2])
+    with pytest.raises(ValueError, match=r"missing or infinite values in block"):
+        model().fit(masked)
+
+
+def test_values_too_large_to_be_squared_are_named_by_row(table):
+    large = table.copy()
+    large[5003, 1] = -1e200
+    X = da.from_array(large, chunks=(1000, 4))
+    with pytest.raises(ValueError, match=r"above 1e\+140 in block 5, rows 5003 \(columns 1\)"):
+        model().fit(X)
+    sparse = X.map_blocks(sp.csr_array, meta=sp.csr_array((0, 0)), dtype=float)
+    with pytest.raises(ValueError, match=r"above 1e\+140 in block 5, rows 5003 \(columns 1\)"):
+        model().fit(sparse)
+
+
+def test_collections_that_are_no_tables_are_refused_with_the_remedy(table):
+    frame = dd.from_pandas(pd.DataFrame(table, columns=list("abcd")), npartitions=2)
+    for wrong, remedy in (
+        (frame["a"], r"Series.*to_frame"),
+        (dask.delayed(table), r"Delayed.*from_delayed"),
+        (frame.to_bag(), r"Bag.*to_dataframe"),
+    ):
+        with pytest.raises(TypeError, match=remedy):
+            model().fit(wrong)
+
+
+def test_what_cannot_work_is_refused_before_the_fit(table):
+    X = da.from_array(table, chunks=(1000, 4))
+    with pytest.raises(ValueError, match=r"sample_size=4 .* n_clusters=5"):
+        model(sample_size=4).fit(X)
+    with pytest.raises(TypeError, match="metric='gower' cannot place"):
+        model(metric="gower").fit(X)
 
 
 def test_what_cannot_be_read_is_refused_with_the_remedy(table):

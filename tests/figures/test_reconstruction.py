@@ -184,5 +184,5 @@ def test_what_has_no_factorization_says_so(table, memberships):
         reconstruction(RandomWalkClassifier().fit(X, labels))
     with pytest.raises(ValueError, match="holds no factorization"):
         reconstruction(memberships)
-    with pytest.raises(ValueError, match="max_pixels must be at least 1"):
+    with pytest.raises(ValueError, match="max_pixels must be None or an integer of at least 1"):
         reconstruction(memberships, max_pixels=0)

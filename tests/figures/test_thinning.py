@@ -41,5 +41,5 @@ def test_it_is_the_same_every_time():
 
 
 def test_no_points_are_refused():
-    with pytest.raises(ValueError, match="max_points must be at least 1"):
+    with pytest.raises(ValueError, match="max_points must be an integer of at least 1"):
         thinned(np.zeros(5, dtype=int), 0)

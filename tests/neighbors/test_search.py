@@ -13,7 +13,15 @@ from scipy.spatial.distance import cdist
 
 from soffit.neighbors.distances import distances as all_distances
 from soffit.neighbors.kernels import nearest_by_rank, shared_neighbors
-from soffit.neighbors.search import _dtype_of_ranks, nearest_neighbors, neighbors_of
+from soffit.neighbors.search import (
+    _among_themselves,
+    _by_products,
+    _dtype_of_ranks,
+    _ordered,
+    _rounds,
+    nearest_neighbors,
+    neighbors_of,
+)
 
 TREE, PRODUCTS = 3, 12
 both_paths = pytest.mark.parametrize("n_columns", [TREE, PRODUCTS])
@@ -361,3 +369,46 @@ except KeyboardInterrupt:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stdout.strip()) == (0, "alive True"), done.stderr
+
+
+# --- many rows of wide tables --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2000, 2051, 3500])
+@pytest.mark.parametrize("noise", [1.0, 1e-4])
+def test_tiles_find_what_products_find(rng, n, noise):
+    """Also where rounding in single precision leaves the nearest open."""
+    X = rng.normal(size=(n // 50, 70))[rng.integers(n // 50, size=n)]
+    X = (X + noise * rng.normal(size=X.shape)).astype(np.float32)
+    X[:4] = X[4]
+    found = _ordered(*_among_themselves(X, 12, 2))
+    expected = _ordered(*_by_products(X, X, 12, 1))
+    assert np.array_equal(found[0], expected[0])
+    assert np.array_equal(found[1], expected[1])
+
+
+@given(st.integers(1, 9))
+def test_rounds_hold_every_pair_once_and_no_part_twice(count):
+    parts = [range(a, a + 3) for a in range(0, 3 * count, 3)]
+    rounds = list(_rounds(parts))
+    for pairs in rounds[1:]:
+        used = [part.start for pair in pairs for part in pair]
+        assert len(set(used)) == len(used)
+    found = sorted(tuple(sorted((a.start, b.start))) for pairs in rounds for a, b in pairs)
+    starts = [part.start for part in parts]
+    assert found == sorted((a, b) for a in starts for b in starts if a <= b)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_shared_columns_find_the_true_neighbours_of_sparse_rows(rng, metric):
+    X = sp.random_array((2100, 300), density=0.03, random_state=rng, format="csr")
+    X[7] *= 0.0
+    found = neighbors_of(X, X, 6, metric=metric)
+    expected = np.sort(cdist(X.toarray(), X.toarray(), "euclidean"), axis=1)[:, :6]
+    if metric == "cosine":
+        norms = np.maximum(np.sqrt(X.multiply(X).sum(axis=1)), 1e-300)
+        cosines = (X @ X.T).toarray() / norms[:, None] / norms
+        expected = np.sort(1.0 - cosines, axis=1)[:, :6]
+    np.testing.assert_allclose(found[1], np.maximum(expected, 0.0), atol=1e-7)
+    again = neighbors_of(X[:50], X, 6, metric=metric, n_jobs=1)
+    assert np.array_equal(again[0], found[0][:50])

@@ -88,6 +88,16 @@ def test_one_cluster(make_page, blobs):
     assert "There is only one cluster" in page.visible()
     assert "There are" not in page.by_id("columns").text
     assert len(page.all("svg")) >= 2
+    assert "to divide the objects" not in page.visible()  # the number was given
+
+
+def test_one_cluster_that_was_chosen_can_be_divided_all_the_same(make_page):
+    X = np.random.default_rng(23).normal(size=(120, 3))
+    model = soffit.SoftClustering(None, random_state=23).fit(X)
+    assert model.n_clusters_ == 1
+    page = make_page(model, X=X)
+    number = model.k_choice_.runner_up
+    assert f"Pass n_clusters={number} to divide the objects all the same" in page.visible()
 
 
 def test_fifty_clusters(make_page):

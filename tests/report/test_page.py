@@ -205,7 +205,9 @@ def test_clusters_are_described_by_columns_and_members(make_page, blobs):
     assert "petal length is low (mean 1." in first
     assert "odd" not in first
     assert "Typical: f" in first
-    assert "60 objects fall into 2 clusters of 30 and 30" in page.visible()
+    assert "60 objects fall into 2 clusters: low petal length (30) and high petal length (30)" in (
+        page.visible()
+    )
     assert "They differ most in petal length." in page.visible()
     between = page.by_id("between").text
     assert "1 object does not clearly belong to one cluster." in between

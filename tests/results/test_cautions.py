@@ -14,7 +14,6 @@ from soffit.results.cautions import (
     checks,
     component_sizes,
     isolated,
-    repeated_rows,
 )
 from soffit.results.summary import Summary
 
@@ -117,12 +116,6 @@ def test_parts_of_dense_and_sparse_graphs(as_sparse):
     matrix = sp.csr_array(A) if as_sparse else A
     assert sorted(component_sizes(matrix).tolist()) == [1, 3, 4, 4]
     assert isolated(matrix).tolist() == [0]
-
-
-def test_zeros_of_both_signs_are_equal_rows():
-    table = np.array([[0.0, 1.0], [2.0, 0.0], [-0.0, 1.0], [2.0, 0.0]])
-    assert repeated_rows(table) == [2, 3]
-    assert repeated_rows(sp.csr_array(table)) == [2, 3]
 
 
 def test_checks_say_what_was_not_checked(fitted, touching):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from soffit import SoftClustering
-from soffit.results.members import between, least_certain
+from soffit.results.members import Comparison, between, called, least_certain
+from soffit.results.sentences import headline
 from soffit.results.summary import Summary
 
 
@@ -41,6 +45,34 @@ def test_texts_are_compared_by_how_frequent_they_are():
     assert sex.own == "f"
     assert sex.first.startswith("f (")
     assert sex.nearer == 0
+
+
+def test_words_are_frequent_and_what_else_is_known_is_near():
+    counts = np.kron(np.eye(2), np.ones((10, 3)))
+    counts[3, 5] = 1.0
+    words = sp.csr_array(counts)
+    G = np.where(np.kron(np.eye(2), np.ones((10, 1))) > 0, 0.9, 0.1)
+    G[3] = [0.55, 0.45]
+    summary = Summary.of(G, words, columns=list("abcdef"))
+    known = Comparison("age", "9", "1", "8", 1, 2.0)
+    found = between(summary, 3)
+    mixed = replace(found, columns=(known, *found.columns))
+    assert found.sentence(summary) == (
+        "a, b and c are more frequent in cluster 0, but f is more frequent in cluster 1."
+    )
+    assert mixed.sentence(summary).endswith(
+        "but age is nearer to cluster 1, where f is more frequent."
+    )
+
+
+def test_clusters_are_called_by_what_is_special_if_that_tells_them_apart():
+    summary = two_groups()
+    assert called(summary) == ("low width", "high width")
+    named = replace(summary, names=("short ones", "1"))
+    assert called(named) == ("short ones", "high width")
+    assert called(replace(summary, names=("high width", "1"))) == ()  # not told apart
+    assert called(Summary.of(summary.memberships)) == ()  # nothing is known
+    assert "into 2 clusters: low width (20) and high width (20)." in headline(summary)
 
 
 def test_nodes_are_described_by_their_links():

@@ -9,9 +9,8 @@ number.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine
 
-from soffit import SoftClustering
+from soffit import SoftClustering, choose_k
 from soffit.datasets import make_gaussians
-from soffit.selection import choose_k
 
 four = make_gaussians(300, n_clusters=4, separation=5.0, random_state=7).X
 choice = choose_k(four)

@@ -57,6 +57,13 @@ def first_rows(copies: IntArray) -> IntArray:
     return np.unique(copies, return_index=True)[1]
 
 
+def repeated_rows(table: Any) -> IntArray:
+    """Rows that are equal to an earlier one; the same values may be missing."""
+    copies = copies_of_rows(table)
+    every = np.arange(table.shape[0])
+    return every[:0] if copies is None else np.setdiff1d(every, first_rows(copies))
+
+
 def numbered(codes: NDArray[Any]) -> IntArray | None:
     """Numbers of the distinct codes in the order of their first places; None if all differ."""
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -12,12 +13,14 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
 from soffit._memory import check_memory
+from soffit._parameters import OneOf, check_parameter
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray
 from soffit._wording import Message, Parameter
 from soffit.affinity.abstract import USUAL_NUMBER, Affinity
 from soffit.affinity.isolation import Neighborhood
 from soffit.graph import Graph, pair_components
+from soffit.neighbors.distances import distances
 from soffit.neighbors.search import (
     ApproximateSearch,
     ExactSearch,
@@ -43,7 +46,7 @@ _SAMPLED = 2**11
 _FEW = 64
 _LINKED_OBJECTS = 2**16
 _COMPARED = 2**14
-_MOST_TURNS = 8
+_MOST_TURNS = 4
 
 Links = tuple[IntArray, IntArray, FloatArray]
 Link = tuple[int, int, float]
@@ -142,14 +145,53 @@ def _in_order(values: FloatArray, keys: tuple[IntArray, ...]) -> IntArray:
 def _shortest_outside(X: Any, component: IntArray, metric: Metric, n_jobs: int | None) -> Links:
     """For every component but the largest, its shortest link to any other component."""
     sizes = np.bincount(component)
-    links = []
-    for c in np.flatnonzero(np.arange(len(sizes)) != np.argmax(sizes)):
-        sides = _Sides(X, component == c, metric, n_jobs)
-        most = min(_MOST_EXACT_PAIRS, _MOST_EXACT_COORDINATES // X.shape[1])
-        few = metric == "precomputed" or sides.n_pairs <= most
-        links.append(sides.shortest() if few else sides.short())
+    wanted = np.flatnonzero(np.arange(len(sizes)) != np.argmax(sizes))
+    n_pairs = sizes[wanted] * (len(component) - sizes[wanted])
+    most = min(_MOST_EXACT_PAIRS, _MOST_EXACT_COORDINATES // X.shape[1])
+    few = (n_pairs <= most) | (metric == "precomputed")
+    links = [_Sides(X, component == c, metric, n_jobs).shortest() for c in wanted[few]]
+    if not few.all():
+        links += _short_links(X, component, wanted[~few], metric, n_jobs)
     first, second, distance = zip(*links, strict=True)
     return np.array(first), np.array(second), np.array(distance)
+
+
+def _short_links(
+    X: Any, component: IntArray, wanted: IntArray, metric: Metric, n_jobs: int | None
+) -> list[Link]:
+    """A short link of each of these components: the shortest of a sample, improved at both ends."""
+    most = max(_SAMPLED // (int(component.max()) + 1), 1)
+    chosen = np.concatenate([_thinned(np.flatnonzero(component == c), most) for c in wanted])
+    others = np.flatnonzero(~np.isin(component, wanted))
+    chosen = np.concatenate([chosen, _thinned(others, most)])
+    among = distances(X[chosen], metric=metric, n_jobs=n_jobs)
+    among[component[chosen][:, None] == component[chosen]] = np.inf
+    ends = np.empty((2, len(wanted)), dtype=np.int64)
+    length = np.empty(len(wanted), dtype=among.dtype)
+    for number, c in enumerate(wanted):
+        inside = np.flatnonzero(component[chosen] == c)
+        i, j = np.unravel_index(among[inside].argmin(), (len(inside), len(chosen)))
+        ends[:, number] = chosen[inside[i]], chosen[j]
+        length[number] = among[inside[i], j]
+
+    def nearest_across(part: range, rows: Any, *, outside: bool) -> tuple[IntArray, FloatArray]:
+        there = slice(part.start, part.stop)
+        block = distances(rows, X[there], metric=metric, n_jobs=1)
+        block[(component[there] == wanted[:, None]) == outside] = np.inf
+        closest = block.argmin(axis=1)
+        return closest + part.start, block[np.arange(len(wanted)), closest]
+
+    for turn in range(_MOST_TURNS):
+        fixed, moved = X[ends[turn % 2]], ends[1 - turn % 2]
+        search = partial(nearest_across, rows=fixed, outside=turn % 2 == 0)
+        parts = each(search, pieces(len(component), _COMPARED), n_jobs)
+        numbers, lengths = (np.array(values) for values in zip(*parts, strict=True))
+        best = lengths.argmin(axis=0), np.arange(len(wanted))
+        closer = lengths[best] < length
+        moved[closer], length[closer] = numbers[best][closer], lengths[best][closer]
+        if not closer.any() and turn > 0:
+            break
+    return list(zip(*ends, length, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,42 +203,23 @@ class _Sides:
     metric: Metric
     n_jobs: int | None
 
-    @property
-    def n_pairs(self) -> int:
-        size = int(self.is_inside.sum())
-        return size * (len(self.is_inside) - size)
-
     def shortest(self) -> Link:
         """The shortest link between the two."""
         inside = np.flatnonzero(self.is_inside)
         if len(inside) <= _FEW:
-            return self._from_few(inside, inside_out=True)
+            return self._from_few(inside)
         return self._between(inside, np.flatnonzero(~self.is_inside))
 
-    def short(self) -> Link:
-        """A short link: the shortest of a sample, improved alternately at both ends."""
-        inside, outside = np.flatnonzero(self.is_inside), np.flatnonzero(~self.is_inside)
-        first, second, distance = self._between(_thinned(inside), _thinned(outside))
-        for turn in range(_MOST_TURNS):
-            inside_out = turn % 2 == 0
-            fixed = np.array([first if inside_out else second])
-            _, nearest, closer = self._from_few(fixed, inside_out=inside_out)
-            if not closer < distance and turn > 0:
-                break
-            first, second = (first, nearest) if inside_out else (nearest, second)
-            distance = min(closer, distance)
-        return first, second, distance
-
-    def _from_few(self, fixed: IntArray, *, inside_out: bool) -> Link:
-        """The shortest link of a few objects on one side to those on the other side."""
+    def _from_few(self, fixed: IntArray) -> Link:
+        """The shortest link of a few objects inside to those outside."""
         if sp.issparse(self.X) or self.metric not in ("euclidean", "l2"):
-            return self._between(fixed, np.flatnonzero(self.is_inside != inside_out))
+            return self._between(fixed, np.flatnonzero(~self.is_inside))
         rows = self.X[fixed]
 
         def search(part: range) -> tuple[float, int, int]:
             there = slice(part.start, part.stop)
             squares = cdist(rows, self.X[there], "sqeuclidean")
-            outside = self.is_inside[there] != inside_out
+            outside = ~self.is_inside[there]
             squares[:, ~outside] = np.inf
             i, j = divmod(int(squares.argmin()), squares.shape[1])
             if not outside[j]:
@@ -213,16 +236,16 @@ class _Sides:
             nearest = block.argmin(axis=1)
             distance = block[np.arange(len(inside)), nearest]
         else:
-            index, distances = neighbors_of(
+            index, lengths = neighbors_of(
                 self.X[inside], self.X[outside], 1, metric=self.metric, n_jobs=self.n_jobs
             )
-            nearest, distance = index[:, 0], distances[:, 0]
+            nearest, distance = index[:, 0], lengths[:, 0]
         best = int(distance.argmin())
         return inside[best], outside[nearest[best]], distance[best]
 
 
-def _thinned(part: IntArray) -> IntArray:
-    return part[:: -(-len(part) // _SAMPLED)]
+def _thinned(part: IntArray, most: int) -> IntArray:
+    return part[:: -(-len(part) // most)]
 
 
 def _links_between_representatives(
@@ -237,10 +260,10 @@ def _links_between_representatives(
         nearest = block.argmin(axis=1)
         distance = block[np.arange(len(chosen)), nearest]
     else:
-        index, distances = neighbors_of(X[chosen], X[chosen], 2, metric=metric, n_jobs=n_jobs)
+        index, lengths = neighbors_of(X[chosen], X[chosen], 2, metric=metric, n_jobs=n_jobs)
         other = (index[:, 0] == np.arange(len(chosen))).astype(int)
         nearest = index[np.arange(len(chosen)), other]
-        distance = distances[np.arange(len(chosen)), other]
+        distance = lengths[np.arange(len(chosen)), other]
     return chosen, chosen[nearest], distance
 
 
@@ -333,11 +356,9 @@ class NeighborGraph(Affinity):
         return self._fit(X, None)
 
     def _fit(self, X: Any, few_rank: int | None) -> Self:
-        _check_choice("keep", self.keep, ("mutual", "union"))
-        _check_choice("weights", self.weights, ("overlap", "local", "binary"))
+        check_parameter("keep", self.keep, OneOf(("mutual", "union")))
+        check_parameter("weights", self.weights, OneOf(("overlap", "local", "binary")))
         if self.metric == "precomputed":
-            from soffit.neighbors.distances import distances
-
             X = distances(X, metric="precomputed")
         # Which neighbour's distance is the local scale, if there are few objects per cluster.
         self._few_rank = few_rank
@@ -452,8 +473,6 @@ class NeighborGraph(Affinity):
     def _nearest(self, X: Any) -> tuple[IntArray, FloatArray]:
         """The fitted objects next to new ones, and their distances."""
         if self.metric == "precomputed":
-            from soffit.neighbors.distances import distances
-
             X = distances(X, np.empty((len(self._members), 0)), metric="precomputed")
         n = len(self._members)
         length = max(min(self.n_neighbors, n - 1), 1)
@@ -631,11 +650,11 @@ def _with_ties(find: _Find, length: int, most: int) -> tuple[IntArray, FloatArra
     lists, values = lists[:, :length], values[:, :length]
     if not len(tied):
         return np.ascontiguousarray(lists), np.ascontiguousarray(values)
-    longer, distances = _up_to_ties(*find(min(_MOST_TIED * length + 1, most), tied), length, most)
+    longer, lengths = _up_to_ties(*find(min(_MOST_TIED * length + 1, most), tied), length, most)
     missing = ((0, 0), (0, longer.shape[1] - length))
     lists = np.pad(lists, missing, constant_values=-1)
     values = np.pad(values, missing, constant_values=np.inf)
-    lists[tied], values[tied] = longer, distances
+    lists[tied], values[tied] = longer, lengths
     return lists, values
 
 
@@ -666,8 +685,3 @@ def _locally_scaled(distance: FloatArray, a: FloatArray, b: FloatArray) -> Float
     distance = distance.astype(np.float64)
     # The floor keeps every edge in the graph, however long.
     return np.maximum(np.exp(-(distance / a) * (distance / b)), 1e-6)
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from math import ceil, isfinite
-from numbers import Real
+from math import ceil
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from soffit._memory import check_allocation
+from soffit._parameters import Number, check_parameter
 from soffit._typing import FloatArray, IntArray
 
 # The smallest affinity of neighbouring pixels: no image edge disconnects the graph.
@@ -71,12 +71,12 @@ def image_affinity(
     """
     from soffit.affinity.kernels import fill_pixel_rows
 
-    _check_positive("radius", radius)
-    _check_positive("sigma_distance", sigma_distance)
+    check_parameter("radius", radius, Number(0.0, strict=True))
+    check_parameter("sigma_distance", sigma_distance, Number(0.0, strict=True))
     values = pixel_values(image)
     if sigma_value is None:
         sigma_value = typical_difference(values)
-    _check_positive("sigma_value", sigma_value)
+    check_parameter("sigma_value", sigma_value, Number(0.0, strict=True))
     height, width, _ = values.shape
     n = height * width
     down, right = _neighbourhood(height, width, float(radius))
@@ -151,9 +151,3 @@ def _neighbourhood(height: int, width: int, radius: float) -> tuple[IntArray, In
     down, right = np.mgrid[-tall : tall + 1, -wide : wide + 1]
     near = down**2 + right**2 < radius**2
     return down[near], right[near]
-
-
-def _check_positive(name: str, value: Any) -> None:
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not (number and isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a number above 0, got {value!r}.")

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from soffit._memory import check_allocation
 from soffit._typing import IntArray, Matrix
 from soffit._wording import Message, Parameter, first_few
-from soffit.graph import Graph, pair_components
+from soffit.graph import Graph, pair_components, undirected
 
 _SHOWN = 5
 # Objects with fewer must-links than this are linked less strongly than by all their affinities.
@@ -202,10 +202,7 @@ class SideInformation:
         """The sparse symmetric matrix R."""
         pairs = np.concatenate([self.must, self.cannot])
         signs = np.repeat([1.0, -1.0], [len(self.must), len(self.cannot)]).astype(dtype)
-        rows = np.concatenate([pairs[:, 0], pairs[:, 1]])
-        columns = np.concatenate([pairs[:, 1], pairs[:, 0]])
-        shape = (self.n_objects, self.n_objects)
-        R = sp.csr_array((np.concatenate([signs, signs]), (rows, columns)), shape=shape)
+        R = undirected(pairs, signs, self.n_objects)
         R.sort_indices()
         return R
 

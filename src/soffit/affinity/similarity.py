@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from soffit._memory import DENSE_COPIES, check_allocation
+from soffit._parameters import Number, OrNone, WholeNumber, check_parameter
 from soffit._threads import each, row_blocks
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity.abstract import USUAL_NUMBER, Affinity
@@ -23,8 +24,43 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+class _OfDistances(Affinity):
+    """Affinities from the distances of all pairs, scaled by those to a near neighbour."""
+
+    metric: Metric
+    neighbor: int
+    n_jobs: int | None
+    _of_rows: ClassVar[bool] = True
+
+    def fit(self, X: Any) -> Self:
+        """Compute the affinities of all pairs; keep the objects and the scale of distances."""
+        check_parameter("neighbor", self.neighbor, WholeNumber(1))
+        return self._fit(X, self.neighbor)
+
+    def fit_for(self, X: Any, n_clusters: int | None) -> Self:
+        """The same for a number of clusters, or None if it is not known."""
+        check_parameter("neighbor", self.neighbor, WholeNumber(1))
+        return self._fit(X, suited_neighbor(self.neighbor, X.shape[0], n_clusters))
+
+    @abstractmethod
+    def _fit(self, X: Any, neighbor: int) -> Self: ...
+
+    def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
+        """The nearest of the objects X for each of them, and the distances."""
+        return nearest_neighbors(X, rank, metric=self.metric, n_jobs=self.n_jobs)
+
+    def _nearest_fitted(self, X: Any, rank: int) -> Neighborhood:
+        """The fitted objects next to new ones."""
+        objects, metric = self.objects_, self.metric
+        if metric == "precomputed":
+            X = distances(X, objects, metric=metric)
+        count = min(rank, objects.shape[0])
+        found = neighbors_of(X, objects, count, metric=metric, n_jobs=self.n_jobs)
+        return Neighborhood.of_lists(*found, rank=rank)
+
+
 @dataclass(repr=False)
-class RelativeDistance(Affinity):
+class RelativeDistance(_OfDistances):
     r"""Co-cluster probabilities from distances relative to each object's neighbourhood.
 
     .. math:: P_{ij} = \exp\Bigl(-c \, \frac{L_{ij}}{\sqrt{s_i s_j}}\Bigr)
@@ -82,7 +118,6 @@ class RelativeDistance(Affinity):
     neighbor: int = 10
     squared: bool = False
     n_jobs: int | None = None
-    _of_rows: ClassVar[bool] = True
     _arrays: ClassVar[dict[str, str]] = {
         "metric": "metric",
         "c": "positive",
@@ -96,18 +131,8 @@ class RelativeDistance(Affinity):
         "_few_rank": "count?",
     }
 
-    def fit(self, X: Any) -> Self:
-        """Compute the probabilities of all pairs and keep the objects and their scales."""
-        check_neighbor(self.neighbor)
-        return self._fit(X, self.neighbor)
-
-    def fit_for(self, X: Any, n_clusters: int | None) -> Self:
-        """The same for a number of clusters, or None if it is not known."""
-        check_neighbor(self.neighbor)
-        return self._fit(X, suited_neighbor(self.neighbor, X.shape[0], n_clusters))
-
     def _fit(self, X: Any, neighbor: int) -> Self:
-        check_positive(c=self.c)
+        check_parameter("c", self.c, Number(0.0, strict=True))
         D = distances(X, metric=self.metric, n_jobs=self.n_jobs)
         self.objects_ = objects_to_keep(X, self.metric)
         self._few_rank = neighbor
@@ -125,13 +150,9 @@ class RelativeDistance(Affinity):
     def neighborhood(self, X: Any = None) -> Neighborhood:
         """Distances of objects to the n-th neighbour among the fitted ones, and the neighbours."""
         if X is not None:
-            return nearest_fitted(self, X, self._rank)
+            return self._nearest_fitted(X, self._rank)
         neighbors, _ = strongest(self.matrix_, among_themselves=True)
         return Neighborhood(self.scales_, neighbors)
-
-    def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
-        """The nearest of the objects X for each of them, and the distances."""
-        return nearest_neighbors(X, rank, metric=self.metric, n_jobs=self.n_jobs)
 
     @property
     def _rank(self) -> int:
@@ -163,17 +184,6 @@ def _distinct(X: Any) -> tuple[IntArray | None, IntArray | None]:
     """The first of each set of equal objects, and the number of each object's set; or None."""
     copies = None if is_sparse(X) else copies_of_rows(X)
     return (None, None) if copies is None else (first_rows(copies), copies)
-
-
-def nearest_fitted(affinity: Any, X: Any, rank: int) -> Neighborhood:
-    """The fitted objects next to new ones."""
-    objects, metric = affinity.objects_, affinity.metric
-    if metric == "precomputed":
-        X = distances(X, objects, metric=metric)
-    found = neighbors_of(
-        X, objects, min(rank, objects.shape[0]), metric=metric, n_jobs=affinity.n_jobs
-    )
-    return Neighborhood.of_lists(*found, rank=rank)
 
 
 def neighbor_distances(D: Matrix, neighbor: int) -> tuple[FloatArray, FloatArray]:
@@ -210,20 +220,6 @@ def exponential_decay(
     return graph.without_zeros().matrix
 
 
-def check_neighbor(neighbor: Any) -> None:
-    """Refuse anything but a positive integer."""
-    whole = isinstance(neighbor, Integral) and not isinstance(neighbor, bool)
-    if not whole or neighbor < 1:
-        raise ValueError(f"neighbor must be an integer >= 1, not {neighbor!r}.")
-
-
-def check_positive(**values: Any) -> None:
-    """Refuse anything but positive finite numbers."""
-    for name, value in values.items():
-        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-            raise ValueError(f"{name} must be a positive finite number, not {value!r}.")
-
-
 def _decay(values: FloatArray, factors: FloatArray, c: float, squared: bool) -> None:
     # Far pairs may overflow; their affinity is 0 in any case.
     with np.errstate(over="ignore", under="ignore"):
@@ -258,7 +254,7 @@ _SPARSE_DENSITY = 0.25
 
 
 @dataclass(repr=False)
-class _Kernel(Affinity):
+class _Kernel(_OfDistances):
     """exp(-c (d / h)^p) with h given or computed from the neighbour distances.
 
     Equal objects count as one neighbour.
@@ -268,8 +264,6 @@ class _Kernel(Affinity):
     bandwidth: float | None = None
     neighbor: int = 10
     n_jobs: int | None = None
-
-    _of_rows: ClassVar[bool] = True
     _arrays: ClassVar[dict[str, str]] = {
         "metric": "metric",
         "bandwidth": "positive?",
@@ -282,19 +276,8 @@ class _Kernel(Affinity):
     _c: ClassVar[float]
     _squared: ClassVar[bool]
 
-    def fit(self, X: Any) -> Self:
-        """Compute the affinities of all pairs and keep the objects and the bandwidth."""
-        check_neighbor(self.neighbor)
-        return self._fit(X, self.neighbor)
-
-    def fit_for(self, X: Any, n_clusters: int | None) -> Self:
-        """The same for a number of clusters, or None if it is not known."""
-        check_neighbor(self.neighbor)
-        return self._fit(X, suited_neighbor(self.neighbor, X.shape[0], n_clusters))
-
     def _fit(self, X: Any, neighbor: int) -> Self:
-        if self.bandwidth is not None:
-            check_positive(bandwidth=self.bandwidth)
+        check_parameter("bandwidth", self.bandwidth, OrNone(Number(0.0, strict=True)))
         D = distances(X, metric=self.metric, n_jobs=self.n_jobs)
         self.objects_ = objects_to_keep(X, self.metric)
         if self.bandwidth is None:
@@ -313,16 +296,12 @@ class _Kernel(Affinity):
     def neighborhood(self, X: Any = None) -> Neighborhood:
         """Distances of objects to their 7th neighbour among the fitted ones, and the neighbours."""
         if X is not None:
-            return nearest_fitted(self, X, N_NEIGHBORS)
+            return self._nearest_fitted(X, N_NEIGHBORS)
         neighbors, values = strongest(self.matrix_, among_themselves=True)
         # The kernel turned around; rounding may leave a similarity of copies above 1.
         exponent = -np.log(np.clip(values, np.finfo(np.float64).tiny, 1.0)) / self._c
         distance = self.bandwidth_ * (np.sqrt(exponent) if self._squared else exponent)
         return Neighborhood.of_lists(neighbors, np.where(neighbors >= 0, distance, np.inf))
-
-    def neighborhood_among(self, X: Any, rank: int) -> tuple[IntArray, FloatArray]:
-        """The nearest of the objects X for each of them, and the distances."""
-        return nearest_neighbors(X, rank, metric=self.metric, n_jobs=self.n_jobs)
 
     def _decay(self, D: Matrix) -> Matrix:
         left, right = np.full(D.shape[0], 1 / self.bandwidth_), np.ones(D.shape[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -12,6 +11,7 @@ import scipy.sparse as sp
 
 from soffit._matrix_checks import as_float_matrix, checked_similarities, mirror_upper
 from soffit._memory import check_allocation, check_memory
+from soffit._parameters import WholeNumber, check_parameter
 from soffit._threads import each, one_blas_thread, row_blocks
 from soffit._typing import FloatArray, Matrix
 from soffit.graph import Graph, canonical, reciprocal
@@ -207,8 +207,7 @@ def walk_affinity(A: Any, steps: int, clusters: Any = None) -> Matrix | Factored
     ----------
     K. Yu, S. Yu, V. Tresp (2005). Soft clustering on graphs. NIPS. Section 3.2.
     """
-    if not isinstance(steps, Integral) or isinstance(steps, bool) or steps < 1:
-        raise ValueError(f"steps must be an integer of at least 1, got {steps!r}.")
+    check_parameter("steps", steps, WholeNumber(1))
     W = checked_similarities(A, what="A", copy=False)
     with one_blas_thread():
         if clusters is not None:

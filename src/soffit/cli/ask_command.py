@@ -10,7 +10,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from soffit.cli.console import Talk, plain, show_summary, show_warnings
+from soffit._wording import count_of, visible
+from soffit.cli.console import Talk, show_summary, show_warnings
 from soffit.cli.options import (
     CLUSTERING,
     Command,
@@ -174,11 +175,11 @@ def _show_state(talk: Talk, outcome: Any) -> None:
 
 
 def _show_question(talk: Talk, session: Session, question: Question, number: int) -> None:
-    from soffit._wording import count_of
-
     table, outcome = session.table, session.outcome
     assert outcome is not None
-    ids = [f"{plain(table.id_name)} {plain(table.ids[row])}" for row in (question.a, question.b)]
+    ids = [
+        f"{visible(table.id_name)} {visible(table.ids[row])}" for row in (question.a, question.b)
+    ]
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     grid.add_column("")
     for name in ids:
@@ -188,9 +189,9 @@ def _show_question(talk: Talk, session: Session, question: Question, number: int
     for column, difference in compared[:_MOST_ROWS]:
         marked = not math.isnan(difference) and difference >= _MARKED
         style = "bold yellow" if marked else ""
-        cells = [Text(plain(column.shown(row)), style=style) for row in (question.a, question.b)]
+        cells = [Text(visible(column.shown(row)), style=style) for row in (question.a, question.b)]
         grid.add_row(
-            Text(plain(column.name), style="" if column.is_used else "dim"),
+            Text(visible(column.name), style="" if column.is_used else "dim"),
             *cells,
             _words(column.kind, difference),
         )
@@ -200,7 +201,7 @@ def _show_question(talk: Talk, session: Session, question: Question, number: int
         for row in (question.a, question.b)
     ]
     grid.add_row(
-        Text("cluster now", style="dim"), *(Text(plain(c), style="dim") for c in clusters), ""
+        Text("cluster now", style="dim"), *(Text(visible(c), style="dim") for c in clusters), ""
     )
     talk.say()
     concerned = count_of(max(round(question.gain), 1), "object")

@@ -27,7 +27,7 @@ from soffit.cli.options import (
     option,
     with_option_groups,
 )
-from soffit.cli.steps import read_source, with_remarks
+from soffit.cli.steps import check_number, read_source, with_remarks
 
 if TYPE_CHECKING:
     from soffit._typing import FloatArray, IntArray
@@ -59,8 +59,14 @@ def contestants(source: Any, settings: Settings) -> list[Contestant]:
         Contestant(name, method.name, OURS, _our_run(name, source, settings))
         for name, method in METHODS.items()
     ]
+    # All methods see the same table: text and gaps as the coordinates of their distances.
     theirs = [
-        Contestant(f"sklearn-{key}", name, THEIRS, _their_run(run, source, settings))
+        Contestant(
+            f"sklearn-{key}",
+            name,
+            THEIRS,
+            lambda run=run: run(mixed_points(source), source.kind, settings),  # type: ignore[misc]
+        )
         for key, (name, run) in _THEIRS.items()
     ]
     return ours + theirs
@@ -97,13 +103,6 @@ def _our_run(name: str, source: Any, settings: Settings) -> Callable[[], FloatAr
         return memberships
 
     return run
-
-
-def _their_run(
-    run: Callable[[Any, str, Settings], FloatArray], source: Any, settings: Settings
-) -> Callable[[], FloatArray]:
-    # All methods see the same table: text and gaps as the coordinates of their distances.
-    return lambda: run(mixed_points(source), source.kind, settings)
 
 
 def mixed_points(source: Any) -> Any:
@@ -237,10 +236,7 @@ def compare(
     source, is_standardized = _prepared(talk, source, settings.standardize.value)
     if settings.clusters is None:
         settings = replace(settings, clusters=_choose(talk, source, settings))
-    elif settings.clusters > source.data.shape[0]:
-        raise ValueError(
-            f"-k {settings.clusters} is larger than the number of objects, {source.data.shape[0]}."
-        )
+    check_number(settings.clusters, source.data.shape[0])
     # What they say has been done, for all methods alike.
     settings = replace(settings, max_clusters=None, standardize=Standardization.auto)
     with talk.working("Compiling"):

@@ -25,7 +25,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from soffit._wording import in_words_of_the_command
+from soffit._wording import count_of, in_words_of_the_command, shorten, visible
 
 if TYPE_CHECKING:
     from soffit.results.summary import Summary
@@ -53,7 +53,7 @@ class Talk:
     def say(self, text: str = "", style: str = "") -> None:
         """A sentence of the result."""
         if not self._silent:
-            self._print(self._out, Text(plain(text), style=style))
+            self._print(self._out, Text(visible(text), style=style))
 
     def show(self, renderable: RenderableType) -> None:
         """A table or a tree of the result."""
@@ -68,9 +68,9 @@ class Talk:
         first_words = len(columns) - words
         for number, column in enumerate(columns):
             justify: Any = "right" if number < first_words else "left"
-            grid.add_column(plain(column), justify=justify, overflow="fold")
+            grid.add_column(visible(column), justify=justify, overflow="fold")
         for row in rows:
-            grid.add_row(*(Text(plain(cell)) for cell in row))
+            grid.add_row(*(Text(visible(cell)) for cell in row))
         self._out.print(grid)
 
     def emit(self, answer: dict[str, Any]) -> None:
@@ -95,12 +95,12 @@ class Talk:
     def note(self, text: str) -> None:
         """A remark about the data."""
         if not self._silent:
-            self._print(self._err, Text.assemble(("Note: ", "cyan"), plain(text)))
+            self._print(self._err, Text.assemble(("Note: ", "cyan"), visible(text)))
 
     def warn(self, text: str) -> None:
         """A warning about the result."""
         if not self._silent:
-            self._print(self._err, Text.assemble(("Warning: ", "yellow"), plain(text)))
+            self._print(self._err, Text.assemble(("Warning: ", "yellow"), visible(text)))
 
     @contextmanager
     def working(self, text: str) -> Iterator[Callable[[str], None]]:
@@ -125,13 +125,8 @@ class Talk:
 def complain(text: str) -> None:
     """An error, printed even with -q."""
     console = _console(stderr=True)
-    message = Text.assemble(("Error: ", "bold red"), plain(text))
+    message = Text.assemble(("Error: ", "bold red"), visible(text))
     console.print(message, soft_wrap=not console.is_terminal)
-
-
-def plain(text: str) -> str:
-    """Text without control characters: names from files must not control the terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
 
 
 def jsonable(value: Any) -> Any:
@@ -161,7 +156,7 @@ def _console(*, stderr: bool) -> Console:
 
 def _escaped(text: str) -> str:
     """Text for a task description, which is markup."""
-    return plain(text).replace("[", r"\[")
+    return visible(text).replace("[", r"\[")
 
 
 def _ignore(text: str) -> None:
@@ -208,7 +203,6 @@ def show_summary(talk: Talk, summary: Summary, label: str | None = None) -> None
 
 
 def _show_clusters(talk: Talk, summary: Summary) -> None:
-    from soffit._wording import count_of, shorten
     from soffit.results.pixel_grid import PixelGrid
 
     # Single pixels say nothing; the report has the mean pictures.
@@ -245,7 +239,6 @@ def _differences(summary: Summary) -> list[str]:
 
 def _named_members(summary: Summary) -> tuple[str, list[str]]:
     """The members that stand for each of the first clusters, where objects have names."""
-    from soffit._wording import shorten
     from soffit.results.members import Members
 
     clusters = range(min(summary.n_clusters, _MOST_ROWS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -52,7 +53,11 @@ def cluster(where: str, talk: Talk) -> Iterator[None]:
     with talk.working(f"Starting Dask ({where})"):
         try:
             local = (
-                distributed.LocalCluster(threads_per_worker=1, dashboard_address="127.0.0.1:0")
+                distributed.LocalCluster(
+                    threads_per_worker=1,
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.ERROR,
+                )
                 if where == "local"
                 else nullcontext()
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from soffit._wording import count_of
 from soffit.cli.console import existing, show_summary, show_warnings, usage_error
 from soffit.cli.options import AFTERWARDS, Command, Verbosity, option, with_option_groups
 from soffit.cli.predict_command import ModelFile
@@ -107,7 +108,6 @@ def edit(
     show the new clusters and names.
     """
     from soffit import load
-    from soffit._wording import count_of
     from soffit.results.summary import Summary
 
     merges, splits, names = parsed_merges(merge), parsed_splits(split), parsed_names(name)

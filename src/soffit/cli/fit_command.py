@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from soffit._wording import count_of
 from soffit.cli.console import (
     Talk,
     show_choice,
@@ -28,6 +29,9 @@ from soffit.cli.options import (
     with_option_groups,
 )
 from soffit.cli.steps import Fit, Outputs, fit_model, read_pairs, read_source, show_files
+
+if TYPE_CHECKING:
+    from soffit.results.summary import Summary
 
 MethodOption = Annotated[
     str,
@@ -113,7 +117,7 @@ def present(
     warnings = show_warnings(talk, summary)
     show_files(talk, files)
     if hints:
-        _say_next(talk, done, files)
+        _say_next(talk, done, summary, files)
     talk.emit(
         answer
         | {
@@ -134,8 +138,6 @@ def present(
 
 
 def _what_was_done(done: Fit, n_clusters: int) -> str:
-    from soffit._wording import count_of
-
     n, p = done.source.data.shape
     how = {
         "table": f"{count_of(n, 'object')} with {count_of(p, 'column')}",
@@ -144,16 +146,14 @@ def _what_was_done(done: Fit, n_clusters: int) -> str:
     return f"{how}: {count_of(n_clusters, 'cluster')} by {type(done.model).__name__}."
 
 
-def _say_next(talk: Talk, done: Fit, files: dict[str, str]) -> None:
+def _say_next(talk: Talk, done: Fit, summary: Summary, files: dict[str, str]) -> None:
     """Suggestions for the next step."""
-    if done.model.n_clusters_ == 1 and done.model.n_clusters is None:
-        choice = getattr(done.model, "k_choice_", None)
-        number = 2 if choice is None else choice.runner_up or 2
-        talk.say(
-            f"Next: add -k {number} to divide the objects all the same; their memberships then "
-            "tell which are typical and which lie between.",
-            style="dim",
-        )
+    from soffit._wording import in_words_of_the_command
+    from soffit.results.sentences import division
+
+    advice = division(summary)
+    if advice is not None:
+        talk.say(f"Next: {in_words_of_the_command(advice)}", style="dim")
         return
     missing = []
     if "output" not in files:

@@ -11,7 +11,8 @@ import numpy as np
 from rich.text import Text
 from rich.tree import Tree
 
-from soffit.cli.console import plain, usage_error
+from soffit._wording import count_of, visible
+from soffit.cli.console import usage_error
 from soffit.cli.fit_command import present
 from soffit.cli.methods import Settings
 from soffit.cli.options import (
@@ -27,7 +28,7 @@ from soffit.cli.options import (
     whole_numbers,
     with_option_groups,
 )
-from soffit.cli.steps import Fit, Outputs, fit_model, read_source, write_result
+from soffit.cli.steps import Fit, Outputs, fit_model, read_source
 
 # A larger tree does not fit on the screen; its lower levels are then left out.
 _MOST_BRANCHES = 60
@@ -126,7 +127,7 @@ def _write_levels(done: Fit, output: Path, *, lean: bool) -> dict[str, str]:
             level.memberships, ids=source.ids, id_name=source.id_name, truth=source.truth
         )
         path = output.with_stem(f"{output.stem}-{level.n_clusters}")
-        write_result(part, path, source, lean=lean)
+        io.write_result(part, str(path), source=source, only_memberships=lean)
         files[str(level.n_clusters)] = str(path)
     return files
 
@@ -144,8 +145,6 @@ def _drawn(tree: Any, sizes: Any) -> Tree:
 
 
 def _grow(branch: Tree, tree: Any, sizes: Any, node: int, lowest: int) -> None:
-    from soffit._wording import count_of
-
     words = f"cluster {tree.cluster[node]}: {count_of(int(sizes[node]), 'object')}"
     if tree.parent[node] >= 0:
         words += f", {tree.probability[node]:.0%} here"
@@ -153,7 +152,7 @@ def _grow(branch: Tree, tree: Any, sizes: Any, node: int, lowest: int) -> None:
     if below and tree.level[node] <= lowest:
         words += f", {count_of(len(below), 'cluster')} below"
         below = []
-    grown = branch.add(Text(plain(words)))
+    grown = branch.add(Text(visible(words)))
     for child in below:
         _grow(grown, tree, sizes, child, lowest)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from soffit._wording import in_words_of_the_command
+from soffit._wording import count_of, in_words_of_the_command
 from soffit.cli.console import Talk, existing, show_summary
 from soffit.cli.options import LEARNING, Command, FileFormat, Verbosity, with_option_groups
 from soffit.cli.steps import describe_file, numbered_from_one
@@ -98,7 +98,6 @@ def _about_model(talk: Talk, path: Path) -> None:
 
 def _about_result(talk: Talk, path: Path) -> None:
     from soffit import io
-    from soffit._wording import count_of
     from soffit.results.summary import Summary
 
     summary = Summary.of(numbered_from_one(io.read_result(str(path))))

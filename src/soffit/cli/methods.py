@@ -7,18 +7,7 @@ from typing import Any
 
 from soffit.catalogue import MODELS
 from soffit.cli.console import usage_error
-from soffit.cli.options import (
-    ClustersOption,
-    JobsOption,
-    MaxClustersOption,
-    MaxTimeOption,
-    NeighborsOption,
-    OptionGroup,
-    ResamplesOption,
-    SeedOption,
-    Standardization,
-    StandardizeOption,
-)
+from soffit.cli.options import MODEL, OptionGroup, Standardization, at_least, choice
 
 # The choices of --method.
 METHODS = {entry.method: entry for entry in MODELS.values() if entry.method is not None}
@@ -37,14 +26,56 @@ def known_method(value: str) -> str:
 class Settings(OptionGroup):
     """The settings of a model."""
 
-    clusters: ClustersOption = None
-    max_clusters: MaxClustersOption = None
-    neighbors: NeighborsOption = None
-    standardize: StandardizeOption = Standardization.auto
-    resamples: ResamplesOption = 0
-    seed: SeedOption = 0
-    jobs: JobsOption = None
-    max_time: MaxTimeOption = None
+    clusters: int | None = choice(
+        "-k --clusters K",
+        MODEL,
+        "The number of clusters. By default soffit chooses it and shows the evidence.",
+        callback=at_least(1),
+    )
+    max_clusters: int | None = choice(
+        "--max-clusters K",
+        MODEL,
+        "The largest number of clusters to consider without -k. By default 20, and more while "
+        "the evidence grows.",
+        callback=at_least(1),
+    )
+    neighbors: int | None = choice(
+        "--neighbors N",
+        MODEL,
+        "The number of neighbours per object. A larger number gives smoother clusters.",
+        callback=at_least(1),
+    )
+    standardize: Standardization = choice(
+        "--standardize HOW",
+        MODEL,
+        "Scale the columns of a table to a common spread: yes, no or auto, which does so if "
+        "their units differ so much that one column would decide alone.",
+        default=Standardization.auto,
+    )
+    resamples: int = choice(
+        "--resamples N",
+        MODEL,
+        "Refit the model on N subsamples, which gives better-calibrated probabilities and "
+        "shows where the clusters are unstable. 10 is enough.",
+        callback=at_least(0),
+        default=0,
+    )
+    seed: int = choice(
+        "--seed N",
+        MODEL,
+        "The random seed. The same seed gives the same result.",
+        callback=at_least(0, 2**32 - 1),
+        default=0,
+    )
+    jobs: int | None = choice(
+        "--jobs N",
+        MODEL,
+        "The number of processor cores; all of them by default. The result does not depend on it.",
+        callback=at_least(1),
+    )
+    max_time: float | None = choice(
+        "--max-time SECONDS", MODEL, "Stop after this many seconds and keep the best result so far."
+    )
 
     def check(self, name: str, *, pairs: bool = False) -> None:
         """Reject options that the method does not support."""

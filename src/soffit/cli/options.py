@@ -6,7 +6,7 @@ import csv
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -95,6 +95,11 @@ def option(names: str, panel: str, words: str, **more: Any) -> Any:
     return typer.Option(*flags, metavar=metavar, rich_help_panel=panel, help=words, **more)
 
 
+def choice(names: str, panel: str, words: str, *, default: Any = None, **more: Any) -> Any:
+    """A field of an `OptionGroup`: an option with its default."""
+    return field(default=default, metadata={"option": option(names, panel, words, **more)})
+
+
 def at_least(
     minimum: int, maximum: int | None = None
 ) -> Callable[[typer.CallbackParam, int | None], int | None]:
@@ -128,270 +133,13 @@ InputFile = Annotated[
     ),
 ]
 
-KindOption = Annotated[
-    Kind,
-    option(
-        "--kind KIND",
-        DATA,
-        "What the file holds: table, distances, similarities or graph. Needed for a square "
-        "symmetric matrix, which could be any of them.",
-    ),
-]
-ColumnsOption = Annotated[
-    list[str] | None,
-    option(
-        "--columns A,B,C",
-        DATA,
-        "Use only these columns. Enclose a name that contains a comma in double quotes.",
-    ),
-]
-DropOption = Annotated[
-    list[str] | None,
-    option("--drop A,B", DATA, "Leave these columns out."),
-]
-IdOption = Annotated[
-    str | None,
-    option(
-        "--id COLUMN",
-        DATA,
-        "The column that identifies the objects. It is written to the output, but not used as "
-        "a feature.",
-    ),
-]
-LabelOption = Annotated[
-    str | None,
-    option("--label COLUMN", DATA, "A column of true classes, used for evaluation only."),
-]
-ImputeOption = Annotated[
-    Impute | None,
-    option(
-        "--impute HOW",
-        DATA,
-        "Leave missing values missing and compare what is there (none), fill them in with "
-        "the median or the mean of their column, or drop the rows that have any (drop). By default "
-        "they stay missing if at most a fifth of the entries is missing; otherwise it is an error.",
-    ),
-]
-TextOption = Annotated[
-    TextColumns,
-    option(
-        "--text HOW",
-        DATA,
-        "By default (auto) a column of text is compared as a whole and counts as much as a "
-        "column of numbers; names and dates are left out, with a note. Encode text as one column "
-        "per value instead (onehot), cluster documents by their words (words; the default if there "
-        "is nothing else), or leave all text out (drop).",
-    ),
-]
-
-SepOption = Annotated[
-    str | None,
-    option(
-        "--sep CHAR",
-        FORMAT,
-        "The character between the entries of a text file, such as ';', or tab or blank. "
-        "Detected by default.",
-    ),
-]
-DecimalOption = Annotated[
-    str | None,
-    option("--decimal CHAR", FORMAT, "The decimal sign: . or , (detected by default)."),
-]
-ThousandsOption = Annotated[
-    str | None,
-    option(
-        "--thousands CHAR",
-        FORMAT,
-        "The separator of thousands: , or . or ' or blank (detected by default).",
-    ),
-]
-NaOption = Annotated[
-    list[str] | None,
-    option(
-        "--na A,B",
-        FORMAT,
-        "Entries that stand for a missing value, such as 999 or unknown, besides NA and the like.",
-    ),
-]
-SheetOption = Annotated[
-    str | None,
-    option(
-        "--sheet NAME",
-        FORMAT,
-        "The sheet of an Excel workbook, by name or by number counted from 1.",
-    ),
-]
-SkipRowsOption = Annotated[
-    int,
-    option(
-        "--skip-rows N", FORMAT, "Skip this many lines before the header.", callback=at_least(0)
-    ),
-]
-EncodingOption = Annotated[
-    str | None,
-    option(
-        "--encoding NAME",
-        FORMAT,
-        "The encoding of a text file, such as latin-1. Detected by default.",
-    ),
-]
-
-ClustersOption = Annotated[
-    int | None,
-    option(
-        "-k --clusters K",
-        MODEL,
-        "The number of clusters. By default soffit chooses it and shows the evidence.",
-        callback=at_least(1),
-    ),
-]
-MaxClustersOption = Annotated[
-    int | None,
-    option(
-        "--max-clusters K",
-        MODEL,
-        "The largest number of clusters to consider without -k. By default 20, and more while "
-        "the evidence grows.",
-        callback=at_least(1),
-    ),
-]
-NeighborsOption = Annotated[
-    int | None,
-    option(
-        "--neighbors N",
-        MODEL,
-        "The number of neighbours per object. A larger number gives smoother clusters.",
-        callback=at_least(1),
-    ),
-]
-StandardizeOption = Annotated[
-    Standardization,
-    option(
-        "--standardize HOW",
-        MODEL,
-        "Scale the columns of a table to a common spread: yes, no or auto, which does so if "
-        "their units differ so much that one column would decide alone.",
-    ),
-]
-ResamplesOption = Annotated[
-    int,
-    option(
-        "--resamples N",
-        MODEL,
-        "Refit the model on N subsamples, which gives better-calibrated probabilities and "
-        "shows where the clusters are unstable. 10 is enough.",
-        callback=at_least(0),
-    ),
-]
-SeedOption = Annotated[
-    int,
-    option(
-        "--seed N",
-        MODEL,
-        "The random seed. The same seed gives the same result.",
-        callback=at_least(0, 2**32 - 1),
-    ),
-]
-JobsOption = Annotated[
-    int | None,
-    option(
-        "--jobs N",
-        MODEL,
-        "The number of processor cores; all of them by default. The result does not depend on it.",
-        callback=at_least(1),
-    ),
-]
-
-MaxTimeOption = Annotated[
-    float | None,
-    option(
-        "--max-time SECONDS",
-        MODEL,
-        "Stop after this many seconds and keep the best result so far.",
-    ),
-]
-
-MustLinkOption = Annotated[
-    Path | None,
-    option(
-        "--must-link FILE",
-        CONSTRAINTS,
-        "A file of pairs that belong to one cluster: two columns of identifiers, or of row "
-        "numbers counted from 1. A line of more than two is a group that belongs together.",
-    ),
-]
-CannotLinkOption = Annotated[
-    Path | None,
-    option(
-        "--cannot-link FILE",
-        CONSTRAINTS,
-        "A file of pairs that belong to different clusters. Of a line of more than two, all "
-        "differ.",
-    ),
-]
-
-MinCertaintyOption = Annotated[
-    float | None,
-    option(
-        "--min-certainty P",
-        RESULTS,
-        "In the output file, the cluster of an object whose largest membership is below P is "
-        "-1: none.",
-        callback=a_share,
-    ),
-]
-OutputOption = Annotated[
-    Path | None,
-    option(
-        "-o --output FILE",
-        RESULTS,
-        "Write your table with the cluster, certainty, entropy and memberships of each "
-        "object. The ending chooses the format: csv, tsv, parquet, arrow, jsonl, json, xlsx or "
-        "npz; also graphml, gml and gexf for graphs, and h5ad.",
-    ),
-]
-OnlyMembershipsOption = Annotated[
-    bool,
-    option(
-        "--only-memberships",
-        RESULTS,
-        "Leave the columns of your table out of the output file, except for the identifier.",
-    ),
-]
-ReportOption = Annotated[
-    Path | None,
-    option(
-        "--report HTML",
-        RESULTS,
-        "Write a page with figures, a description of the clusters, and a table of all "
-        "objects. It is one file that works offline.",
-    ),
-]
-SaveOption = Annotated[
-    Path | None,
-    option(
-        "--save MODEL",
-        RESULTS,
-        "Write the fitted model to a file ending in .soffit, to assign new objects later "
-        "with `soffit predict`.",
-    ),
-]
-
-QuietOption = Annotated[
-    bool,
-    option("-q --quiet", VERBOSITY, "Print errors only."),
-]
-JsonOption = Annotated[
-    bool,
-    option("--json", VERBOSITY, "Print one JSON object, and nothing else."),
-]
-
 
 # --- groups of options ----------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class OptionGroup:
-    """A dataclass whose fields are options; see `with_option_groups`."""
+    """A dataclass whose fields are a `choice` each; see `with_option_groups`."""
 
 
 class Only(tuple[str, ...]):
@@ -402,13 +150,42 @@ class Only(tuple[str, ...]):
 class FileFormat(OptionGroup):
     """How a file is written, where that cannot be detected."""
 
-    sep: SepOption = None
-    decimal: DecimalOption = None
-    thousands: ThousandsOption = None
-    na: NaOption = None
-    sheet: SheetOption = None
-    skip_rows: SkipRowsOption = 0
-    encoding: EncodingOption = None
+    sep: str | None = choice(
+        "--sep CHAR",
+        FORMAT,
+        "The character between the entries of a text file, such as ';', or tab or blank. "
+        "Detected by default.",
+    )
+    decimal: str | None = choice(
+        "--decimal CHAR", FORMAT, "The decimal sign: . or , (detected by default)."
+    )
+    thousands: str | None = choice(
+        "--thousands CHAR",
+        FORMAT,
+        "The separator of thousands: , or . or ' or blank (detected by default).",
+    )
+    na: list[str] | None = choice(
+        "--na A,B",
+        FORMAT,
+        "Entries that stand for a missing value, such as 999 or unknown, besides NA and the like.",
+    )
+    sheet: str | None = choice(
+        "--sheet NAME",
+        FORMAT,
+        "The sheet of an Excel workbook, by name or by number counted from 1.",
+    )
+    skip_rows: int = choice(
+        "--skip-rows N",
+        FORMAT,
+        "Skip this many lines before the header.",
+        callback=at_least(0),
+        default=0,
+    )
+    encoding: str | None = choice(
+        "--encoding NAME",
+        FORMAT,
+        "The encoding of a text file, such as latin-1. Detected by default.",
+    )
 
     def arguments(self) -> dict[str, Any]:
         """The same as arguments of `soffit.io.read`, without those that are not given."""
@@ -428,13 +205,44 @@ class FileFormat(OptionGroup):
 class Reading(FileFormat):
     """How to read a file."""
 
-    kind: KindOption = Kind.auto
-    columns: ColumnsOption = None
-    drop: DropOption = None
-    id_column: IdOption = None
-    label: LabelOption = None
-    impute: ImputeOption = None
-    text: TextOption = TextColumns.auto
+    kind: Kind = choice(
+        "--kind KIND",
+        DATA,
+        "What the file holds: table, distances, similarities or graph. Needed for a square "
+        "symmetric matrix, which could be any of them.",
+        default=Kind.auto,
+    )
+    columns: list[str] | None = choice(
+        "--columns A,B,C",
+        DATA,
+        "Use only these columns. Enclose a name that contains a comma in double quotes.",
+    )
+    drop: list[str] | None = choice("--drop A,B", DATA, "Leave these columns out.")
+    id_column: str | None = choice(
+        "--id COLUMN",
+        DATA,
+        "The column that identifies the objects. It is written to the output, but not used as "
+        "a feature.",
+    )
+    label: str | None = choice(
+        "--label COLUMN", DATA, "A column of true classes, used for evaluation only."
+    )
+    impute: Impute | None = choice(
+        "--impute HOW",
+        DATA,
+        "Leave missing values missing and compare what is there (none), fill them in with "
+        "the median or the mean of their column, or drop the rows that have any (drop). By default "
+        "they stay missing if at most a fifth of the entries is missing; otherwise it is an error.",
+    )
+    text: TextColumns = choice(
+        "--text HOW",
+        DATA,
+        "By default (auto) a column of text is compared as a whole and counts as much as a "
+        "column of numbers; names and dates are left out, with a note. Encode text as one column "
+        "per value instead (onehot), cluster documents by their words (words; the default if there "
+        "is nothing else), or leave all text out (drop).",
+        default=TextColumns.auto,
+    )
 
     def arguments(self) -> dict[str, Any]:
         """The same as arguments of `soffit.io.read`."""
@@ -461,8 +269,18 @@ class Reading(FileFormat):
 class Pairs(OptionGroup):
     """Files of pairs that belong together or apart."""
 
-    must_link: MustLinkOption = None
-    cannot_link: CannotLinkOption = None
+    must_link: Path | None = choice(
+        "--must-link FILE",
+        CONSTRAINTS,
+        "A file of pairs that belong to one cluster: two columns of identifiers, or of row "
+        "numbers counted from 1. A line of more than two is a group that belongs together.",
+    )
+    cannot_link: Path | None = choice(
+        "--cannot-link FILE",
+        CONSTRAINTS,
+        "A file of pairs that belong to different clusters. Of a line of more than two, all "
+        "differ.",
+    )
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -474,8 +292,10 @@ class Pairs(OptionGroup):
 class Verbosity(OptionGroup):
     """What to print."""
 
-    quiet: QuietOption = False
-    as_json: JsonOption = False
+    quiet: bool = choice("-q --quiet", VERBOSITY, "Print errors only.", default=False)
+    as_json: bool = choice(
+        "--json", VERBOSITY, "Print one JSON object, and nothing else.", default=False
+    )
 
     def talk(self) -> Talk:
         """The output of a command at this verbosity."""
@@ -487,26 +307,26 @@ def with_option_groups(run: Callable[..., None]) -> Callable[..., None]:
     # Not get_type_hints: in Python 3.10 it hides the options whose default is None from typer.
     given_parameters = inspect.signature(run, eval_str=True).parameters
     groups: dict[str, type[OptionGroup]] = {}
-    members: dict[str, dict[str, inspect.Parameter]] = {}
+    members: dict[str, list[str]] = {}
+    parameters: list[inspect.Parameter] = []
     for name, parameter in given_parameters.items():
         hint = parameter.annotation
         group = getattr(hint, "__origin__", hint)
-        if isinstance(group, type) and issubclass(group, OptionGroup):
-            options = inspect.signature(group).parameters
-            kept = next(
-                (m for m in getattr(hint, "__metadata__", ()) if isinstance(m, Only)), options
-            )
-            groups[name] = group
-            members[name] = {option: options[option] for option in options if option in kept}
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in given_parameters.items():
-        if name not in groups:
+        if not (isinstance(group, type) and issubclass(group, OptionGroup)):
             parameters.append(parameter)
             continue
-        types = get_type_hints(groups[name], include_extras=True)
+        options = {option.name: option for option in fields(group)}
+        kept = next((m for m in getattr(hint, "__metadata__", ()) if isinstance(m, Only)), options)
+        groups[name], members[name] = group, [option for option in options if option in kept]
+        types = get_type_hints(group)
         parameters += [
-            option.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=types[option.name])
-            for option in members[name].values()
+            inspect.Parameter(
+                option,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=options[option].default,
+                annotation=Annotated[types[option], options[option].metadata["option"]],
+            )
+            for option in members[name]
         ]
 
     @functools.wraps(run)

@@ -7,34 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from soffit._wording import first_few
+from soffit._wording import count_of, first_few
 from soffit.cli.console import Talk, existing, show_summary, usage_error
 from soffit.cli.dask_files import DaskOption, predict_in_blocks
 from soffit.cli.options import (
     AFTERWARDS,
     Command,
     FileFormat,
-    IdOption,
-    ImputeOption,
-    LabelOption,
-    MinCertaintyOption,
-    OnlyMembershipsOption,
-    OutputOption,
+    Only,
+    Reading,
     Verbosity,
     with_option_groups,
 )
-from soffit.cli.steps import (
-    RESULT_ENDINGS,
-    check_lean,
-    check_output,
-    check_refusal,
-    describe_file,
-    read_source,
-    say_refused,
-    show_files,
-    with_remarks,
-    write_result,
-)
+from soffit.cli.steps import Outputs, describe_file, read_source, show_files, with_remarks
 
 # An object is far outside if chance puts one of all new objects there less often than this.
 _CHANCE = 0.05
@@ -90,12 +75,8 @@ def predict(
     model_file: ModelFile,
     file: NewFile,
     *,
-    output: OutputOption = None,
-    only_memberships: OnlyMembershipsOption = False,
-    min_certainty: MinCertaintyOption = None,
-    id_column: IdOption = None,
-    label: LabelOption = None,
-    impute: ImputeOption = None,
+    outputs: Annotated[Outputs, Only(("output", "only_memberships", "min_certainty"))],
+    reading: Annotated[Reading, Only(("id_column", "label", "impute"))],
     dask: DaskOption = None,
     layout: FileFormat,
     verbosity: Verbosity,
@@ -108,44 +89,38 @@ def predict(
     nearest cluster, often with certainty.
     """
     from soffit import load
-    from soffit._wording import count_of
     from soffit.results.summary import Summary
 
     if dask is not None:
-        if min_certainty is not None or impute is not None or id_column or label:
+        if outputs.min_certainty is not None or reading != Reading():
             raise usage_error("It takes no --min-certainty, --impute, --id or --label.", "--dask")
         model = load(str(existing(model_file)))
-        predict_in_blocks(verbosity.talk(), model, file, output, where=dask, name=model_file)
+        talk, output = verbosity.talk(), outputs.output
+        predict_in_blocks(talk, model, file, output, where=dask, name=model_file)
         return
-    check_output(output, "--output", RESULT_ENDINGS, (model_file, file))
-    check_refusal(min_certainty, output)
-    check_lean(only_memberships, output)
+    outputs.check(model_file, file)
     talk = verbosity.talk()
     with talk.working(f"Loading {model_file}"):
         model = load(str(existing(model_file)))
-    how = None if impute is None else impute.value
-    source = _read(talk, model, existing(file), layout, id=id_column, label=label, impute=how)
+    label, impute = reading.label, reading.impute
+    given = {"id": reading.id_column, "label": label, "impute": impute and impute.value}
+    source = _read(talk, model, existing(file), layout, **given)
     with talk.working(f"Predicting {source.n_objects} objects"):
         result, remarks = with_remarks(lambda: predicted(model, source))
     for remark in remarks:
         talk.warn(remark)
     summary = Summary.of(result)
-    files = {}
-    if output is not None:
-        refused = result.with_refusal(min_certainty)
-        write_result(refused, output, source, lean=only_memberships)
-        files["output"] = str(output)
+    files = outputs.write_result(talk, result, source)
     name = type(model).__name__
     new = count_of(summary.n_objects, "new object")
     talk.say(f"{new} among {count_of(summary.n_clusters, 'cluster')} of {name}.", "bold")
     talk.say()
     show_summary(talk, summary, label)
-    say_refused(talk, result.with_refusal(min_certainty), min_certainty)
     n_outside, sentence = objects_outside(result.novelty)
     if sentence:
         talk.warn(sentence)
     show_files(talk, files)
-    if output is None:
+    if not files:
         talk.say("Next: add -o new.csv to write the memberships.", style="dim")
     talk.emit(
         {
@@ -186,7 +161,6 @@ def objects_outside(novelty: Any) -> tuple[int | None, str]:
 
     They are if there are more than chance explains, or if one is too far outside for chance.
     """
-    from soffit._wording import count_of
     from soffit.affinity.isolation import OUTSIDE_FROM
 
     if novelty is None:

@@ -13,13 +13,15 @@ import typer
 
 from soffit._atomic import replaced
 from soffit._memory import check_allocation, check_memory
+from soffit._wording import count_of
 from soffit.cli.console import Talk, existing
+from soffit.cli.methods import Settings
 from soffit.cli.options import (
     CLUSTERING,
     MODEL,
     RESULTS,
     Command,
-    SeedOption,
+    Only,
     Verbosity,
     at_least,
     option,
@@ -96,7 +98,7 @@ def segment(
     clusters: SegmentsOption,
     scribbles: ScribblesOption = None,
     max_pixels: PixelsOption = 120_000,
-    seed: SeedOption = 0,
+    settings: Annotated[Settings, Only(("seed",))],
     output: OutputOption = None,
     paint: PaintOption = Paint.colours,
     verbosity: Verbosity,
@@ -124,7 +126,7 @@ def segment(
         marks = shrunk_marks(whole, (small.size[1], small.size[0]))
     for note in notes:
         talk.note(note)
-    found, remarks = _segmented(talk, pixels(small), clusters, marks, seed)
+    found, remarks = _segmented(talk, pixels(small), clusters, marks, settings.seed)
     for remark in remarks:
         talk.warn(remark)
     files = {}
@@ -181,7 +183,6 @@ def _write(output: Path, image: Any, small: Any, found: Any, paint: Paint) -> No
 def _show(
     talk: Talk, file: Path, found: Any, files: dict[str, str], remarks: dict[str, Any]
 ) -> None:
-    from soffit._wording import count_of
     from soffit.results.summary import Summary
 
     summary = Summary.of(found)
@@ -365,18 +366,13 @@ def painted(image: Any, memberships: FloatArray, paint: Paint) -> Any:
         colours = (weights.T @ flat) / np.maximum(weights.sum(axis=0), 1e-12)[:, None]
         mixed = colours[labels]
     else:
+        from soffit.figures.style import colours as palette
+
         # Colours mix where two segments are both likely.
         mixed = memberships @ palette(k)
     if paint is Paint.overlay:
         mixed = 0.5 * mixed + 0.5 * original
     return library.fromarray(np.round(255 * np.clip(mixed, 0, 1)).astype(np.uint8))
-
-
-def palette(k: int) -> FloatArray:
-    """The colours of the figures as rows of numbers from 0 to 1."""
-    from soffit.figures.style import colour
-
-    return np.array([list(bytes.fromhex(colour(c)[1:])) for c in range(k)]) / 255
 
 
 def _pillow() -> tuple[Any, Any]:

@@ -9,39 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from soffit._wording import as_options, in_words_of_the_command
 from soffit.cli.console import Talk, usage_error
 from soffit.cli.methods import DEFAULT_METHOD, Settings, make_model
-from soffit.cli.options import (
-    Only,
-    OptionGroup,
-    Pairs,
-    Reading,
-    option,
-)
-from soffit.cli.steps import read_pairs, read_source, without_numbers
+from soffit.cli.options import Only, OptionGroup, Pairs, Reading, choice
+from soffit.cli.steps import check_number, read_pairs, read_source, without_numbers
 
 if TYPE_CHECKING:
     from soffit.session.files import SessionFolder
     from soffit.session.session import Session
 
 SESSIONS = "Session"
-
-SessionOption = Annotated[
-    Path | None,
-    option(
-        "--session FOLDER",
-        SESSIONS,
-        "Where answers and edits are saved after each step, and resumed from. By default a "
-        "folder beside the input: flowers.session for flowers.csv.",
-    ),
-]
-FreshOption = Annotated[
-    bool,
-    option(
-        "--fresh",
-        SESSIONS,
-        "Start anew: an earlier session in the folder is kept as session.json.old.",
-    ),
-]
-
 
 # The options of the model of a session: all but the time limit, which each fit would have anew.
 SessionSettings = Annotated[
@@ -54,8 +29,18 @@ SessionSettings = Annotated[
 class Sessions(OptionGroup):
     """Where a session is kept."""
 
-    session: SessionOption = None
-    fresh: FreshOption = False
+    session: Path | None = choice(
+        "--session FOLDER",
+        SESSIONS,
+        "Where answers and edits are saved after each step, and resumed from. By default a "
+        "folder beside the input: flowers.session for flowers.csv.",
+    )
+    fresh: bool = choice(
+        "--fresh",
+        SESSIONS,
+        "Start anew: an earlier session in the folder is kept as session.json.old.",
+        default=False,
+    )
 
     def folder(self, file: Path) -> Path:
         """Where the session is kept."""
@@ -92,10 +77,7 @@ def open_session(
     settings.check(DEFAULT_METHOD)
     where = sessions.folder(file)
     source = read_source(talk, file, reading)
-    if settings.clusters is not None and settings.clusters > source.n_objects:
-        raise ValueError(
-            f"-k {settings.clusters} is larger than the number of objects, {source.n_objects}."
-        )
+    check_number(settings.clusters, source.n_objects)
     model = make_model(DEFAULT_METHOD, settings, source.kind, is_mixed=source.is_mixed)
     folder = SessionFolder(where, _command(file, source, settings))
     if sessions.fresh and folder.file(SESSION).exists():

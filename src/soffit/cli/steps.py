@@ -15,19 +15,10 @@ import typer
 
 from soffit._compile import told_of_compiling
 from soffit._parameters import ParameterError
-from soffit._wording import in_words_of_the_command
+from soffit._wording import in_words_of_the_command, listed
 from soffit.cli.console import Talk, existing, usage_error
 from soffit.cli.methods import METHODS, Settings, make_model
-from soffit.cli.options import (
-    FileFormat,
-    MinCertaintyOption,
-    OnlyMembershipsOption,
-    OptionGroup,
-    OutputOption,
-    Pairs,
-    ReportOption,
-    SaveOption,
-)
+from soffit.cli.options import RESULTS, FileFormat, OptionGroup, Pairs, a_share, choice
 
 # Libraries that some endings need, and the extras that install them.
 _NEEDS = {
@@ -109,8 +100,6 @@ def mixed_notes(source: Any) -> list[str]:
     """How a table of numbers, text and gaps is compared."""
     if not source.is_mixed:
         return []
-    from soffit._wording import listed
-
     texts = listed([repr(name) for name in source.categories])
     what = f"Text ({texts}) and numbers are" if texts else "Columns are"
     return [
@@ -153,7 +142,7 @@ def fit_model(
 ) -> Fit:
     """Fit a model with these settings to the source; `parameters` are more of its own."""
     n = source.n_objects
-    _check_number(settings.clusters, n)
+    check_number(settings.clusters, n)
     is_sparse_table = source.kind == "table" and hasattr(source.data, "indptr")
     if METHODS[name].tables_only and is_sparse_table:
         raise ValueError(f"--method {name} cannot read sparse tables, such as words. Omit it.")
@@ -208,7 +197,8 @@ def _in_words(warning: warnings.WarningMessage, model: Any) -> str:
     return in_words_of_the_command(warning.message)
 
 
-def _check_number(clusters: int | None, n: int) -> None:
+def check_number(clusters: int | None, n: int) -> None:
+    """Reject more clusters than objects."""
     if clusters is not None and clusters > n:
         raise ValueError(
             f"-k {clusters} is larger than the number of objects, {n}. Choose at most {n}."
@@ -222,17 +212,52 @@ def _check_number(clusters: int | None, n: int) -> None:
 class Outputs(OptionGroup):
     """Files to write; checked before a long fit, not after it."""
 
-    output: OutputOption = None
-    report: ReportOption = None
-    save: SaveOption = None
-    only_memberships: OnlyMembershipsOption = False
-    min_certainty: MinCertaintyOption = None
+    output: Path | None = choice(
+        "-o --output FILE",
+        RESULTS,
+        "Write your table with the cluster, certainty, entropy and memberships of each "
+        "object. The ending chooses the format: csv, tsv, parquet, arrow, jsonl, json, xlsx or "
+        "npz; also graphml, gml and gexf for graphs, and h5ad.",
+    )
+    report: Path | None = choice(
+        "--report HTML",
+        RESULTS,
+        "Write a page with figures, a description of the clusters, and a table of all "
+        "objects. It is one file that works offline.",
+    )
+    save: Path | None = choice(
+        "--save MODEL",
+        RESULTS,
+        "Write the fitted model to a file ending in .soffit, to assign new objects later "
+        "with `soffit predict`.",
+    )
+    only_memberships: bool = choice(
+        "--only-memberships",
+        RESULTS,
+        "Leave the columns of your table out of the output file, except for the identifier.",
+        default=False,
+    )
+    min_certainty: float | None = choice(
+        "--min-certainty P",
+        RESULTS,
+        "In the output file, the cluster of an object whose largest membership is below P is "
+        "-1: none.",
+        callback=a_share,
+    )
 
     def check(self, *inputs: Path) -> None:
         """Reject files that cannot be written or would replace an input."""
         check_output(self.output, "--output", RESULT_ENDINGS, inputs)
-        check_refusal(self.min_certainty, self.output)
-        check_lean(self.only_memberships, self.output)
+        if self.output is None:
+            for wanted, option in (
+                (self.min_certainty is not None, "--min-certainty"),
+                (self.only_memberships, "--only-memberships"),
+            ):
+                if wanted:
+                    raise usage_error("It needs an output file: add -o clusters.csv.", option)
+        elif self.only_memberships and self.output.suffix.lower() in _ALWAYS_WITH_DATA:
+            ending = self.output.suffix
+            raise usage_error(f"{ending} files hold the data themselves.", "--only-memberships")
         self.check_others(*inputs)
 
     def check_others(self, *inputs: Path) -> None:
@@ -250,17 +275,12 @@ class Outputs(OptionGroup):
 
     def write(self, talk: Talk, fit: Fit) -> dict[str, str]:
         """Write the files; returns their names by what they hold."""
-        from soffit import io, save
+        from soffit import save
+        from soffit.io import Result
 
         files: dict[str, str] = {}
         if self.output is not None:
-            with talk.working(f"Writing {self.output}"):
-                result = io.Result.of(fit.model, fit.source)
-                if self.min_certainty is not None:
-                    result = result.with_refusal(self.min_certainty)
-                write_result(result, self.output, fit.source, lean=self.only_memberships)
-            files["output"] = str(self.output)
-            say_refused(talk, result, self.min_certainty)
+            files |= self.write_result(talk, Result.of(fit.model, fit.source), fit.source)
         if self.report is not None:
             self._write_report(talk, fit)
             files["report"] = str(self.report)
@@ -269,6 +289,25 @@ class Outputs(OptionGroup):
                 save(fit.model, str(self.save))
             files["model"] = str(self.save)
         return files
+
+    def write_result(self, talk: Talk, result: Any, source: Any) -> dict[str, str]:
+        """Write memberships, and say how many objects were assigned to no cluster."""
+        from soffit import io
+
+        if self.output is None:
+            return {}
+        least = self.min_certainty
+        if least is not None:
+            result = result.with_refusal(least)
+        with talk.working(f"Writing {self.output}"):
+            lean = self.only_memberships
+            io.write_result(result, str(self.output), source=source, only_memberships=lean)
+        if least is not None:
+            count, n = int((result.labels < 0).sum()), len(result.labels)
+            talk.note(
+                f"{count:,} of {n:,} objects have a certainty below {least:g}: their cluster is -1."
+            )
+        return {"output": str(self.output)}
 
     def _write_report(self, talk: Talk, fit: Fit) -> None:
         from soffit.report import write_report
@@ -299,37 +338,6 @@ def check_output(
         raise usage_error(
             f"{path} is an input and would be overwritten. Choose another name.", option
         )
-
-
-def check_lean(only_memberships: bool, output: Path | None) -> None:
-    """Reject --only-memberships without a file that it would change."""
-    if only_memberships and output is None:
-        raise usage_error("It needs an output file: add -o clusters.csv.", "--only-memberships")
-    if only_memberships and output is not None and output.suffix.lower() in _ALWAYS_WITH_DATA:
-        raise usage_error(f"{output.suffix} files hold the data themselves.", "--only-memberships")
-
-
-def write_result(result: Any, output: Path, source: Any, *, lean: bool = False) -> None:
-    """Write the result to a file, beside the data unless it is to be lean."""
-    from soffit import io
-
-    io.write_result(result, str(output), source=source, only_memberships=lean)
-
-
-def check_refusal(min_certainty: float | None, output: Path | None) -> None:
-    """Reject a limit that no output would show."""
-    if min_certainty is not None and output is None:
-        raise usage_error("It needs an output file: add -o clusters.csv.", "--min-certainty")
-
-
-def say_refused(talk: Talk, result: Any, min_certainty: float | None) -> None:
-    """How many objects were assigned to no cluster."""
-    if min_certainty is None:
-        return
-    count, n = int((result.labels < 0).sum()), len(result.labels)
-    talk.note(
-        f"{count:,} of {n:,} objects have a certainty below {min_certainty:g}: their cluster is -1."
-    )
 
 
 def this_command() -> str:

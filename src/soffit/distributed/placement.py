@@ -129,6 +129,7 @@ def place_lazily(
         shared,
         what=what,
         precision=blocks.dtype,
+        columns=blocks.columns,
         options=options,
         dtype=empty.dtype,
         meta=empty,
@@ -144,10 +145,11 @@ def placed_block(
     what: What,
     precision: Any,
     options: dict[str, Any],
+    columns: NDArray[Any] | None = None,
     block_id: tuple[int, ...] | None = None,
 ) -> NDArray[Any]:
     """The result for one block."""
-    place = Place(0 if block_id is None else int(block_id[0]))
+    place = Place(0 if block_id is None else int(block_id[0]), columns=columns)
     table = as_table(block, precision, place)
     return np.asarray(serial(by_tiles, placement, table, what, options))
 

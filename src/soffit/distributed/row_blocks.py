@@ -11,12 +11,21 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from soffit._matrix_checks import largest_number
 from soffit._typing import IntArray
 from soffit._wording import Message, Parameter, first_few
 from soffit.distributed.engine import Engine, need_dask, serial
 from soffit.fitting.monitor import Progress
 from soffit.graph import stacked
 from soffit.inputs import lazy_part
+
+# What to pass instead of collections that are no tables.
+_REMEDIES = {
+    "Series": "Pass a data frame, X.to_frame() for a single column.",
+    "Delayed": "Pass dask.array.from_delayed(X, shape=(n, d), dtype='float32').",
+    "Bag": "Pass a data frame, X.to_dataframe().",
+    "Group": "Pass one of its arrays, for example X['name'].",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +40,9 @@ class Blocks:
         """The blocks of a Dask array or data frame, a zarr array, or AnnData that holds one."""
         need_dask("A collection of blocks")
         part = lazy_part(X)
+        for kind in type(part).__mro__:
+            if kind.__name__ in _REMEDIES:
+                raise TypeError(f"X is a {kind.__name__}, not a table. {_REMEDIES[kind.__name__]}")
         if hasattr(part, "to_dask_array"):
             return _of_frame(part)
         if not hasattr(part, "__dask_graph__"):
@@ -128,12 +140,18 @@ def _checked(array: Any) -> Any:
 # --- inside a block -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Place:
     """Which block of a collection this is: its number, and that of its first row if it is known."""
 
     number: int
     first: int | None = None
+    columns: NDArray[Any] | None = None  # (d,): their names, if they have any.
+
+    def named(self, inside: IntArray) -> str:
+        """Columns, as a message names them."""
+        names = inside if self.columns is None else map(repr, self.columns[inside])
+        return f"columns {first_few(names)}"
 
     def rows(self, inside: IntArray) -> str:
         """Rows of the block, as a message names them."""
@@ -149,29 +167,35 @@ def as_table(block: Any, dtype: Any, place: Place) -> Any:
         table = sp.csr_array(block).astype(dtype, copy=False)
         values = table.data
     else:
+        if np.ma.is_masked(block):
+            block = np.ma.filled(np.ma.asarray(block, dtype=dtype), np.nan)
         values = table = np.ascontiguousarray(block, dtype=dtype)
-    # A sum of finite numbers may overflow, so only suspicious blocks are looked through.
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = values.sum()
-    if not np.isfinite(total):
-        _check_finite(table, place)
+    if values.size:
+        # Neither comparison holds for NaN.
+        limit = largest_number(table.dtype)
+        if not (values.min() >= -limit and values.max() <= limit):
+            _refuse(table, place)
     return table
 
 
-def _check_finite(table: Any, place: Place) -> None:
-    if sp.issparse(table):
-        wrong = ~np.isfinite(table.data)
-        rows = np.unique(np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))[wrong])
-        columns = np.unique(table.indices[wrong])
-    else:
-        wrong = ~np.isfinite(table)
-        rows, columns = np.flatnonzero(wrong.any(axis=1)), np.flatnonzero(wrong.any(axis=0))
-    if len(rows):
-        where = first_few(columns)
+def _refuse(table: Any, place: Place) -> None:
+    """Name the rows and columns of values that are missing, infinite, or too large to square."""
+    limit = largest_number(table.dtype)
+    entries = sp.coo_array(table) if sp.issparse(table) else None
+    values = table if entries is None else entries.data
+    gaps = bool((~np.isfinite(values)).any())
+    wrong = np.nonzero(~np.isfinite(values) if gaps else np.abs(values) > limit)
+    rows, columns = wrong if entries is None else [axis[wrong] for axis in entries.coords]
+    where = f"{place.rows(np.unique(rows))} ({place.named(np.unique(columns))})"
+    if gaps:
         raise ValueError(
-            f"X has missing or infinite values in {place.rows(rows)} (columns {where}). Drop these "
-            "rows, or fill in the values before the fit."
+            f"X has missing or infinite values in {where}. Drop these rows, or fill in the values "
+            "before the fit."
         )
+    raise ValueError(
+        f"X has values above {limit:g} in {where}, whose squares are infinite in {table.dtype}. "
+        "Correct them, or divide the columns by a constant."
+    )
 
 
 # --- a sample -------------------------------------------------------------------------------------
@@ -238,6 +262,7 @@ def over_blocks(
         *more,
         function=function,
         starts=tuple(blocks.starts().tolist()),
+        columns=blocks.columns,
         name=f"soffit-{stem}-{uuid.uuid4().hex}",
         dtype=object,
         meta=np.empty((0, 0), dtype=object),
@@ -251,10 +276,11 @@ def _of_block(
     *more: Any,
     function: Callable[..., Any],
     starts: tuple[int, ...],
+    columns: NDArray[Any] | None,
     block_id: tuple[int, ...],
 ) -> Any:
     """The result for one block, which need not be an array: it is never joined with others."""
-    place = Place(int(block_id[0]), starts[block_id[0]])
+    place = Place(int(block_id[0]), starts[block_id[0]], columns)
     return serial(function, block, place, *more)
 
 

@@ -106,6 +106,15 @@ def fit_blocks(
     needed = memory_per_worker(blocks, sample_size, n_clusters, engine)
     n = int(blocks.starts()[-1])
     whole = n <= sample_size
+    if n_clusters is not None and sample_size < n_clusters <= n:
+        raise ValueError(
+            Message(
+                Parameter("sample_size"),
+                f"={sample_size:,} objects cannot show ",
+                Parameter("n_clusters"),
+                f"={n_clusters:,} clusters. Fit more: at least ten per cluster.",
+            )
+        )
     salt = 0 if whole else int(seeds.randint(_SEEDS))
     progress.phase(f"sample of {min(n, sample_size):,} of {n:,} objects")
     micro = refine == "micro" and not whole

@@ -145,7 +145,10 @@ def _traces(curve: MergedBins) -> list[Any]:
         mode="lines+markers",
         name="memberships",
         line={"color": PALETTE[0], "width": 2},
-        marker={"size": _sizes(curve.count), "line": {"color": "#ffffff", "width": 1}},
+        marker={
+            "size": 7 + 9 * np.sqrt(curve.count / curve.count.max()),
+            "line": {"color": "#ffffff", "width": 1},
+        },
         error_y={
             "array": curve.high - curve.accuracy,
             "arrayminus": curve.accuracy - curve.low,
@@ -159,10 +162,6 @@ def _traces(curve: MergedBins) -> list[Any]:
         ),
     )
     return [ideal, found]
-
-
-def _sizes(count: Any) -> Any:
-    return 7 + 9 * np.sqrt(count / count.max())
 
 
 def _counts(curve: Any, n_bins: int) -> Any:

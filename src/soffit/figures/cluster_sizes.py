@@ -63,7 +63,8 @@ def cluster_sizes(model: Any, *, title: str | None = None) -> Any:
             name="expected size",
             marker={
                 "symbol": "line-ew",
-                "size": _width(shown.n_clusters),
+                # About the width of a bar.
+                "size": min(22.0, max(4.0, 250.0 / shown.n_clusters)),
                 "line": {"color": INK, "width": 2},
             },
             hovertemplate="cluster %{x}<br>expected size %{y:,.1f}<extra></extra>",
@@ -78,11 +79,6 @@ def cluster_sizes(model: Any, *, title: str | None = None) -> Any:
     )
     figure.update_yaxes(title_text="objects", rangemode="tozero")
     return figure
-
-
-def _width(n_clusters: int) -> float:
-    """Width of the mark of an expected size, about that of a bar."""
-    return min(22.0, max(4.0, 250.0 / n_clusters))
 
 
 def _band(shown: Summary, low: float, above: float, strength: float) -> Any:

@@ -76,7 +76,8 @@ def sankey(model: Any, title: str) -> Any:
     drawn = flows(levels)
     most = max(level.n_clusters for level in levels)
     height = min(max(420, 140 + 14 * most), 1200)
-    figure = new_figure(title, _notes(levels), height=height, margin_l=24, margin_b=24)
+    notes = _notes(levels, "left to right", f"flows below {_LEAST:.0%} of a cluster are left out")
+    figure = new_figure(title, notes, height=height, margin_l=24, margin_b=24)
     figure.add_trace(
         go.Sankey(
             arrangement="snap",
@@ -141,12 +142,9 @@ def _heights(sizes: FloatArray) -> FloatArray:
     return np.clip(np.cumsum(share) - share / 2, 0.001, 0.999)
 
 
-def _notes(levels: list[Any]) -> list[str]:
+def _notes(levels: list[Any], where: str, more: str) -> list[str]:
     numbers = ", ".join(str(level.n_clusters) for level in levels)
-    return [
-        f"{numbers} clusters from left to right",
-        f"flows below {_LEAST:.0%} of a cluster are left out",
-    ]
+    return [f"{numbers} clusters from {where}", more]
 
 
 _ROW_HEIGHT = 84
@@ -164,7 +162,7 @@ def tree(model: Any, title: str) -> Any:
     share = own_size(nodes.parent, nodes.size)
     figure = new_figure(
         title,
-        _tree_notes(model),
+        _notes(model.levels_[::-1], "the top to the bottom", "pale: uncertain parent"),
         height=130 + _ROW_HEIGHT * (n_levels + 1),
         margin_l=24,
         margin_b=24,
@@ -190,7 +188,13 @@ def tree(model: Any, title: str) -> Any:
                 "line": {"color": "#ffffff", "width": 1},
             },
             textfont={
-                "color": [INK, *(_ink(int(c), b) for c, b in zip(top_cluster, belief, strict=True))]
+                "color": [
+                    INK,
+                    *(
+                        text_on(int(c)) if b > 0.9 else INK
+                        for c, b in zip(top_cluster, belief, strict=True)
+                    ),
+                ]
             },
             text=["<b>all objects</b>", *_texts(nodes, level_sizes(model.levels_))],
             texttemplate="%{text}",
@@ -219,10 +223,6 @@ def own_size(parent: IntArray, size: FloatArray) -> FloatArray:
     return np.where(has_children, 0.0, size)
 
 
-def _ink(cluster: int, belief: float) -> str:
-    return text_on(cluster) if belief > 0.9 else INK
-
-
 def _texts(nodes: Any, sizes: IntArray) -> list[str]:
     crowd = np.bincount(nodes.level)[nodes.level].tolist()
     texts = []
@@ -230,14 +230,6 @@ def _texts(nodes: Any, sizes: IntArray) -> list[str]:
         number = f"<b>{cluster}</b>" if count <= _WITH_NUMBERS else ""
         texts.append(f"{number}<br>{count_of(size, 'object')}" if count <= _WITH_SIZES else number)
     return texts
-
-
-def _tree_notes(model: Any) -> list[str]:
-    numbers = ", ".join(str(level.n_clusters) for level in reversed(model.levels_))
-    return [
-        f"{numbers} clusters from the top to the bottom",
-        "pale: uncertain parent",
-    ]
 
 
 def _hovers(nodes: Any, sizes: IntArray) -> list[str]:

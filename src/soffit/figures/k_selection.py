@@ -33,7 +33,7 @@ def k_selection(choice: Any, *, title: str | None = None) -> Any:
     Parameters
     ----------
     choice : KChoice, or a model fitted with ``n_clusters=None``
-        What `soffit.selection.choose_k` returns, or a model that has it as `k_choice_`.
+        What `soffit.choose_k` returns, or a model that has it as `k_choice_`.
     title : str, optional
         Another title.
 
@@ -47,7 +47,7 @@ def k_selection(choice: Any, *, title: str | None = None) -> Any:
     --------
     >>> from soffit.datasets import make_gaussians
     >>> from soffit.figures import k_selection
-    >>> from soffit.selection import choose_k
+    >>> from soffit import choose_k
     >>> X, _, _ = make_gaussians(150, n_clusters=3, separation=6.0, random_state=7)
     >>> figure = k_selection(choose_k(X, ks=range(1, 6)))
     >>> figure.data[0].x.tolist()
@@ -59,7 +59,7 @@ def k_selection(choice: Any, *, title: str | None = None) -> Any:
     if not hasattr(found, "table") or not hasattr(found, "ks"):
         raise ValueError(
             f"choice must be a KChoice or a model fitted with n_clusters=None, got "
-            f"{type(choice).__name__}. Call soffit.selection.choose_k first."
+            f"{type(choice).__name__}. Call soffit.choose_k first."
         )
     panels = [panel for panel in _PANELS if all(name in found.table for name in panel[0])]
     n_rows = -(-len(panels) // _WIDTH)
@@ -78,14 +78,11 @@ def k_selection(choice: Any, *, title: str | None = None) -> Any:
         _mark(figure, found, row, col)
         if row == n_rows:
             figure.update_xaxes(title_text="number of clusters", row=row, col=col)
-    dress(figure, title or _heading(found), _notes(found), height=190 + 220 * n_rows)
+    heading = title or f"Number of clusters: {found.n_clusters}"
+    dress(figure, heading, _notes(found), height=190 + 220 * n_rows)
     figure.update_layout(showlegend=False)
     figure.update_xaxes(tickformat="d", nticks=8, title_font_size=12, title_standoff=4)
     return figure
-
-
-def _heading(found: Any) -> str:
-    return f"Number of clusters: {found.n_clusters}"
 
 
 def _notes(found: Any) -> list[str]:

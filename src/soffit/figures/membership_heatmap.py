@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from soffit._parameters import WholeNumber, check_parameter
 from soffit._typing import FloatArray, IntArray, is_sparse
 from soffit.figures.style import SHARE, cluster_names, colour_bar, new_figure, scale
 from soffit.memberships.measures import group_sums
@@ -41,8 +42,7 @@ def membership_heatmap(model: Any, *, max_rows: int = _MOST_ROWS, title: str | N
     >>> figure.data[0].z.tolist()
     [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]
     """
-    if isinstance(max_rows, bool) or max_rows < 1:
-        raise ValueError(f"max_rows must be at least 1, got {max_rows!r}; try 1000.")
+    check_parameter("max_rows", max_rows, WholeNumber(1))
     shown = Summary.of(model)
     order = np.lexsort((-shown.certainty, shown.labels))
     first = row_starts(shown.labels[order], max_rows)

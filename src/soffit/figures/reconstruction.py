@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from soffit._parameters import OrNone, WholeNumber, check_parameter
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.factorize.divergence.placement import ColumnRows
@@ -106,7 +107,8 @@ def average(fit: Fitted, place: IntArray) -> Pixels:
         pairs[own, own] -= sizes
         itself = np.asarray(fit.matrix.diagonal(), dtype=np.float64)
         observed[own, own] -= np.bincount(place, itself, p)
-        fitted[own, own] -= np.bincount(place, _squares(rows) @ scale, p)
+        squares = rows.power(2) if is_sparse(rows) else rows**2
+        fitted[own, own] -= np.bincount(place, squares @ scale, p)
     known = pairs > 0
     blank = np.full((p, p), np.nan)
     return Pixels(
@@ -114,10 +116,6 @@ def average(fit: Fitted, place: IntArray) -> Pixels:
         fitted=np.divide(fitted, pairs, out=blank, where=known),
         place=place,
     )
-
-
-def _squares(rows: Matrix) -> Matrix:
-    return rows.power(2) if is_sparse(rows) else rows**2
 
 
 def average_tuples(
@@ -203,8 +201,7 @@ def reconstruction(model: Any, *, max_pixels: int | None = None, title: str | No
     >>> bool(np.nanmax(abs(figure.data[2].z)) < 0.01)
     True
     """
-    if max_pixels is not None and (isinstance(max_pixels, bool) or max_pixels < 1):
-        raise ValueError(f"max_pixels must be at least 1, got {max_pixels!r}; try 300.")
+    check_parameter("max_pixels", max_pixels, OrNone(WholeNumber(1)))
     shown = Summary.of(model)
     if hasattr(model, "tuples_"):
         pixels, words = _of_tuples(model, shown, max_pixels)

@@ -15,11 +15,12 @@ from soffit.figures.style import (
     new_figure,
     object_names,
     part_shown,
+    relative_certainty,
     set_axes,
     symbol,
-    text_on,
     thinned,
     trace_class,
+    write_name,
 )
 from soffit.results.summary import Summary
 
@@ -125,22 +126,11 @@ def _write_numbers(figure: Any, shown: Summary, kept: IntArray, points: FloatArr
         sure = members[shown.certainty[members] >= np.median(shown.certainty[members])]
         gap = np.abs(points[sure] - np.median(points[sure], axis=0))
         middle = sure[(gap / (np.ptp(points, axis=0) + 1e-30)).max(axis=1).argmin()]
-        figure.add_annotation(
-            x=float(points[middle, 0]),
-            y=float(points[middle, 1]),
-            text=f"<b>{cluster_names(shown)[cluster]}</b>",
-            showarrow=False,
-            bgcolor=colour(cluster),
-            bordercolor="#ffffff",
-            borderwidth=1.5,
-            borderpad=2,
-            opacity=0.9,
-            font={"color": text_on(cluster), "size": 12},
-        )
+        x, y = points[middle].tolist()
+        write_name(figure, cluster, cluster_names(shown)[cluster], x, y, opacity=0.9)
 
 
 def opacities(certainty: FloatArray, n_clusters: int) -> FloatArray:
     """Opacity of points: faint where all clusters are alike, strong where there is one only."""
-    least = 1.0 / n_clusters
-    share = (certainty - least) / (1.0 - least) if n_clusters > 1 else np.ones_like(certainty)
-    return np.asarray(_FAINT + (_STRONG - _FAINT) * np.clip(share, 0.0, 1.0), dtype=np.float32)
+    share = relative_certainty(certainty, n_clusters)
+    return np.asarray(_FAINT + (_STRONG - _FAINT) * share, dtype=np.float32)

@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray
-from soffit.figures.style import DOUBT, colour, colour_bar, dress, link_axes, scale, text_on
+from soffit.figures.style import (
+    DOUBT,
+    colour_bar,
+    colours,
+    dress,
+    link_axes,
+    relative_certainty,
+    scale,
+    write_name,
+)
 
 
 def data_address(pixels: NDArray[np.uint8]) -> str:
@@ -148,30 +157,16 @@ def _write_numbers(figure: Any, labels: IntArray, step: int) -> None:
         inside = np.pad(labels == segment, 1)
         depth = distance_transform_edt(inside)[1:-1, 1:-1]
         row, column = np.unravel_index(int(depth.argmax()), depth.shape)
-        figure.add_annotation(
-            x=float(column * step),
-            y=float(row * step),
-            text=f"<b>{segment}</b>",
-            showarrow=False,
-            bgcolor=colour(segment),
-            bordercolor="#ffffff",
-            borderwidth=1.5,
-            borderpad=2,
-            font={"color": text_on(segment), "size": 12},
-            row=1,
-            col=2,
-        )
+        x, y = float(column * step), float(row * step)
+        write_name(figure, segment, str(segment), x, y, row=1, col=2)
 
 
 def _overlaid(small: FloatArray, shares: FloatArray) -> NDArray[np.uint8]:
     k = shares.shape[2]
     labels, certainty = shares.argmax(axis=2), shares.max(axis=2)
-    tints = np.array([[int(colour(c)[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in range(k)])
-    least = 1.0 / k
-    strength = (certainty - least) / (1 - least) if k > 1 else np.ones_like(certainty)
-    weight = (_OVERLAY * np.clip(strength, 0.0, 1.0))[:, :, None]
+    weight = (_OVERLAY * relative_certainty(certainty, k))[:, :, None]
     grey = np.repeat(small.mean(axis=2, keepdims=True), 3, axis=2)
-    return _bytes((1 - weight) * grey + weight * tints[labels])
+    return _bytes((1 - weight) * grey + weight * colours(k)[labels])
 
 
 def _bytes(pixels: FloatArray) -> NDArray[np.uint8]:

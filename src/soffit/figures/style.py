@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from soffit._typing import IntArray
+from soffit._parameters import WholeNumber, check_parameter
+from soffit._typing import FloatArray, IntArray
 from soffit._wording import shorten
 from soffit.results.summary import Summary
 
@@ -87,6 +88,11 @@ def colour(cluster: int) -> str:
     white, black = _SHADES[turn % len(_SHADES)]
     parts = [(part + white * (255 - part)) * (1 - black) for part in _parts(PALETTE[place])]
     return "#{:02x}{:02x}{:02x}".format(*(round(part) for part in parts))
+
+
+def colours(n_clusters: int) -> FloatArray:
+    """Colours of the first clusters, (k, 3), as shares from 0 to 1."""
+    return np.array([_parts(colour(cluster)) for cluster in range(n_clusters)]) / 255
 
 
 def symbol(cluster: int) -> str:
@@ -282,6 +288,29 @@ def link_axes(figure: Any, n_panels: int) -> None:
         figure.update_yaxes(matches="y", col=col)
 
 
+def relative_certainty(certainty: FloatArray, n_clusters: int) -> FloatArray:
+    """0 where all clusters are alike, 1 where there is one only."""
+    least = 1.0 / n_clusters
+    share = (certainty - least) / (1.0 - least) if n_clusters > 1 else np.ones_like(certainty)
+    return np.clip(share, 0.0, 1.0)
+
+
+def write_name(figure: Any, cluster: int, name: str, x: float, y: float, **more: Any) -> None:
+    """Write the name of a cluster on its colour at a place."""
+    figure.add_annotation(
+        x=x,
+        y=y,
+        text=f"<b>{name}</b>",
+        showarrow=False,
+        bgcolor=colour(cluster),
+        bordercolor="#ffffff",
+        borderwidth=1.5,
+        borderpad=2,
+        font={"color": text_on(cluster), "size": 12},
+        **more,
+    )
+
+
 # One fixed seed for all figures, so that they show the same objects.
 _SEED = 20210721
 
@@ -292,8 +321,7 @@ def thinned(labels: IntArray, most: int) -> IntArray:
     Objects are shuffled in a fixed way and sorted by cluster; evenly spaced ones are taken. A
     cluster too small for that keeps one object, as far as there is room.
     """
-    if isinstance(most, bool) or most < 1:
-        raise ValueError(f"max_points must be at least 1, got {most!r}; try 20000.")
+    check_parameter("max_points", most, WholeNumber(1))
     n = len(labels)
     if n <= most:
         return np.arange(n)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray
 from soffit._wording import Message, Parameter, count_of
+from soffit.graph import undirected
 from soffit.inputs import read_input
 from soffit.io.data_error import DataError, check_bytes, check_names, need, shown
 from soffit.io.source import Source, text_array
@@ -319,16 +320,7 @@ def _edge_notes(pairs: NDArray[np.intp], chosen: _EdgeColumns) -> list[str]:
 
 
 def _adjacency(rows: Rows, pairs: NDArray[Any], weights: FloatArray, n: int) -> sp.csr_array:
-    tails, heads = pairs.T
-    between = tails != heads
-    A = sp.csr_array(
-        (
-            np.concatenate([weights, weights[between]]),
-            (np.concatenate([tails, heads[between]]), np.concatenate([heads, tails[between]])),
-        ),
-        shape=(n, n),
-    )
-    A.sum_duplicates()
+    A = undirected(pairs, weights, n)
     A.eliminate_zeros()
     if A.nnz == 0:
         raise DataError(

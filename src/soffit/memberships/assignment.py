@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from soffit._parameters import Number, ParameterError
+from soffit._parameters import Number, OrNone, check_parameter
 from soffit._typing import IntArray, is_sparse
 from soffit._wording import first_few
 from soffit.memberships.measures import check_memberships, column, entropy, largest
@@ -31,9 +31,7 @@ def assigned(memberships: Any, *, min_certainty: float | None = None) -> IntArra
 
 def check_share(name: str, value: Any) -> None:
     """Raise ParameterError unless the value is None or a number from 0 to 1."""
-    rule = Number(0.0, maximum=1.0)
-    if value is not None and not rule.allows(value):
-        raise ParameterError(name, value, f"None or {rule}")
+    check_parameter(name, value, OrNone(Number(0.0, maximum=1.0)))
 
 
 # --- overlapping sets -----------------------------------------------------------------------------

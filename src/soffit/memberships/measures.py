@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from scipy.optimize import brentq, linear_sum_assignment
 from scipy.special import entr
 
 from soffit._memory import check_allocation
+from soffit._parameters import WholeNumber, check_parameter
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.graph import as_array, stacked
@@ -413,15 +413,14 @@ def top_memberships(memberships: ArrayLike, n_top: int = 5) -> sp.csr_array:
     array([[0.75, 0.25, 0.  , 0.  ],
            [0.  , 0.  , 1.  , 0.  ]])
     """
-    if not isinstance(n_top, Integral) or n_top < 1:
-        raise ValueError(f"n_top must be an integer of at least 1, got {n_top!r}.")
+    check_parameter("n_top", n_top, WholeNumber(1))
     W = check_memberships(memberships)
     n, k = W.shape
     kept = min(int(n_top), k)
     if is_sparse(W):
         return _top_entries(W, kept)
 
-    def choose(rows: range) -> tuple[FloatArray, FloatArray]:
+    def choose(rows: range) -> tuple[IntArray, FloatArray]:
         part = W[rows.start : rows.stop]
         columns = np.sort(np.argsort(-part, axis=1, kind="stable")[:, :kept], axis=1)
         values = np.take_along_axis(part, columns, axis=1)

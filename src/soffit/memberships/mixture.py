@@ -164,8 +164,8 @@ _PENALTY = 0.5
 _NEGLIGIBLE_GAIN = 0.1
 _MOST_OBJECTS = 4000
 _FEW_OBJECTS = 20
-# Directions are computed from at most this many objects.
-_MOST_PROJECTED = 2**17
+# Directions are computed from at most so many objects, of wide tables from at most so many values.
+_MOST_PROJECTED, _MOST_PROJECTED_VALUES = 2**17, 2**22
 # Objects per thread and evaluation.
 _ROWS = 2**11
 
@@ -355,7 +355,8 @@ def describe_partitions(
     max_objects: int = _MOST_OBJECTS,
 ) -> Description:
     """Fit a mixture to every partition, all of the kind that suits the first one best."""
-    every = -(-len(X) // _MOST_PROJECTED)
+    wide = max(_MOST_PROJECTED_VALUES // X.shape[1], _MOST_OBJECTS)
+    every = -(-len(X) // min(_MOST_PROJECTED, wide))
     whole = Projection.principal(X[::every])
     few = [whole.toward(X[::every], labels[::every], n_clusters) for labels in partitions]
     rng = np.random.default_rng(random_state)

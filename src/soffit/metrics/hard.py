@@ -9,11 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from soffit._memory import check_allocation
+from soffit._parameters import OneOf, check_parameter
 from soffit._threads import without_warnings
 from soffit._typing import IntArray
 from soffit.memberships.measures import check_same_length, encode_labels, partners
-
-_AVERAGES = ("arithmetic", "geometric", "max", "min")
 
 
 def _codes(y_true: Any, y_pred: Any) -> tuple[IntArray, IntArray]:
@@ -194,7 +193,6 @@ def nmi(y_true: ArrayLike, y_pred: ArrayLike, *, average: str = "max") -> float:
     >>> round(nmi([0, 0, 1, 1], [0, 0, 1, 2], average="min"), 4)
     1.0
     """
-    if average not in _AVERAGES:
-        raise ValueError(f"average must be one of {list(_AVERAGES)}, got {average!r}.")
+    check_parameter("average", average, OneOf(("arithmetic", "geometric", "max", "min")))
     value = _score("normalized_mutual_info_score", y_true, y_pred, average_method=average)
     return min(value, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+from soffit._parameters import WholeNumber, check_parameter
 from soffit._typing import FloatArray, IntArray, is_sparse
 from soffit.graph import Graph, as_array
 from soffit.memberships.measures import (
@@ -223,8 +223,7 @@ def calibration_curve(
     >>> curve.accuracy.tolist(), curve.count.tolist()
     ([0.5, 1.0], [2, 1])
     """
-    if isinstance(n_bins, bool) or not isinstance(n_bins, Integral) or n_bins < 1:
-        raise ValueError(f"n_bins must be a positive integer, got {n_bins!r}; try 15.")
+    check_parameter("n_bins", n_bins, WholeNumber(1))
     matched = match_to_truth(y_true, memberships)
     top, confidence = largest(matched.memberships)
     confidence = np.minimum(confidence, 1.0)

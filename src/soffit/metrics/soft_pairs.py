@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from soffit._memory import check_allocation
+from soffit._parameters import WholeNumber, check_parameter
 from soffit._typing import FloatArray, IntArray
 from soffit.graph import as_array
 from soffit.memberships.measures import check_same_length, encode_labels
@@ -180,8 +180,7 @@ def expected_ari(
     >>> expected_ari([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], ["a", "a", "b"], random_state=7)
     1.0
     """
-    if isinstance(n_draws, bool) or not isinstance(n_draws, Integral) or n_draws < 1:
-        raise ValueError(f"n_draws must be a positive integer, got {n_draws!r}; try 100.")
+    check_parameter("n_draws", n_draws, WholeNumber(1))
     random = check_random_state(random_state)
     values = as_array(check_probabilities(memberships, "memberships"))
     if np.ndim(other) == 1:

@@ -472,6 +472,7 @@ class SimilarityClustering(
 
     _rules = SimilarityEstimator._rules | {
         "n_clusters": OrNone(WholeNumber(1)),
+        "max_clusters": OrNone(WholeNumber(1)),
         "max_iter": WholeNumber(1),
         "tol": Number(0.0),
         "warm_start": OneOf((True, False)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal
 
-from soffit._parameters import OneOf, OrNone, WholeNumber
+from soffit._parameters import OneOf, WholeNumber
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.fitting.recipe import Recipe, similarity_recipe
 from soffit.fitting.restarts import factorize_from_starts
@@ -94,7 +94,6 @@ class BaumEagon(SimilarityClustering):
     """
 
     _rules = SimilarityClustering._rules | {
-        "max_clusters": OrNone(WholeNumber(1)),
         "solver": OneOf(("rows", "gradient", "growth")),
         "n_init": WholeNumber(1),
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from soffit._parameters import Number, OneOf, OrNone, WholeNumber, renamed_parameters
+from soffit._parameters import Number, OneOf, WholeNumber, renamed_parameters
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.affinity.side_information import with_known_pairs, with_side
@@ -154,7 +154,6 @@ class CompletelyPositive(SimilarityClustering):
     """
 
     _rules = SimilarityClustering._rules | {
-        "max_clusters": OrNone(WholeNumber(1)),
         "normalization": OneOf(("sinkhorn", "additive", None)),
         "solver": OneOf(("coordinate", "multiplicative", "parallel")),
         "constraint_weight": Number(0.0, strict=True, maximum=1.0),

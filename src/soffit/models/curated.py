@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from soffit._parameters import OrNone, ParameterError, WholeNumber
+from soffit._parameters import OrNone, WholeNumber, check_parameter
 from soffit._typing import IntArray
 from soffit._wording import first_few
 from soffit.fitting.fitted import Fitted
@@ -129,13 +129,9 @@ class Curated:
         """
         names = _Names.of(self)
         number = names.number(cluster)
-        if not OrNone(WholeNumber(2)).allows(n):
-            raise ParameterError("n", n, str(OrNone(WholeNumber(2))), owner="split")
+        check_parameter("n", n, OrNone(WholeNumber(2)), owner="split")
         self._check_can_split(names.called(number), number, n)
         model: Any = self
-        replica: Any = copy(model)
-        fixed = {"n_clusters": n, "levels": None}
-        replica.set_params(**{key: fixed[key] for key in fixed if key in model.get_params(False)})
         step = f"split({number})" if n == 2 else f"split({number}, n={n})"
         with model._working() as progress:
             from soffit.fitting.curation import split_fit
@@ -143,7 +139,7 @@ class Curated:
             found = split_fit(
                 self._fitted,
                 number,
-                replica._recipe(),
+                self._recipe_of(n),
                 lambda parts: names.split(number, parts).published(),
                 step,
                 seeds=check_random_state(model.random_state),
@@ -263,11 +259,13 @@ class Curated:
         return self._with(found)
 
     def _recipe_of_further(self, n_clusters: int) -> Recipe[Any]:
-        """The recipe for further objects with a number of clusters."""
+        """The recipe for objects that are prepared already, too few to be sampled."""
+        return self._recipe_of(n_clusters, standardize=False, n_resamples=0)
+
+    def _recipe_of(self, n_clusters: int | None, **changed: Any) -> Recipe[Any]:
+        """The recipe with another number of clusters, and changes of what parameters there are."""
         model: Any = self
-        fixed = {"n_clusters": n_clusters, "levels": None}
-        # The objects are prepared already; few of them cannot be sampled.
-        fixed |= {"standardize": False, "n_resamples": 0}
+        fixed = {"n_clusters": n_clusters, "levels": None, **changed}
         known = model.get_params(False)
         replica = copy(model).set_params(**{key: fixed[key] for key in fixed if key in known})
         recipe: Recipe[Any] = replica._recipe()

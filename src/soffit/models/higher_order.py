@@ -6,13 +6,19 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from soffit._parameters import Number, OrNone, TextOrFunction, WholeNumber, renamed_parameters
+from soffit._parameters import (
+    Number,
+    OrNone,
+    TextOrFunction,
+    WholeNumber,
+    check_parameter,
+    renamed_parameters,
+)
 from soffit._threads import row_blocks
 from soffit._typing import FloatArray, is_sparse
 from soffit.affinity.given_objects import Objects, Standardize
@@ -154,12 +160,7 @@ class HigherOrder(SimilarityClustering):
     """
 
     # Tuples replace pairs: there is no affinity matrix and no metric.
-    _rules = {
-        name: rule
-        for name, rule in SimilarityClustering._rules.items()
-        if name not in ("metric", "n_neighbors")
-    } | {
-        "max_clusters": OrNone(WholeNumber(1)),
+    _rules = SimilarityClustering._rules | {
         "order": WholeNumber(2),
         "tuple_affinity": TextOrFunction(),
         "bandwidth": OrNone(Number(0.0, strict=True)),
@@ -284,7 +285,8 @@ class HigherOrder(SimilarityClustering):
 
     def _read(self, X: Any, constraints: Constraints, y: Any) -> Data:
         if isinstance(X, _Given):
-            n = _checked_count(X.n_objects)
+            check_parameter("n_objects", X.n_objects, WholeNumber(1))
+            n = int(X.n_objects)
             check_n_clusters(self.n_clusters, n)
             known = known_tuples(X.tuples, X.values, n, X.weights)
             return _TupleData(Objects(np.empty((n, 0)), False, None), known=known)
@@ -477,9 +479,3 @@ def _lowest(stage: Stage[Tuples], n_init: int, max_iter: int, tol: float) -> Fac
         starts += [random_start(n, k, seeds) for _ in range(n_init - 1)]
     solve = partial(solve_tuples, *data, weights=known.weights, max_iter=max_iter, tol=tol)
     return solve_in_threads(solve, starts, stage.progress)
-
-
-def _checked_count(n_objects: Any) -> int:
-    if isinstance(n_objects, bool) or not isinstance(n_objects, Integral) or n_objects < 1:
-        raise ValueError(f"n_objects must be an integer of at least 1, got {n_objects!r}.")
-    return int(n_objects)

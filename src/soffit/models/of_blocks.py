@@ -49,6 +49,12 @@ class OfBlocks:
                 "X is a collection of blocks and cannot hold similarities or distances of all "
                 "pairs. Pass the features of the objects."
             )
+        if getattr(model, "metric", None) == "gower":
+            raise TypeError(
+                "metric='gower' cannot place collections of blocks. Encode the columns as numbers "
+                "and pass metric='euclidean', or fit a sample in memory and predict the parts of "
+                "the collection in turn."
+            )
         check_no_pairs(constraints)
         seeds = check_random_state(model.random_state)
         with model._working(tasks) as progress:

@@ -186,7 +186,6 @@ class RelationFactorization(RelationModel):
     """
 
     _rules = RelationModel._rules | {
-        "n_clusters": OrNone(WholeNumber(1)),
         "sparsity": ShareBelowOne(),
         "pruning": OrNone(ShareBelowOne()),
         "n_init": OrNone(WholeNumber(0)),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from soffit._parameters import WholeNumber, check_parameters, renamed_parameters
+from soffit._parameters import WholeNumber, check_parameter, renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._wording import Message, Parameter
 from soffit.affinity import SideInformation
@@ -163,7 +163,7 @@ def segment(
     J. Shi, J. Malik (2000). Normalized cuts and image segmentation. IEEE Transactions on Pattern
     Analysis and Machine Intelligence 22(8).
     """
-    check_parameters("segment", {"n_clusters": n_clusters}, {"n_clusters": WholeNumber(1)})
+    check_parameter("n_clusters", n_clusters, WholeNumber(1), "segment")
     A = image_affinity(image, radius=radius, sigma_value=sigma_value, sigma_distance=sigma_distance)
     height, width = np.shape(image)[:2]
     must_link = cannot_link = None

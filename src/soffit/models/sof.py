@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal
 
-from soffit._parameters import Number, OneOf, OrNone, WholeNumber
+from soffit._parameters import Number, OneOf, WholeNumber
 from soffit.affinity import Settings
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.fitting.recipe import Recipe, similarity_recipe
@@ -104,7 +104,6 @@ class SoF(SimilarityClustering):
     """
 
     _rules = SimilarityClustering._rules | {
-        "max_clusters": OrNone(WholeNumber(1)),
         "c": Number(0.0, strict=True),
         "relative_neighbor": WholeNumber(1),
         "scale": OneOf((None, "fit")),

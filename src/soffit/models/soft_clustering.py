@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from soffit._parameters import NoneOrMany, Number, OneOf, OrNone, WholeNumber, renamed_parameters
+from soffit._parameters import NoneOrMany, Number, OneOf, WholeNumber, renamed_parameters
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.affinity import SideInformation
 from soffit.affinity.given_objects import Affinities, Standardize
@@ -217,7 +217,6 @@ class SoftClustering(SimilarityClustering):
     """
 
     _rules = SimilarityClustering._rules | {
-        "max_clusters": OrNone(WholeNumber(1)),
         "scale": OneOf(("cluster", "single")),
         "n_resamples": NoneOrMany(),
         "constraint_weight": Number(0.0, strict=True, maximum=1.0),

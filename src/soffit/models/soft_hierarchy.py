@@ -207,7 +207,6 @@ class SoftHierarchy(RelationModel):
     """
 
     _rules = RelationModel._rules | {
-        "n_clusters": OrNone(WholeNumber(1)),
         "levels": OrNone(DecreasingNumbers()),
         "refine": OneOf((True, False)),
         "n_init": WholeNumber(0),

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from soffit._parameters import OneOf, OrNone, WholeNumber
+from soffit._parameters import OneOf, WholeNumber
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity.given_objects import Affinities, Standardize
 from soffit.factorize import Problem, labels_start, leading_eigenvectors, solve_rows
@@ -150,11 +150,8 @@ class SpectralClustering(WeightedClustering):
     Analysis and Machine Intelligence 22(8).
     """
 
-    # The factor of an earlier fit is of no use to an eigensolver.
-    _rules = {
-        name: rule for name, rule in WeightedClustering._rules.items() if name != "warm_start"
-    } | {
-        "max_clusters": OrNone(WholeNumber(1)),
+    # There is no `warm_start`: the factor of an earlier fit is of no use to an eigensolver.
+    _rules = WeightedClustering._rules | {
         "variant": OneOf(("njw", "ncut")),
         "rounding": OneOf(("kmeans", "cluster_qr")),
         "n_init": WholeNumber(1),

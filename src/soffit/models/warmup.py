@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from soffit._compile import told_of_compiling
-from soffit._parameters import WholeNumber, check_parameters
+from soffit._parameters import WholeNumber, check_parameter
 from soffit.models.soft_clustering import SoftClustering
 
 # Tables of these sizes and numbers of columns take every way through a fit.
@@ -52,7 +52,7 @@ def warmup(n_objects: int = 50_000) -> Compiled:
     >>> warmup(n_objects=100).n_functions
     0
     """
-    check_parameters("warmup", {"n_objects": n_objects}, {"n_objects": WholeNumber(1)})
+    check_parameter("n_objects", n_objects, WholeNumber(1), "warmup")
     begin = time.perf_counter()
     names: list[str] = []
     random = np.random.default_rng(0)

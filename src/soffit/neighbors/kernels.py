@@ -6,6 +6,9 @@ import numpy as np
 
 from soffit._compile import njit
 
+# Groups of products of a row, of which the largest is looked at first.
+LANES = 64
+
 
 @njit(cache=True, nogil=True)
 def nearest_by_rank(
@@ -77,6 +80,71 @@ def _keep_nearest(best, who, candidates, count, x, reference):
             square += difference * difference
         if square < best[length - 1]:
             insert_sorted(best, who, length, square, j)
+
+
+@njit(cache=True, nogil=True)
+def take_ranks(products, half, i_first, j_first, lowest, listed):
+    """Update the lists of lowest ranks of two ranges of rows by the products of their pairs.
+
+    The rank of j for i is `half[j]` minus the product. A range with itself has all pairs twice.
+    """
+    n_i, n_j = products.shape
+    last = lowest.shape[1] - 1
+    half_j, limits = half[j_first : j_first + n_j], np.full(n_j, -np.inf, dtype=half.dtype)
+    if i_first != j_first:
+        limits[:] = lowest[j_first : j_first + n_j, last]
+    excess = np.empty(LANES, dtype=half.dtype)
+    for i in range(n_i):
+        row, own, limit = products[i], half[i_first + i], lowest[i_first + i, last]
+        # Whether a product is large enough for one of both lists: loops become vector instructions.
+        excess[:] = 0.0
+        for first in range(0, n_j, LANES):
+            part = row[first : min(first + LANES, n_j)]
+            for g in range(len(part)):
+                least = half_j[first + g] - limit
+                other = own - limits[first + g]
+                new = part[g] - (other if other < least else least)
+                excess[g] = new if new > excess[g] else excess[g]
+        for g in range(LANES):
+            if excess[g] > 0.0:
+                for j in range(g, n_j, LANES):
+                    rank = half_j[j] - row[j]
+                    if rank < lowest[i_first + i, last]:
+                        ranks, numbers = lowest[i_first + i], listed[i_first + i]
+                        insert_sorted(ranks, numbers, last + 1, rank, j_first + j)
+                    rank = own - row[j]
+                    if rank < limits[j]:
+                        ranks, numbers = lowest[j_first + j], listed[j_first + j]
+                        insert_sorted(ranks, numbers, last + 1, rank, i_first + i)
+                        limits[j] = ranks[last]
+
+
+@njit(cache=True, nogil=True)
+def nearest_listed(listed, rows, reference, indices, squares):
+    """The nearest of the listed rows of `reference`, equal distances by index."""
+    for i in range(len(rows)):
+        candidates = np.sort(listed[i])
+        _keep_nearest(squares[i], indices[i], candidates, len(candidates), rows[i], reference)
+
+
+@njit(cache=True, nogil=True)
+def nearest_by_columns(
+    indptr, indices, data, columns_indptr, columns_indices, columns_data, start, numbers, ranks
+):
+    """The lowest ranks of every CSR row among those of a CSC matrix: `start` minus the product."""
+    n, length = len(start), ranks.shape[1]
+    rank = np.empty(n)
+    for i in range(len(ranks)):
+        rank[:] = start
+        for p in range(indptr[i], indptr[i + 1]):
+            value, column = data[p], indices[p]
+            for q in range(columns_indptr[column], columns_indptr[column + 1]):
+                rank[columns_indices[q]] -= value * columns_data[q]
+        limit = ranks[i, length - 1]
+        for j in range(n):
+            if rank[j] < limit:
+                insert_sorted(ranks[i], numbers[i], length, rank[j], j)
+                limit = ranks[i, length - 1]
 
 
 @njit(cache=True, nogil=True, inline="always")

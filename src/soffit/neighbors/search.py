@@ -7,7 +7,7 @@ estimated.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -26,6 +26,9 @@ _TREE_COLUMNS = 8
 _TREE_ROWS = 2**8
 # Rows compared at once by brute force: large enough for BLAS, small enough for the cache.
 _CHUNK = 64
+# From so many columns on, products take most of the time: those of so many rows with as many others
+# are used for both sides.
+_WIDE, _TILE = 64, 2**10
 # Rows per thread and task, and ranks that are compared as a group.
 _TASK = 2**9
 _GROUP = 16
@@ -221,11 +224,27 @@ def neighbors_of(
         return metric.nearest(X_new, X, n_neighbors, n_jobs)
     if metric == "precomputed":
         return _from_distances(X_new, n_neighbors)
+    if (
+        metric == "cosine"
+        and not sp.issparse(X)
+        and X_new.any(axis=1).all()
+        and X.any(axis=1).all()
+    ):
+        points = _on_sphere(X)
+        wanted = points if X_new is X else _on_sphere(X_new)
+        indices, lengths = neighbors_of(
+            wanted, points, n_neighbors, metric="euclidean", n_jobs=n_jobs
+        )
+        return indices, 0.5 * lengths**2
     if metric in ("euclidean", "l2") and not sp.issparse(X):
         if X.shape[1] <= _TREE_COLUMNS:
             found = _by_tree(X_new, X, n_neighbors, n_jobs)
+        elif X_new is X and X.shape[1] >= _WIDE:
+            found = _among_themselves(X, n_neighbors, n_jobs)
         else:
             found = _by_products(X_new, X, n_neighbors, n_jobs)
+    elif sp.issparse(X) and metric in ("euclidean", "l2", "cosine") and X.shape[0] >= _FEW_ROWS:
+        found = _by_shared_columns(X_new, X, n_neighbors, metric, n_jobs)
     else:
         found = _by_scikit_learn(X_new, X, n_neighbors, metric, n_jobs)
     return _ordered(*found)
@@ -296,6 +315,60 @@ def _by_products(
     return indices, np.sqrt(squares).astype(X.dtype, copy=False)
 
 
+def _among_themselves(
+    X: FloatArray, n_neighbors: int, n_jobs: int | None
+) -> tuple[IntArray, FloatArray]:
+    """The same among all rows of one table: every pair is multiplied once, for both of its rows."""
+    from soffit.neighbors.kernels import nearest_listed, take_ranks
+
+    n = len(X)
+    exact = np.ascontiguousarray(X, dtype=np.float64)
+    centred = exact - exact.mean(axis=0)
+    half_norms = 0.5 * np.einsum("ij,ij->i", centred, centred)
+    if _dtype_of_ranks(centred, half_norms, n_neighbors) == np.float64:
+        return _by_products(X, X, n_neighbors, n_jobs)
+    reach = _rounding(X.shape[1], np.float32) * (half_norms + half_norms.max()) - half_norms
+    rows, half = centred.astype(np.float32), half_norms.astype(np.float32)
+    columns = np.ascontiguousarray(rows.T)
+    margin = min(n_neighbors + 8, n)
+    lowest = np.full((n, margin), np.inf, dtype=np.float32)
+    listed = np.zeros((n, margin), dtype=np.int32)
+    indices = np.empty((n, n_neighbors), dtype=np.int64)
+    squares = np.empty(indices.shape)
+    is_clear = np.empty(n, dtype=np.bool_)
+    tiles = pieces(n, _TILE)
+
+    def compare(pair: tuple[range, range]) -> None:
+        here, there = (slice(part.start, part.stop) for part in pair)
+        product = rows[here] @ columns[:, there]
+        take_ranks(product, half, here.start, there.start, lowest, listed)
+
+    def measure(part: range) -> None:
+        chosen = slice(part.start, part.stop)
+        nearest_listed(listed[chosen], exact[chosen], exact, indices[chosen], squares[chosen])
+        is_clear[chosen] = lowest[chosen, -1] > 0.5 * squares[chosen, -1] + reach[chosen]
+
+    for distinct in _rounds(tiles):
+        each(compare, distinct, n_jobs)
+    each(measure, pieces(n, _TASK), n_jobs)
+    unclear = np.flatnonzero(~is_clear)
+    distances = np.sqrt(squares).astype(X.dtype, copy=False)
+    if len(unclear):
+        indices[unclear], distances[unclear] = _by_products(X[unclear], X, n_neighbors, n_jobs)
+    return indices, distances
+
+
+def _rounds(parts: list[range]) -> Iterator[list[tuple[range, range]]]:
+    """All pairs of parts, in rounds in which every part occurs once: threads share no rows."""
+    yield [(part, part) for part in parts]
+    seats: list[range | None] = [*parts, *([None] if len(parts) % 2 else [])]
+    for _ in range(len(seats) - 1):
+        half = len(seats) // 2
+        pairs = zip(seats[:half], reversed(seats[half:]), strict=True)
+        yield [(a, b) for a, b in pairs if a is not None and b is not None]
+        seats.insert(1, seats.pop())
+
+
 def _rounding(n_columns: int, dtype: Any) -> float:
     """Bound on the rounding error of a rank: d + 1 products and sums, and the centring."""
     return 2 * (n_columns + 5) * float(np.finfo(dtype).eps)
@@ -311,6 +384,36 @@ def _dtype_of_ranks(reference: FloatArray, half_norms: FloatArray, n_neighbors: 
     last = np.median(np.partition(half_squares, n_neighbors - 1, axis=1)[:, n_neighbors - 1])
     unclear = 2 * _rounding(reference.shape[1], np.float32) * largest
     return np.float32 if unclear < _CLEAR * last else np.float64
+
+
+def _by_shared_columns(
+    X_new: Any, X: Any, n_neighbors: int, metric: Metric, n_jobs: int | None
+) -> tuple[IntArray, FloatArray]:
+    """Exact neighbours of sparse rows: products with the rows that have a column in common."""
+    from soffit.neighbors.kernels import nearest_by_columns
+
+    rows, reference = (sp.csr_array(table, dtype=np.float64) for table in (X_new, X))
+    if metric == "cosine":
+        rows, reference = _on_sphere(rows), _on_sphere(reference)
+    columns, (m, n) = reference.tocsc(), (rows.shape[0], reference.shape[0])
+    own, others = (0.5 * table.multiply(table).sum(axis=1) for table in (rows, reference))
+    if metric == "cosine":
+        # Ranks are then 1 - cosine, also of rows without entries.
+        own, others = np.zeros(m), np.ones(n)
+    indices = np.full((m, n_neighbors), -1, dtype=np.int64)
+    ranks = np.full(indices.shape, np.inf)
+
+    def search(part: range) -> None:
+        wanted = slice(part.start, part.stop)
+        chosen = rows[wanted]
+        arrays = (chosen.indptr, chosen.indices, chosen.data)
+        of_columns = (columns.indptr, columns.indices, columns.data)
+        nearest_by_columns(*arrays, *of_columns, others, indices[wanted], ranks[wanted])
+
+    each(search, pieces(m, _TREE_ROWS), n_jobs)
+    ranks = np.maximum(ranks + own[:, None], 0.0)
+    distances = ranks if metric == "cosine" else np.sqrt(2.0 * ranks)
+    return indices, distances.astype(X.dtype, copy=False)
 
 
 def _by_scikit_learn(

@@ -219,7 +219,8 @@ def nice_ticks(low: float, high: float, most: int = 4) -> list[float]:
 
 def tick_text(value: float) -> str:
     """A tick with as many digits as it needs."""
-    return f"{value + 0.0:,.10g}".replace("-", "\N{MINUS SIGN}")
+    style = ",.10g" if abs(value) >= 10_000 else ".10g"
+    return f"{value + 0.0:{style}}".replace("-", "\N{MINUS SIGN}")
 
 
 def dot(cluster: int) -> str:

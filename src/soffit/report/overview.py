@@ -21,9 +21,16 @@ from soffit._wording import (
 from soffit.report.html import bullets, dot, name, paragraph, picture, text
 from soffit.results.cautions import Caution, checks
 from soffit.results.differences import Difference
-from soffit.results.members import Between, Members, between, least_certain, overlap_with
+from soffit.results.members import (
+    Between,
+    Members,
+    between,
+    in_short,
+    least_certain,
+    overlap_with,
+)
 from soffit.results.pixel_grid import PixelGrid
-from soffit.results.sentences import differing, headline
+from soffit.results.sentences import differing, division, headline
 from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
 
 # A difference from here on, in standard deviations, is called very high or very low.
@@ -43,9 +50,11 @@ def default_title(summary: Summary) -> str:
     return f"Soft {'clustering' if summary.noun == 'cluster' else 'labels'}: {count}"
 
 
-def lead(summary: Summary) -> str:
+def lead(summary: Summary, say: Say) -> str:
     """The first sentences."""
-    return text(" ".join(filter(None, (headline(summary), differing(summary)))))
+    advice = division(summary)
+    more = "" if advice is None else capitalized(say(advice))
+    return text(" ".join(filter(None, (headline(summary), differing(summary), more))))
 
 
 def facts(summary: Summary) -> str:
@@ -169,7 +178,10 @@ class _Card:
         summary = self._summary
         size = int(summary.sizes[cluster])
         share = size / summary.n_objects
-        title = capitalized(text(shorten(summary.name_of(cluster))))
+        special = in_short(summary, cluster)
+        title = capitalized(text(shorten(summary.name_of(cluster)))) + (
+            f" \N{MIDDLE DOT} {name(special)}" if special else ""
+        )
         button = (
             f'<button type="button" data-members="{cluster}">Show its members</button>'
             if size

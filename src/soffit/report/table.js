@@ -213,9 +213,10 @@ class ObjectTable {
       const cell = document.createElement(position === 0 ? "th" : "td");
       if (position === 0) {
         cell.scope = "row";
+        if (column.text(row).length <= 20) cell.classList.add("short");
         if (this.canCompare()) cell.append(this.opener(line, row));
       }
-      if (["number", "share", "fixed"].includes(column.kind)) cell.className = "number";
+      if (["number", "share", "fixed"].includes(column.kind)) cell.classList.add("number");
       else cell.dir = "auto";
       if (column.kind === "picture") cell.append(pictureOf(column, row));
       if (column.role === "cluster") cell.append(this.dot(column.keys[row]));

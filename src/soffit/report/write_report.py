@@ -56,7 +56,7 @@ def page(summary: Summary, *, title: str | None, command: str | None, points: An
         title=text(title or overview.default_title(summary)),
         style=_file("style.css") + _colour_rules(colours),
         navigation=_navigation(parts, summary),
-        lead=overview.lead(summary),
+        lead=overview.lead(summary, say),
         facts=overview.facts(summary),
         clusters=overview.cluster_cards(summary),
         map=map_section(summary, points),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from soffit._wording import (
     percent,
     shorten,
 )
+from soffit.affinity.distinct import repeated_rows
 from soffit.affinity.given_objects import Standardizer, outweighing
 from soffit.results.fit_quality import UNSTABLE_BELOW, agreement_sentence
 from soffit.results.sentences import telling_sentence, uncertainty
@@ -256,7 +256,7 @@ def _duplicates(summary: Summary) -> Caution | None:
     if summary.table is None:
         return None
     copies = repeated_rows(summary.table)
-    if not copies:
+    if not len(copies):
         return None
     distinct = summary.n_objects - len(copies)
     if len(copies) > _MOSTLY_COPIES * summary.n_objects:
@@ -274,30 +274,6 @@ def _duplicates(summary: Summary) -> Caution | None:
         f"Remove {'it' if one else 'them'} if {'it is' if one else 'they are'} there by mistake: "
         "each copy counts as an object, and many copies can look like a cluster.",
     )
-
-
-def repeated_rows(table: Matrix) -> list[int]:
-    """Rows that are equal to an earlier one."""
-    seen: set[int] = set()
-    repeated = []
-    for position, content in enumerate(_row_contents(table)):
-        key = hash(content)
-        if key in seen:
-            repeated.append(position)
-        seen.add(key)
-    return repeated
-
-
-def _row_contents(table: Matrix) -> Iterator[Any]:
-    if not is_sparse(table):
-        # Adding zero makes both zeros the same bytes.
-        yield from ((row + 0.0).tobytes() for row in table)
-        return
-    tidy = table.copy()
-    tidy.eliminate_zeros()
-    tidy.sort_indices()
-    for begin, end in pairwise(tidy.indptr):
-        yield tidy.indices[begin:end].tobytes(), tidy.data[begin:end].tobytes()
 
 
 def _column_values(summary: Summary) -> Caution | None:

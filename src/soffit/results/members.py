@@ -8,7 +8,7 @@ import numpy as np
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._wording import count_of, listed, number, short_percent, shorten
-from soffit.results.cautions import repeated_rows
+from soffit.affinity.distinct import repeated_rows
 from soffit.results.differences import NOTABLE, ColumnMeans, divided
 from soffit.results.pixel_grid import PixelGrid
 from soffit.results.profiles import ColumnGroup, column_groups
@@ -115,6 +115,19 @@ def in_short(summary: Summary, cluster: int) -> str:
     return ""
 
 
+def called(summary: Summary) -> tuple[str, ...]:
+    """What each cluster is called in a sentence; nothing unless the words tell all of them apart.
+
+    Their names if a user gave them, else what is special about them.
+    """
+    found = tuple(
+        shorten(name, 30) if name != str(cluster) else in_short(summary, cluster)
+        for cluster, name in enumerate(summary.names)
+    )
+    says_something = all(any(c.isalpha() for c in words) for words in found)
+    return found if says_something and len(set(found)) == len(found) else ()
+
+
 # A smaller share of the membership does not count as overlap.
 _LEANING = 0.01
 
@@ -143,7 +156,8 @@ class Comparison:
     """One column: the object's value and what is typical of both clusters.
 
     `nearer` is 0 if the value is nearer to the first cluster, 1 for the second, None if missing.
-    `gap` is the difference of the two clusters in standard deviations.
+    `gap` is the difference of the two clusters in standard deviations. `is_presence` marks a word
+    or gene that the object has, compared by how many objects of the clusters have it.
     """
 
     column: str
@@ -152,6 +166,7 @@ class Comparison:
     second: str
     nearer: int | None
     gap: float
+    is_presence: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,20 +184,24 @@ class Between:
         """Which of its values speak for which cluster; the links of a graph's node."""
         if self.links:
             return self.links
-        sides: list[list[str]] = [[], []]
-        for found in self.columns:
-            if found.nearer is not None and found.gap >= NOTABLE:
-                sides[found.nearer].append(shorten(found.column, 40))
-        nearer = "more frequent in" if is_sparse(summary.table) else "nearer to"
-        parts = [
-            f"{listed(sides[side][:_NAMED])} {'is' if len(sides[side]) == 1 else 'are'} {nearer} "
-            f"{shorten(summary.name_of(self.clusters[side]))}"
-            for side in (0, 1)
-            if sides[side]
-        ]
+        parts = list(filter(None, (self._speaking_for(side, summary) for side in (0, 1))))
         if len(parts) == 2:
             return f"{parts[0]}, but {parts[1]}."
         return f"{parts[0]}." if parts else "The two clusters hardly differ in any single column."
+
+    def _speaking_for(self, side: int, summary: Summary) -> str:
+        """``year and V6 are nearer to cluster 1, where hockey is more frequent``, or part of it."""
+        where = shorten(summary.name_of(self.clusters[side]))
+        found = [c for c in self.columns if c.nearer == side and c.gap >= NOTABLE][:_NAMED]
+        near, frequent = (
+            [shorten(c.column, 40) for c in found if c.is_presence == is_presence]
+            for is_presence in (False, True)
+        )
+        more = f"{listed(frequent)} {'is' if len(frequent) == 1 else 'are'} more frequent"
+        if not near:
+            return f"{more} in {where}" if frequent else ""
+        nearer = f"{listed(near)} {'is' if len(near) == 1 else 'are'} nearer to {where}"
+        return f"{nearer}, where {more}" if frequent else nearer
 
 
 def between(summary: Summary, position: int, most: int = 6) -> Between:
@@ -208,8 +227,7 @@ def least_certain(summary: Summary, most: int = 6) -> list[int]:
     order = np.argsort(summary.certainty, kind="stable")
     doubtful = order[summary.certainty[order] < CLEAR_FROM]
     if summary.table is not None:
-        copies = repeated_rows(summary.table[doubtful])
-        doubtful = np.delete(doubtful, np.asarray(copies, dtype=np.intp))
+        doubtful = np.delete(doubtful, repeated_rows(summary.table[doubtful]))
     pairs = np.sort(summary.top(2, doubtful)[0])
     seen: dict[tuple[int, ...], int] = {}
     turns: list[int] = []
@@ -258,7 +276,7 @@ def _compared(
     if means.presence is not None:
         here, there = means.presence[[first, second], [j, j]].tolist()
         texts = [short_percent(share) for share in (here, there)]
-        return Comparison(group.name, "yes", texts[0], texts[1], int(there > here), NOTABLE)
+        return Comparison(group.name, "yes", texts[0], texts[1], int(there > here), NOTABLE, True)
     value, spread = float(row[j]), float(means.spread[j])
     low, high = float(here[0]), float(there[0])
     if np.isnan(value):

@@ -60,17 +60,14 @@ def separation(summary: Summary, groups: Sequence[ColumnGroup]) -> FloatArray:
     means = summary.means
     if means is None:
         return np.zeros(0)
-    between = _between(means, summary.expected_sizes)
+    sizes = summary.expected_sizes
+    between = np.asarray((sizes / sizes.sum()) @ means.difference**2)
     variance = means.spread**2
     shares = [
         float((between[m] * variance[m]).sum() / variance[m].sum()) if variance[m].any() else 0.0
         for m in (np.array(group.members) for group in groups)
     ]
     return np.array(shares)
-
-
-def _between(means: ColumnMeans, sizes: FloatArray) -> FloatArray:
-    return np.asarray((sizes / sizes.sum()) @ means.difference**2)
 
 
 def separating_groups(summary: Summary, most: int) -> list[ColumnGroup]:

@@ -19,6 +19,7 @@ from soffit._wording import (
     spelled,
 )
 from soffit.affinity.given_objects import outweighing
+from soffit.results.members import called
 from soffit.results.pixel_grid import PixelGrid
 from soffit.results.profiles import separating_groups, separation
 from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
@@ -36,15 +37,14 @@ _HARDLY_LOWER = 0.95
 
 
 def headline(summary: Summary) -> str:
-    """What was found, in one sentence."""
+    """What was found: the clusters by what is special about them, sizes, and how clear it is."""
     objects = count_of(summary.n_objects, "object")
     if summary.n_clusters == 1:
         verb = "forms" if summary.n_objects == 1 else "form"
         return f"The {objects} {verb} a single {summary.noun}."
     verb = "falls" if summary.n_objects == 1 else "fall"
     clusters = count_of(summary.n_clusters, summary.noun)
-    clear = _belonging(summary)
-    return f"{objects} {verb} into {clusters}{_sizes(summary)}; {clear}."
+    return f"{objects} {verb} into {clusters}{_sizes(summary)}. {capitalized(_belonging(summary))}."
 
 
 def _belonging(summary: Summary) -> str:
@@ -60,6 +60,10 @@ def _belonging(summary: Summary) -> str:
 def _sizes(summary: Summary) -> str:
     sizes = sorted(summary.sizes.tolist(), reverse=True)
     if len(sizes) <= _MOST_SIZES:
+        named = called(summary)
+        if named:
+            order = sorted(range(len(sizes)), key=lambda c: -summary.sizes[c])
+            return f": {listed([f'{named[c]} ({summary.sizes[c]:,})' for c in order])}"
         return f" of {listed([f'{size:,}' for size in sizes])}"
     return f" of {sizes[-1]:,} to {sizes[0]:,} objects each"
 
@@ -169,6 +173,20 @@ def choice_made(summary: Summary) -> str:
     return (
         f"{chosen} among {int(choice.ks.min())} to {int(choice.ks.max())}: confidence "
         f"{choice.confidence:.2f} ({how}), runner-up {choice.runner_up}."
+    )
+
+
+def division(summary: Summary) -> Message | None:
+    """How to divide objects that the fit left together; nothing if there are more clusters."""
+    model, choice = summary.model, summary.choice
+    if summary.n_clusters > 1 or summary.is_edited or getattr(model, "n_clusters", 1) is not None:
+        return None
+    number = 2 if choice is None else choice.runner_up or 2
+    return Message(
+        "pass ",
+        Parameter("n_clusters", number),
+        " to divide the objects all the same; their memberships then tell which are typical and "
+        "which lie between.",
     )
 
 
