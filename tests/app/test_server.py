@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 
 import httpx
@@ -167,3 +168,11 @@ def test_pictures_named_in_the_data_are_served_and_nothing_else(view, tmp_path):
         view.get("picture", {"row": "0", "column": "0"})
     with pytest.raises(Unknown):
         view.get("picture", {"row": "0", "column": "99"})
+
+
+def test_ctrl_c_ends_the_app_without_an_error(running):
+    with running("-k", 3) as app:
+        assert httpx.get(app.address).status_code == 200
+        app.process.send_signal(signal.SIGINT)
+        assert app.process.wait(60) == 0
+        assert "Error" not in app.process.stderr.read()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
@@ -110,3 +113,27 @@ def test_names_from_files_cannot_steer_the_terminal(soffit, tmp_path):
     path.write_text(f"[red]\x1b[31mevil,other\n{rows}", encoding="utf-8")
     text = soffit("fit", path, "-k", 2, code=None).output
     assert "\x1b" not in text
+
+
+def test_ctrl_c_during_the_imports_is_never_another_error(tmp_path):
+    # An import that is interrupted may hide it: Python's parser calls it a syntax error.
+    code = (
+        "import builtins, signal, sys\n"
+        "real = builtins.__import__\n"
+        "def hidden(name, *args, **more):\n"
+        "    if name == 'typer':\n"
+        "        try: signal.raise_signal(signal.SIGINT)\n"
+        "        except KeyboardInterrupt: raise SyntaxError('hidden')\n"
+        "    return real(name, *args, **more)\n"
+        "builtins.__import__ = hidden\n"
+        "from soffit.__main__ import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (130, "Error: interrupted by Ctrl-C.\n")
+    # Who ignores it, as nohup does, still does.
+    ignored = code.replace("real =", "signal.signal(signal.SIGINT, signal.SIG_IGN); real =")
+    command = [sys.executable, "-c", ignored, "--version"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0

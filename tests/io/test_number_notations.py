@@ -121,8 +121,13 @@ def test_most_columns_look_like_numbers_that_cannot_be_read(tmp_path):
         ("x;y\n1 000;0\n2 000;1\n", [[1000, 0], [2000, 1]]),
         ("x\n0,5\n0,7\n0,25\n", [[0.5], [0.7], [0.25]]),
         # Another entry of the column, or another column, tells which.
-        ("x;y\n1,001;1\n1500;2\n", [[1.001, 1], [1500, 2]]),
         ("x;y\n1,000;1\n900;2\n", [[1000, 1], [900, 2]]),
+        ("x;y\n12,500;1\n9;2\n", [[12500, 1], [9, 2]]),
+        # Whole numbers of the same size tell that it is about thousands.
+        ("x;y\n1,001;1\n900;2\n", [[1001, 1], [900, 2]]),
+        ("x;y\n1,001;1\n1500;2\n", [[1001, 1], [1500, 2]]),
+        ("x;y\n1,001;1\n900;2\n1100;3\n", [[1001, 1], [900, 2], [1100, 3]]),
+        ("x;y\n1.001;1\n-900;2\n0;3\n", [[1001, 1], [-900, 2], [0, 3]]),
         ("x;y\n1,001;1\n0,5;2\n", [[1.001, 1], [0.5, 2]]),
         ("x;y\n1,001;0.5\n900;2\n", [[1001, 0.5], [900, 2]]),
         ("x;y\n1.001;0,5\n900;2\n", [[1001, 0.5], [900, 2]]),
@@ -133,14 +138,20 @@ def test_one_reading_is_left(tmp_path, content, expected):
     assert numbers(tmp_path, content) == expected
 
 
+@pytest.mark.parametrize("others", ["7", "7;2\n5000", "80000", "0"])
+def test_whole_numbers_of_other_sizes_decide_nothing(tmp_path, others):
+    with pytest.raises(DataError, match=r"decimal=\"\,\" or thousands=\"\,\""):
+        numbers(tmp_path, f"x;y\n1,001;1\n{others};2\n")
+
+
 @pytest.mark.parametrize("mark", [",", "."])
 def test_where_two_readings_are_left_the_user_is_asked(tmp_path, mark):
-    content = f"x;y\n1{mark}001;1\n900;2\n"
+    content = f"x;y\n1{mark}001;1\n30;2\n"
     with pytest.raises(DataError, match=rf"decimal=\"\{mark}\" or thousands=\"\{mark}\""):
         numbers(tmp_path, content)
     # The example shows the sign, wherever its entry is.
     with pytest.raises(DataError, match=rf"such as '1\{mark}001', whose "):
-        numbers(tmp_path, f"x;y\n900;1\n1{mark}001;2\n")
+        numbers(tmp_path, f"x;y\n30;1\n1{mark}001;2\n")
     assert numbers(tmp_path, content, decimal=mark)[0] == [1.001, 1]
     assert numbers(tmp_path, content, thousands=mark)[0] == [1001, 1]
     assert numbers(tmp_path, content, drop=["x"]) == [[1], [2]]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from soffit.normalize import degree
+from soffit.normalize import degree, sinkhorn
 
 matrices = (
     st.integers(1, 9)
@@ -63,3 +63,13 @@ def test_single_precision_is_kept_and_input_unchanged(storage, monkeypatch):
 def test_negative_affinities_are_refused():
     with pytest.raises(ValueError, match=r"'degree' needs affinities >= 0.*-1.*'additive'"):
         degree(np.array([[1.0, -1.0], [-1.0, 1.0]]))
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_subnormal_degrees_are_none(storage):
+    A = np.array([[0, 6.4e-318, 0], [6.4e-318, 0, 0], [0, 0, 1.0]])
+    for result in (degree(storage(A)), sinkhorn(storage(A))):
+        for matrix in (result.matrix, result.cross(storage(A))):
+            dense = matrix.toarray() if sp.issparse(matrix) else matrix
+            assert np.isfinite(dense).all()
+            assert dense[2, 2] == 1

@@ -6,10 +6,13 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.linalg import svd
 from scipy.sparse.csgraph import connected_components
 
 from soffit.graph import Graph
+from soffit.partition import rounding
 from soffit.partition.rounding import (
+    cluster_qr,
     distribute_components,
     fill_empty_clusters,
     kmeans,
@@ -57,3 +60,20 @@ def test_components_are_dealt_out_evenly() -> None:
     np.testing.assert_array_equal(np.sort(np.bincount(labels)), [7, 7, 8])
     for c in range(5):
         assert np.ptp(labels[component == c]) == 0
+
+
+def test_an_svd_that_does_not_converge_is_repeated_by_iteration(monkeypatch) -> None:
+    # LAPACK's division does so for some orthogonal matrices, on some processors.
+    V = np.linalg.qr(np.random.default_rng(5).normal(size=(40, 6)))[0]
+    expected = cluster_qr(V)
+    drivers = []
+
+    def failing(matrix, lapack_driver="gesdd"):
+        drivers.append(lapack_driver)
+        if lapack_driver == "gesdd":
+            raise np.linalg.LinAlgError("SVD did not converge")
+        return svd(matrix, lapack_driver=lapack_driver)
+
+    monkeypatch.setattr(rounding, "svd", failing)
+    np.testing.assert_array_equal(cluster_qr(V), expected)
+    assert drivers == ["gesdd", "gesvd"]

@@ -64,7 +64,6 @@ def principal_axes(table: Matrix) -> PrincipalAxes:
 # Radius of the disc over which objects with the same memberships are spread, in distances of
 # neighbouring clusters.
 _DISC = 0.28
-_GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
 def membership_map(memberships: FloatArray) -> FloatArray:
@@ -74,17 +73,22 @@ def membership_map(memberships: FloatArray) -> FloatArray:
     they are spread over a disc, like the seeds of a sunflower, with the most certain ones at its
     centre.
     """
-    n, k = memberships.shape
+    k = memberships.shape[1]
     anchors, disc = cluster_places(memberships)
     labels, certainty = largest(memberships)
     order = np.lexsort((-certainty, labels))
     sizes = np.bincount(labels, minlength=k)
-    rank = np.empty(n)
-    rank[order] = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    radius = disc * np.sqrt((rank + 0.5) / sizes.max())
-    turn = rank * _GOLDEN_ANGLE
-    seeds = radius[:, None] * np.column_stack([np.cos(turn), np.sin(turn)])
+    rank, directions = sunflower(order, sizes)
+    seeds = disc * np.sqrt((rank + 0.5) / sizes.max())[:, None] * directions
     return np.asarray(memberships @ anchors + seeds, dtype=np.float64)
+
+
+def sunflower(order: IntArray, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Ranks of objects, ordered by groups of these sizes, in their group, and where each goes."""
+    rank = np.empty(len(order))
+    rank[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    turn = rank * np.pi * (3.0 - np.sqrt(5.0))
+    return rank, np.column_stack([np.cos(turn), np.sin(turn)])
 
 
 def cluster_places(memberships: FloatArray) -> tuple[FloatArray, float]:
@@ -203,12 +207,7 @@ def _push(away: FloatArray) -> FloatArray:
 def _start(ties: sp.csr_array, memberships: FloatArray) -> FloatArray:
     """Positions of the clusters and, around them, of their objects by graph eigenvectors."""
     n, k = memberships.shape
-    with one_blas_thread():
-        wanted = min(k + _INNER_VECTORS, n - 1)
-        _, V = leading_eigenvectors(degree(ties).matrix, wanted)
-    degrees = np.asarray(ties.sum(axis=1)).ravel()
-    root = np.sqrt(np.where(degrees > 0, degrees, 1.0))
-    walk = np.asarray(V, dtype=np.float64) / root[:, None]
+    walk = walk_vectors(ties, k + _INNER_VECTORS)
     anchors, radius = cluster_places(memberships)
     labels = largest(memberships)[0]
     points = np.asarray(memberships @ anchors, dtype=np.float64)
@@ -221,6 +220,15 @@ def _start(ties: sp.csr_array, memberships: FloatArray) -> FloatArray:
             share = np.sqrt(len(members) * k / n)
             points[members, axis] += radius * share * (2.0 * rank / (len(members) - 1) - 1.0)
     return points
+
+
+def walk_vectors(links: sp.csr_array, count: int) -> FloatArray:
+    """The leading eigenvectors of the random walk on a graph, (n, count) or fewer."""
+    with one_blas_thread():
+        _, V = leading_eigenvectors(degree(links).matrix, min(count, links.shape[0] - 1))
+    degrees = np.asarray(links.sum(axis=1)).ravel()
+    root = np.sqrt(np.where(degrees > 0, degrees, 1.0))
+    return np.asarray(V, dtype=np.float64) / root[:, None]
 
 
 def graph_links(A: Matrix) -> sp.csr_array:

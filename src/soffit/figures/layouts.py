@@ -10,10 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
-from soffit._threads import one_blas_thread
 from soffit._typing import FloatArray, Matrix, is_sparse
 from soffit._wording import listed, percent, shorten
-from soffit.factorize import leading_eigenvectors
 from soffit.figures.embedding import (
     SMALL_GRAPH,
     graph_links,
@@ -22,8 +20,9 @@ from soffit.figures.embedding import (
     principal_axes,
     principal_components,
     stress_map,
+    sunflower,
+    walk_vectors,
 )
-from soffit.normalize import degree
 from soffit.results.differences import comparable
 from soffit.results.profiles import column_groups
 from soffit.results.summary import Summary
@@ -236,11 +235,8 @@ def _spread_copies(points: FloatArray) -> tuple[FloatArray, str]:
     nearest, _ = cKDTree(places).query(places, k=2)
     step = 0.45 * float(np.median(nearest[:, 1])) / np.sqrt(counts.max())
     order = np.argsort(which, kind="stable")
-    rank = np.empty(len(points))
-    rank[order] = np.arange(len(points)) - np.repeat(np.cumsum(counts) - counts, counts)
-    # Like the seeds of a sunflower.
-    turn = rank * np.pi * (3.0 - np.sqrt(5.0))
-    away = step * np.sqrt(rank)[:, np.newaxis] * np.column_stack([np.cos(turn), np.sin(turn)])
+    rank, directions = sunflower(order, counts)
+    away = step * np.sqrt(rank)[:, np.newaxis] * directions
     return points + away, " Equal objects are spread around their place."
 
 
@@ -318,12 +314,7 @@ def _by_graph(summary: Summary, *, is_needed: bool) -> Iterator[Layout]:
 
 def _spectral(summary: Summary, links: sp.csr_array) -> Layout:
     """Eigenvectors of the normalized graph, in the two directions in which they vary most."""
-    n, k = summary.memberships.shape
-    with one_blas_thread():
-        _, V = leading_eigenvectors(degree(links).matrix, min(max(k, 3), n - 1))
-    degrees = np.asarray(links.sum(axis=1)).ravel()
-    root = np.sqrt(np.where(degrees > 0, degrees, 1.0))
-    walk = np.asarray(V, dtype=np.float64) / root[:, np.newaxis]
+    walk = walk_vectors(links, max(summary.n_clusters, 3))
     scale = np.abs(walk).max(axis=0)
     points = principal_components(walk / np.where(scale > 0, scale, 1.0))
     reading = (

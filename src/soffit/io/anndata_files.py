@@ -14,6 +14,7 @@ from soffit.inputs import read_input
 from soffit.io.data_error import DataError, check_bytes, check_names, need, shown
 from soffit.io.source import Source, text_array
 from soffit.io.tables.table import check_unique
+from soffit.io.trial import try_reading
 
 # The array that was read, and the one that is clustered.
 _COPIES = 2.0
@@ -109,6 +110,7 @@ def _check_content(path: Path) -> None:
     Every link counts, because each is read: a small file may hold one array under many names.
     """
     h5py = need("h5py", "anndata", "Reading .h5ad files")
+    try_reading(path)
     try:
         with h5py.File(path, "r") as file:
             size = _declared_size(h5py, path, file)

@@ -170,4 +170,6 @@ def degree(A: Matrix) -> DegreeNormalized:
 
 
 def _inverse_root(degrees: FloatArray) -> FloatArray:
-    return np.asarray(1 / np.sqrt(np.where(degrees > 0, degrees, 1)))
+    # The product of two of these must be finite: subnormal degrees count as none.
+    linked = degrees >= np.finfo(degrees.dtype).tiny
+    return np.asarray(1 / np.sqrt(np.where(linked, degrees, 1)))

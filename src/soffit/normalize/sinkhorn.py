@@ -99,7 +99,7 @@ class SinkhornNormalized(Normalized):
         """b_j x_j / sum of b_j x_j: the factor of a new object makes its row sum 1."""
         factors = self.factors.astype(np.float64)
         weighted = np.asarray(block @ self.factors, dtype=np.float64)
-        scale = 1 / np.where(weighted > 0, weighted, 1)
+        scale = 1 / np.where(weighted >= np.finfo(np.float64).tiny, weighted, 1)
         return Graph.of(block).scaled(scale, factors).matrix
 
 
@@ -150,7 +150,8 @@ def sinkhorn(A: Matrix, *, tol: float = 1e-8, max_iter: int = 1000) -> SinkhornN
     if A.dtype == np.float32:
         tol = max(tol, _SINGLE_TOLERANCE)
     graph = Graph.of(A)
-    active = graph.degrees() > 0
+    # Subnormal rows count as zero: what divides by their sums must be finite.
+    active = graph.degrees() >= np.finfo(np.float64).tiny
     factors, error = _factors(A, active, tol, max_iter)
     if error > tol:
         # Checked only now, because a matching of a large graph takes longer than the scaling.

@@ -245,7 +245,12 @@ def cluster_qr(V: FloatArray) -> IntArray:
     """Labels from eigenvectors by pivoted QR: no seed, no iteration."""
     k = V.shape[1]
     _, _, pivots = qr(V.T, mode="economic", pivoting=True)
-    left, _, right = svd(V[pivots[:k]].T)
+    chosen = V[pivots[:k]].T
+    try:
+        left, _, right = svd(chosen)
+    except np.linalg.LinAlgError:
+        # Dividing fails now and then where all singular values are equal; iterating does not.
+        left, _, right = svd(chosen, lapack_driver="gesvd")
     return np.abs(V @ (left @ right)).argmax(axis=1)
 
 

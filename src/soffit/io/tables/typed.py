@@ -23,6 +23,7 @@ from soffit.io.text.number_columns import (
     without_markers,
 )
 from soffit.io.text.numbers import ColumnKind, Notation, is_number
+from soffit.io.trial import try_reading
 
 # Entries of one block: 64 MB in double precision.
 _BLOCK_ENTRIES = 2**23
@@ -212,6 +213,7 @@ def open_parquet(path: Path, options: FileOptions) -> FrameRows:
     """Scan a Parquet file."""
     import polars as pl
 
+    try_reading(path)
     return FrameRows.of(path, pl.scan_parquet(path, glob=False), options)
 
 

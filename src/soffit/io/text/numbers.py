@@ -7,6 +7,7 @@ where there is none. A number is never read in a way that the file leaves open.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,8 @@ _NO_VALUE = frozenset(("", *MISSING))
 TRUTH_VALUES = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 # Share of numbers in a numeric column; other entries of it are errors.
 _MOSTLY = 0.8
+# A number is as large as others if it is within this factor of their range.
+_SIMILAR = 10.0
 
 ColumnKind = Literal["number", "boolean", "text", "date", "other"]
 
@@ -72,6 +75,8 @@ def _matcher(decimal: str, thousands: str) -> re.Pattern[str]:
 
 
 _LOOSE_ENTRY = re.compile(_entry(_LOOSE))
+# With decimals or with thousands.
+_EITHER = re.compile("[0-9]+[.,][0-9]{3}")
 _PLAIN = re.compile(rf"{_SIGN}?(?:[0-9]+\.?[0-9]*|\.[0-9]+){_EXPONENT}|{_INFINITE}")
 _FINITE = re.compile(rf"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+){_EXPONENT}")
 _ANY_THOUSANDS = ("", *THOUSANDS)
@@ -399,7 +404,7 @@ def _survey_plain(entries: Sequence[str], conventions: Conventions) -> Survey:
     readings = {".": ""}
     if all(map(_matcher(",", ".").fullmatch, cores)):
         points = any("." in core for core in cores)
-        readings = _by_habit(cores, readings | {",": "." if points else ""})
+        readings = _by_whole_numbers(cores, readings | {",": "." if points else ""})
     readings = _allowed(readings, conventions)
     if conventions.thousands == "." or not readings:
         found = [(entry, parts) for entry in entries if (parts := _Parts.of(entry)) is not None]
@@ -470,26 +475,30 @@ def _readings(cores: Sequence[str], conventions: Conventions, total: int) -> dic
         return {}
     most = max(n_valid for n_valid, _ in counts.values())
     readings = {decimal: t for decimal, (n_valid, t) in counts.items() if n_valid == most}
-    return _by_habit(cores, readings) if len(readings) == 2 else readings
+    return _by_whole_numbers(cores, readings) if len(readings) == 2 else readings
 
 
-def _by_habit(cores: Sequence[str], readings: dict[str, str]) -> dict[str, str]:
-    """Drop a reading by which the writer would have been inconsistent.
+def _by_whole_numbers(cores: Sequence[str], readings: dict[str, str]) -> dict[str, str]:
+    """Only the reading with thousands, if the whole numbers of the column speak for it.
 
-    Who separates thousands does so in all numbers above 999. Who writes 900 without decimals would
-    write 1,23 for 1,230.
+    With 900 and 1100 in the column, 1,001 is a thousand and one. Who writes 900 without decimals
+    would write 1,23 for 1,230, unless 2000 shows that thousands are not separated either.
     """
     grouped = next((d for d, thousands in readings.items() if thousands in (".", ",")), None)
     if grouped is None:
         return readings
     mark = readings[grouped]
-    bare = [core for core in cores if mark not in core and grouped not in core]
-    marked = [core for core in cores if mark in core]
-    large_bare = any(len(core) > 3 and core.isdigit() for core in bare)
-    trailing = bool(bare) and any(core.endswith("0") for core in marked)
-    if large_bare == trailing:
-        return readings
-    return {d: t for d, t in readings.items() if (d == grouped) == trailing}
+    whole = [float(core) for core in cores if core.isdigit()]
+    marked = [core for core in cores if mark in core and grouped not in core]
+    positive = [value for value in whole if value > 0] or [math.inf]
+    low, high = min(positive) / _SIMILAR, max(positive) * _SIMILAR
+    similar = bool(marked) and all(
+        _EITHER.fullmatch(core)
+        and float(core.replace(mark, ".")) < low <= float(core.replace(mark, "")) <= high
+        for core in marked
+    )
+    trailing = bool(whole) and max(whole) < 1000 and any(core.endswith("0") for core in marked)
+    return {grouped: mark} if similar or trailing else readings
 
 
 # --- all columns ----------------------------------------------------------------------------------

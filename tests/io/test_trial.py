@@ -1,0 +1,89 @@
+"""A file that crashes its parser ends a child, not the user's process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from soffit.io import DataError, read, trial
+
+pl = pytest.importorskip("polars")
+
+
+def _table(folder: Path) -> Path:
+    path = folder / "t.parquet"
+    pl.DataFrame({"x": np.arange(9.0), "y": np.arange(9.0) ** 2}).write_parquet(path)
+    return path
+
+
+def _cells(folder: Path) -> Path:
+    anndata = pytest.importorskip("anndata")
+    path = folder / "c.h5ad"
+    anndata.AnnData(X=np.random.default_rng(1).random((9, 3))).write_h5ad(path)
+    return path
+
+
+def _instead(folder: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run this code of the shell where Python is asked for."""
+    script = folder / "python"
+    script.write_text(f"#!/bin/sh\n{code}\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(trial.sys, "executable", str(script))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+@pytest.mark.parametrize("make", [_table, _cells])
+@pytest.mark.parametrize("sign", ["SEGV", "ABRT", "BUS"])
+def test_a_crash_is_damage(tmp_path, monkeypatch, make, sign):
+    path = make(tmp_path)
+    _instead(tmp_path, f"kill -{sign} $$", monkeypatch)
+    with pytest.raises(DataError, match=f"{path.name}: it is damaged: its parser crashes"):
+        read(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+@pytest.mark.parametrize("code", ["kill -KILL $$", "kill -TERM $$", "exit 0"])
+def test_other_ends_tell_nothing(tmp_path, monkeypatch, code):
+    _instead(tmp_path, code, monkeypatch)
+    assert read(_table(tmp_path)).data.shape == (9, 2)
+
+
+def test_without_another_interpreter_the_file_is_read_all_the_same(tmp_path, monkeypatch):
+    path = _table(tmp_path)
+    for executable in ("", str(tmp_path / "none")):
+        monkeypatch.setattr(trial.sys, "executable", executable)
+        trial._ends_well.cache_clear()
+        assert read(path).data.shape == (9, 2)
+
+
+def test_the_child_needs_nothing_but_the_parser(tmp_path):
+    seen = subprocess.run(
+        [sys.executable, "-X", "importtime", "-I", trial.__file__, str(_table(tmp_path)), "[]"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+    assert "soffit" not in seen
+    assert "numpy" not in seen
+
+
+def test_everything_in_a_file_is_read(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "all.h5ad"
+    with h5py.File(path, "w") as file:
+        file.attrs["said"] = "yes"
+        file["numbers"] = np.arange(12.0).reshape(4, 3)
+        file["scalar"] = 3.0
+        file["empty"] = np.zeros((0, 3))
+        file["words"] = ["a", "bc"]
+        file["inside/itself"] = file["/"]
+        file["outside"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/x")
+    trial._hdf5(str(path))
+    trial._parquet(str(_table(tmp_path)))
+    (tmp_path / "none.parquet").write_bytes(b"PAR1 and nothing else PAR1")
+    with pytest.raises(DataError, match="damaged or truncated"):
+        read(tmp_path / "none.parquet")
