@@ -32,7 +32,9 @@ def test_old_file_gives_the_same(case: str, tmp_path: Path) -> None:
                 np.testing.assert_allclose(placed, theirs, rtol=0, atol=2e-8)
                 np.testing.assert_array_equal(placed.argmax(axis=1), theirs.argmax(axis=1))
             else:
-                _assert_bytes(placed, theirs)
+                # Not the same bytes: OpenBLAS sums in another order on another type of processor.
+                assert placed.dtype == theirs.dtype
+                np.testing.assert_allclose(placed, theirs, rtol=0, atol=1e-14)
     # From here on it is a file like any other, and a smaller one.
     path = tmp_path / "again.soffit"
     save(model, path)
