@@ -1,8 +1,10 @@
-"""Fits to Dask collections on a local cluster: time, memory, bytes moved, same bytes.
+"""Fits to Dask collections on a local cluster of two workers with one thread each.
 
-``python -m benchmarks.distributed`` makes its data in --folder and prints the table. The full run
-is ``python -m benchmarks.distributed --n 1e6 1e7 1e8 --in-memory 1e7 --planted 1e7 --same 1e5
---speedup 1e6 --many 1e6 --edges 1e6``; smaller sizes run anywhere.
+``python -m benchmarks.distributed`` measures every row of the table of targets, at full size; with
+names of rows only these, for example ``python -m benchmarks.distributed large growth bytes``.
+``--scale 0.01`` makes all sizes a hundred times smaller. Every measurement runs in a process of its
+own, so that its memory is its own, and is made once even if several rows need it. The data, 6.4 GB
+for 10^8 objects, are made in --folder and used again.
 """
 
 from __future__ import annotations
@@ -10,12 +12,16 @@ from __future__ import annotations
 import argparse
 import hashlib
 import math
+import multiprocessing
 import os
 import resource
 import signal
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -41,6 +47,10 @@ PART = 10**6
 # Planted clusters: their number, their share of the objects, and their standard deviation.
 N_PLANTED, SHARE, SPREAD, FAR = 4, 5e-5, 0.5, 3.0
 GB = 1e9
+# Objects of the comparisons of bytes and of clusterings; clusters of the latter, and the spread of
+# their centres in standard deviations.
+N_SAME = 2 * 10**5
+N_MANY, OVERLAPPING = 60, 1.5
 # Seconds between two lines about a long run.
 REPORT_EVERY = 120.0
 
@@ -158,7 +168,17 @@ def cluster(n_workers: int) -> Any:
     )
 
 
-# --- cases ----------------------------------------------------------------------------------------
+# --- measurements, each in a process of its own -------------------------------------------------
+
+
+@cache
+def apart(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of a function in a process of its own; the same call is made once."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+        found = pool.submit(function, *arguments).result()
+    print(f"{function.__name__}{arguments[1:]}: {found}", flush=True)
+    return found
 
 
 def placed(folder: Path, n: int, sample: int, refine: Any, workers: int) -> dict[str, float]:
@@ -168,32 +188,33 @@ def placed(folder: Path, n: int, sample: int, refine: Any, workers: int) -> dict
         X = read_blocks(path)
         begin, sent, busy = time.perf_counter(), moved_bytes(client), time.process_time()
         model = SoftClustering(K, sample_size=sample, refine=refine, random_state=7).fit(X)
-        fitted = time.perf_counter()
-        after_fit = worker_seconds(client)
-        print(f"fitted after {fitted - begin:.0f} s", flush=True)
+        fitted, fit_cpu = time.perf_counter(), worker_seconds(client)
+        own = time.process_time() - busy
+        print(f"n={n:.0e}: fitted after {fitted - begin:.0f} s", flush=True)
         counts = confusion(model.labels_, truth, model.n_clusters_, K)
         end = time.perf_counter()
+        place_cpu = worker_seconds(client) - fit_cpu
         found = {
             "accuracy": best_accuracy(counts),
-            "fit": fitted - begin,
+            "minutes": (end - begin) / 60,
             "place": end - fitted,
-            "total": end - begin,
-            "place_cpu": worker_seconds(client) - after_fit,
-            "cpu": worker_seconds(client) + time.process_time() - busy,
+            "cpu": own + fit_cpu + place_cpu,
+            "place_cpu": place_cpu,
             "moved": (moved_bytes(client) - sent) / n,
-            "sample": sample * (4 * COLUMNS + 8) / n,
-            "load": os.getloadavg()[2],
             "worker": worker_peak(client),
             "client": own_peak(),
             "estimate": model.memory_per_worker_ / GB,
+            "fitted": len(model.sample_indices_),
         }
         first = model.memberships_.blocks[0].compute()
         labels = np.load(truth, mmap_mode="r")[: len(first)]
-        found["calibration"] = calibration_error(labels, first)
-        return found
+        return {name: round(float(value), 4) for name, value in found.items()} | {
+            "calibration": calibration_error(labels, first)
+        }
 
 
 def in_memory(folder: Path, n: int) -> tuple[float, float]:
+    """Accuracy and calibration error of the fit in memory."""
     path, truth = files(folder, n)
     model = SoftClustering(K, random_state=7).fit(np.load(path))
     labels = np.load(truth)
@@ -203,53 +224,45 @@ def in_memory(folder: Path, n: int) -> tuple[float, float]:
     )
 
 
-def same_bytes(folder: Path, n: int, sample: int) -> Row:
+def same_bytes(folder: Path, n: int, workers: int) -> set[str]:
+    """Digests of the memberships for three chunkings."""
     path, _ = files(folder, n)
     seen = set()
-    for workers in (1, 2, 4):
+    with cluster(workers) as local, Client(local):
         for rows in (n, n // 3 + 7, n // 40):
-            with cluster(workers) as local, Client(local):
-                X = read_blocks(path, block_rows=rows)
-                model = SoftClustering(K, sample_size=sample, random_state=7).fit(X)
-                seen.add(hashlib.sha256(model.memberships_.compute().tobytes()).hexdigest())
-    return Row(
-        f"1, 2, 4 workers and three chunkings, n={n:.0e}",
-        f"{len(seen)} different result{'s' if len(seen) > 1 else ''}",
-        "identical bytes",
-        len(seen) == 1,
-    )
+            X = read_blocks(path, block_rows=rows)
+            model = SoftClustering(K, sample_size=n // 10, random_state=7).fit(X)
+            seen.add(hashlib.sha256(model.memberships_.compute().tobytes()).hexdigest()[:16])
+    return seen
 
 
-def killed(folder: Path, n: int, sample: int) -> Row:
+def survives(folder: Path, n: int) -> bool:
     """A worker is killed while the sample is drawn, during the fit, and while rows are placed."""
     path, _ = files(folder, n)
     X = read_blocks(path, block_rows=n // 40)
+    given: dict[str, Any] = {"sample_size": n // 10, "random_state": 7}
     with dask.config.set(scheduler="threads"):
-        model = SoftClustering(K, sample_size=sample, random_state=7).fit(X)
-        expected = model.memberships_.compute()
+        expected = SoftClustering(K, **given).fit(X).memberships_.compute()
     with cluster(2) as local, Client(local) as client:
 
         def kill(*_: Any) -> None:
-            os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+            # Asked of the supervisors: a worker that is gone does not answer.
+            os.kill(min(nanny.pid for nanny in local.workers.values() if nanny.pid), signal.SIGKILL)
 
         once = [kill]
         threading.Timer(0.2, kill).start()
         model = SoftClustering(
-            K,
-            sample_size=sample,
-            random_state=7,
-            callback=lambda event: once.pop()() if once else None,
+            K, **given, callback=lambda event: once.pop()() if once else None
         ).fit(X)
         client.wait_for_workers(2)
         rows = client.compute(model.memberships_)
         time.sleep(1.0)
         kill()
-        same = bool((rows.result() == expected).all())
-    case = f"a worker killed three times, n={n:.0e}"
-    return Row(case, "same bytes" if same else "other bytes", "same bytes", same)
+        return bool((rows.result() == expected).all())
 
 
-def found_planted(folder: Path, n: int, sample: int) -> Row:
+def planted(folder: Path, n: int, sample: int) -> tuple[int, float]:
+    """Number of clusters beyond the large ones, and the ARI of planted objects and clusters."""
     path, truth = files(folder, n, planted=True)
     with cluster(2) as local, Client(local):
         X = read_blocks(path)
@@ -266,95 +279,60 @@ def found_planted(folder: Path, n: int, sample: int) -> Row:
     ]
     a = np.repeat([row for row, _, _ in pairs], [count for _, _, count in pairs])
     b = np.repeat([column for _, column, _ in pairs], [count for _, _, count in pairs])
-    ari = float(adjusted_rand(b, a))
-    return Row(
-        f"planted clusters of {SHARE:.3%}, n={n:.0e}, sample {sample:.0e}",
-        f"{k - K} new clusters, ARI {ari:.3f}",
-        f"{N_PLANTED} found, ARI >= 0.9",
-        ari >= 0.9,
-    )
+    return k - K, float(adjusted_rand(b, a))
 
 
-def many_clusters(n: int, k: int) -> list[Row]:
-    """Groups of all rows against a sample of as many rows, where clusters are many."""
+def many_clusters(n: int, refine: Any, sample: int) -> dict[str, float]:
+    """Sixty overlapping clusters in eight columns."""
     random = np.random.default_rng(SEED)
-    centres = 3.0 * random.normal(size=(k, 8))
-    labels = random.integers(k, size=n)
+    centres = OVERLAPPING * random.normal(size=(N_MANY, 8))
+    labels = random.integers(N_MANY, size=n)
     X = (centres[labels] + random.normal(size=(n, 8))).astype(np.float32)
-    found: dict[str, Any] = {}
     with cluster(2) as local, Client(local) as client:
-        table = da.from_array(X, chunks=(n // 8, 8)).persist()
+        table = da.from_array(X, chunks=(-(-n // 8), 8)).persist()
         wait(table)
-        size = n // 100
-        for refine in ("micro", None):
-            sent = moved_bytes(client)
-            model = SoftClustering(k, sample_size=size, refine=refine, random_state=7).fit(table)
-            moved = (moved_bytes(client) - sent) / n
-            size = len(model.sample_indices_)
-            rows = model.memberships_.compute()
-            right, error = accuracy(labels, rows.argmax(axis=1)), calibration_error(labels, rows)
-            found[str(refine)] = (right, error, moved)
-    micro, sample = found["micro"], found["None"]
-    case = f"{k} clusters, n={n:.0e}, {size} fitted"
-    return [
-        Row(
-            f"{case}: accuracy of groups, of a sample",
-            f"{micro[0]:.4f}, {sample[0]:.4f}",
-            "groups are better",
-            micro[0] > sample[0],
-        ),
-        Row(
-            f"{case}: calibration error of groups, of a sample",
-            f"{micro[1]:.4f}, {sample[1]:.4f}",
-            "-",
-            None,
-        ),
-        Row(f"{case}: bytes sent per object", f"{micro[2]:.2f}", "<= 10", micro[2] <= 10),
-    ]
+        sent = moved_bytes(client)
+        model = SoftClustering(N_MANY, sample_size=sample, refine=refine, random_state=7).fit(table)
+        moved = (moved_bytes(client) - sent) / n
+        rows = model.memberships_.compute()
+    return {
+        "accuracy": accuracy(labels, rows.argmax(axis=1)),
+        "calibration": calibration_error(labels, rows),
+        "fitted": len(model.sample_indices_),
+        "moved": moved,
+    }
 
 
-def edges(n: int, degree: int, k: int = 20) -> list[Row]:
-    """A planted graph in partitions of edges, against the fit in memory with fewer edges."""
-    seconds, right, peak = {}, {}, 0.0
-    for name, per_object in (("memory", 20), ("blocks", degree)):
-        source, target, labels = _planted_edges(n, n * per_object // 2, k)
-        if name == "memory":
-            ends = (np.concatenate([source, target]), np.concatenate([target, source]))
-            weights = np.ones(len(ends[0]), dtype=np.float32)
-            A = sp.csr_array(sp.coo_array((weights, ends), shape=(n, n)))
-            begin = time.process_time()
-            model = RelationFactorization(k, affinity="precomputed", random_state=7, n_jobs=1)
-            found = model.fit(A).labels_
-            seconds[name] = (time.process_time() - begin) / len(source) / model.n_iter_
-        else:
-            with cluster(2) as local, Client(local) as client:
-                frame = pd.DataFrame({"source": source, "target": target})
-                parts = dd.from_pandas(frame, npartitions=16).persist()
-                wait(parts)
-                busy = worker_seconds(client)
-                model = RelationFactorization(k, random_state=7).fit(parts)
-                found = model.labels_.compute()
-                used = worker_seconds(client) - busy
-                seconds[name] = used / len(source) / model.n_iter_
-                peak = worker_peak(client)
-        right[name] = accuracy(labels, found)
-    ratio = seconds["blocks"] / seconds["memory"]
-    case = f"{n:.0e} objects, {n * degree // 2:.0e} edges"
-    return [
-        Row(
-            f"{case}: processor time per edge and iteration, of that in memory",
-            f"{ratio:.2f} times",
-            "<= 1.5",
-            ratio <= 1.5,
-        ),
-        Row(f"{case}: worker", f"{peak:.2f} GB", "<= 4 GB", peak <= 4),
-        Row(
-            f"{case}: accuracy (in memory, {n * 10:.0e} edges)",
-            f"{right['blocks']:.4f} ({right['memory']:.4f})",
-            "-",
-            None,
-        ),
-    ]
+def graph_in_memory(n: int, size: int) -> dict[str, float]:
+    """Seconds of the processor per edge and iteration, and accuracy."""
+    source, target, labels = _planted_edges(n, size, K)
+    ends = (np.concatenate([source, target]), np.concatenate([target, source]))
+    weights = np.ones(len(ends[0]), dtype=np.float32)
+    A = sp.csr_array(sp.coo_array((weights, ends), shape=(n, n)))
+    begin = time.process_time()
+    model = RelationFactorization(K, affinity="precomputed", random_state=7, n_jobs=1)
+    found = model.fit(A).labels_
+    seconds = (time.process_time() - begin) / size / model.n_iter_
+    return {"seconds": seconds, "accuracy": accuracy(labels, found), "n_iter": model.n_iter_}
+
+
+def graph_in_blocks(n: int, size: int) -> dict[str, float]:
+    """The same from partitions of edges, and the memory of a worker."""
+    source, target, labels = _planted_edges(n, size, K)
+    with cluster(2) as local, Client(local) as client:
+        frame = pd.DataFrame({"source": source, "target": target})
+        parts = dd.from_pandas(frame, npartitions=max(16, size // 10**6)).persist()
+        wait(parts)
+        busy = worker_seconds(client)
+        model = RelationFactorization(K, random_state=7).fit(parts)
+        found = model.labels_.compute()
+        used = worker_seconds(client) - busy
+        return {
+            "seconds": used / size / model.n_iter_,
+            "accuracy": accuracy(labels, found),
+            "n_iter": model.n_iter_,
+            "worker": worker_peak(client),
+        }
 
 
 def _planted_edges(n: int, size: int, k: int) -> tuple[Any, Any, Any]:
@@ -371,103 +349,221 @@ def _planted_edges(n: int, size: int, k: int) -> tuple[Any, Any, Any]:
     return source, target, labels
 
 
-def rows_of(folder: Path, options: argparse.Namespace) -> list[Row]:
-    rows: list[Row] = []
-    totals: dict[int, float] = {}
-    sample = int(options.sample)
-    for n in (int(size) for size in options.n):
-        found = placed(folder, n, min(sample, n // 10), options.refine, 2)
-        totals[n] = found["cpu"]
-        for name, value in found.items():
-            print(f"n={n:.0e} {name}: {value:.4g}", flush=True)
-        limit = n / 1e8 * 60
-        rows += [
-            Row(
-                f"{n:.0e} x {COLUMNS}, sample {min(sample, n // 10):.0e}, time (processor time)",
-                f"{found['total'] / 60:.1f} min ({found['cpu'] / 60:.1f} min)",
-                f"<= {limit:.1f} min" if n >= 10**8 else "-",
-                found["total"] / 60 <= limit if n >= 10**8 else None,
-            ),
-            Row(f"{n:.0e}, worker", f"{found['worker']:.2f} GB", "<= 4 GB", found["worker"] <= 4),
-            Row(f"{n:.0e}, client", f"{found['client']:.2f} GB", "<= 2 GB", found["client"] <= 2),
-            Row(
-                f"{n:.0e}, bytes sent per object (of these, the sample)",
-                f"{found['moved']:.2f} ({found['sample']:.2f})",
-                "<= 1",
-                found["moved"] <= 1,
-            ),
-        ]
-        if options.in_memory and n <= options.in_memory:
-            right, error = in_memory(folder, n)
-            gap, off = found["accuracy"] - right, found["calibration"] - error
-            rows += [
-                Row(
-                    f"{n:.0e}, accuracy against the fit in memory",
-                    f"{found['accuracy']:.4f} against {right:.4f}",
-                    "within 0.005",
-                    abs(gap) <= 0.005,
-                ),
-                Row(
-                    f"{n:.0e}, calibration error against the fit in memory",
-                    f"{found['calibration']:.4f} against {error:.4f}",
-                    "within 0.01",
-                    abs(off) <= 0.01,
-                ),
-            ]
-        else:
-            shown = f"{found['accuracy']:.4f}, {found['calibration']:.4f}"
-            rows.append(Row(f"{n:.0e}, accuracy and calibration error", shown, "-", None))
-    if len(totals) > 1:
-        (small, t), (large, u) = min(totals.items()), max(totals.items())
-        exponent = math.log(u / t) / math.log(large / small)
-        rows.append(
-            Row(
-                f"growth exponent of the processor time, {small:.0e} to {large:.0e}",
-                f"{exponent:.3f}",
-                "<= 1.05",
-                exponent <= 1.05,
-            )
+# --- rows of the table ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Where the data are, and by how much all sizes are divided."""
+
+    folder: Path
+    scale: float
+
+    def __call__(self, full: float) -> int:
+        """A number of objects or edges."""
+        return max(round(full * self.scale), 10_000)
+
+    def run(self, full: float, *, refine: Any = "leftovers", workers: int = 2) -> dict[str, float]:
+        """One fit to so many objects, and their labels."""
+        n = self(full)
+        return apart(placed, self.folder, n, sample_of(n), refine, workers)
+
+
+def sample_of(n: int) -> int:
+    """Fitted objects: a million, or a tenth."""
+    return min(10**6, n // 10)
+
+
+def large(sizes: Sizes) -> list[Row]:
+    """Time and memory of the largest fit."""
+    n, found = sizes(1e8), sizes.run(1e8)
+    case, limit = f"{n:.0e} x {COLUMNS} from a memory-mapped file", 60 * n / 1e8
+    cpu, place = found["cpu"] / 60, found["place"] / 60
+    return [
+        Row(
+            f"{case}: time (placing; processor time)",
+            f"{found['minutes']:.1f} min ({place:.1f}; {cpu:.1f})",
+            f"<= {limit:.1f} min",
+            found["minutes"] <= limit,
+        ),
+        Row(
+            f"{case}: memory of a worker (estimate)",
+            f"{found['worker']:.2f} GB ({found['estimate']:.2f})",
+            "<= 4 GB",
+            found["worker"] <= 4,
+        ),
+        Row(
+            f"{case}: memory of the client",
+            f"{found['client']:.2f} GB",
+            "<= 2 GB",
+            found["client"] <= 2,
+        ),
+    ]
+
+
+def against_memory(sizes: Sizes) -> list[Row]:
+    """Accuracy and calibration against the fit in memory."""
+    n, found = sizes(1e7), sizes.run(1e7)
+    right, error = apart(in_memory, sizes.folder, n)
+    gap, off = abs(found["accuracy"] - right), abs(found["calibration"] - error)
+    return [
+        Row(
+            f"accuracy at {n:.0e} against the fit in memory",
+            f"{found['accuracy']:.4f}, {right:.4f}",
+            "within 0.005",
+            gap <= 0.005,
+        ),
+        Row(
+            f"calibration error at {n:.0e} against the fit in memory",
+            f"{found['calibration']:.4f}, {error:.4f}",
+            "within 0.01",
+            off <= 0.01,
+        ),
+    ]
+
+
+def growth(sizes: Sizes) -> list[Row]:
+    """How the processor time grows."""
+    few, many = sizes(1e6), sizes(1e8)
+    ratio = sizes.run(1e8)["cpu"] / sizes.run(1e6)["cpu"]
+    exponent = math.log(ratio) / math.log(many / few)
+    case = f"growth exponent of the processor time, {few:.0e} to {many:.0e}"
+    return [Row(case, f"{exponent:.3f}", "<= 1.05", exponent <= 1.05)]
+
+
+def identical(sizes: Sizes) -> list[Row]:
+    """The same bytes."""
+    seen = set().union(*(apart(same_bytes, sizes.folder, N_SAME, count) for count in (1, 2, 4)))
+    words = f"{len(seen)} different result{'s' if len(seen) > 1 else ''}"
+    case = f"1, 2, 4 workers and three chunkings, n={N_SAME:.0e}"
+    return [Row(case, words, "identical bytes", len(seen) == 1)]
+
+
+def small_clusters(sizes: Sizes) -> list[Row]:
+    """Planted clusters that the sample is too small to show."""
+    n = sizes(1e7)
+    more, ari = apart(planted, sizes.folder, n, sample_of(n))
+    return [
+        Row(
+            f"planted clusters of {SHARE:.3%} at {n:.0e}",
+            f"{more} of {N_PLANTED} found, ARI {ari:.3f}",
+            "found, ARI >= 0.9",
+            ari >= 0.9 and more == N_PLANTED,
         )
-    if options.speedup:
-        n = int(options.speedup)
-        times = [placed(folder, n, n // 10, None, workers)["place"] for workers in (1, 2)]
-        gain = times[0] / times[1]
-        case = f"placing {n:.0e}, one worker to two"
-        rows.append(Row(case, f"{gain:.2f} times", ">= 1.8", gain >= 1.8))
-    if options.same:
-        n = int(options.same)
-        rows += [same_bytes(folder, n, n // 10), killed(folder, n, n // 10)]
-    if options.planted:
-        rows.append(found_planted(folder, int(options.planted), min(sample, int(1e5))))
-    if options.many:
-        rows += many_clusters(int(options.many), 150)
-    if options.edges:
-        rows += edges(int(options.edges), int(options.degree))
-    return rows
+    ]
+
+
+def killed(sizes: Sizes) -> list[Row]:
+    """Dead workers."""
+    same = apart(survives, sizes.folder, N_SAME)
+    case = f"a worker killed three times, n={N_SAME:.0e}"
+    return [Row(case, "same bytes" if same else "other bytes", "same bytes", same)]
+
+
+def moved(sizes: Sizes) -> list[Row]:
+    """Bytes that workers send."""
+    n, found = sizes(1e8), sizes.run(1e8)
+    m, groups = sizes(1e7), sizes.run(1e7, refine="micro")
+    sample = found["fitted"] * (4 * COLUMNS + 8) / n
+    return [
+        Row(
+            f"bytes sent per object at {n:.0e} (of these, the sample)",
+            f"{found['moved']:.2f} ({sample:.2f})",
+            "<= 1",
+            found["moved"] <= 1,
+        ),
+        Row(
+            f"bytes sent per object at {m:.0e}, refine='micro'",
+            f"{groups['moved']:.2f}",
+            "<= 10",
+            groups["moved"] <= 10,
+        ),
+    ]
+
+
+def speedup(sizes: Sizes) -> list[Row]:
+    """One worker to two."""
+    n = sizes(1e7)
+    one, two = (sizes.run(1e7, refine=None, workers=count)["place"] for count in (1, 2))
+    case, gain = f"speed-up of placing {n:.0e}, one worker to two", one / two
+    return [Row(case, f"{gain:.2f} times", ">= 1.8", gain >= 1.8)]
+
+
+def edges(sizes: Sizes) -> list[Row]:
+    """A planted graph in partitions of edges, against the fit in memory with fewer edges."""
+    n, few, many = sizes(1e6), sizes(1e7), sizes(5e7)
+    memory, blocks = apart(graph_in_memory, n, few), apart(graph_in_blocks, n, many)
+    ratio = blocks["seconds"] / memory["seconds"]
+    case = f"{n:.0e} nodes, {many:.0e} edges"
+    return [
+        Row(
+            f"{case}: processor time per edge and iteration, of that in memory at {few:.0e}",
+            f"{ratio:.2f} times",
+            "<= 1.5",
+            ratio <= 1.5,
+        ),
+        Row(
+            f"{case}: memory of a worker",
+            f"{blocks['worker']:.2f} GB",
+            "<= 4 GB",
+            blocks["worker"] <= 4,
+        ),
+    ]
+
+
+def groups(_: Sizes) -> list[Row]:
+    """Groups of all rows against a sample of as many rows, where clusters are many."""
+    micro = apart(many_clusters, N_SAME, "micro", N_SAME // 50)
+    sample = apart(many_clusters, N_SAME, None, int(micro["fitted"]))
+    case = f"{N_MANY} overlapping clusters, {micro['fitted']:.0f} fitted of {N_SAME:.0e}"
+    return [
+        Row(
+            f"{case}: accuracy with refine='micro', with a sample",
+            f"{micro['accuracy']:.4f}, {sample['accuracy']:.4f}",
+            "micro is better",
+            micro["accuracy"] > sample["accuracy"],
+        ),
+        Row(
+            f"{case}: calibration error",
+            f"{micro['calibration']:.4f}, {sample['calibration']:.4f}",
+            "-",
+            None,
+        ),
+    ]
+
+
+ROWS: dict[str, Callable[[Sizes], list[Row]]] = {
+    "large": large,
+    "accuracy": against_memory,
+    "growth": growth,
+    "identical": identical,
+    "planted": small_clusters,
+    "killed": killed,
+    "bytes": moved,
+    "speedup": speedup,
+    "edges": edges,
+    "groups": groups,
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--n", type=float, nargs="*", default=[1e6])
-    parser.add_argument("--sample", type=float, default=1e6)
-    parser.add_argument("--refine", default="leftovers")
-    parser.add_argument("--in-memory", type=float, default=0, help="compare up to this size")
-    parser.add_argument("--same", type=float, default=0, help="objects of the runs compared")
-    parser.add_argument("--planted", type=float, default=0, help="objects with planted clusters")
-    parser.add_argument(
-        "--speedup", type=float, default=0, help="objects placed by 1 and 2 workers"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--many", type=float, default=0, help="objects in 150 clusters")
-    parser.add_argument("--edges", type=float, default=0, help="objects of a graph in blocks")
-    parser.add_argument("--degree", type=float, default=100, help="edges per object of this graph")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
+    parser.add_argument("--scale", type=float, default=1.0, help="of all sizes")
     parser.add_argument("--folder", type=Path, default=Path(gettempdir()) / "soffit-distributed")
     options = parser.parse_args()
-    options.refine = None if options.refine in ("none", "None") else options.refine
-    rows = rows_of(options.folder, options)
+    unknown = [name for name in options.rows if name not in ROWS]
+    if unknown:
+        parser.error(f"there is no row {unknown[0]!r}: choose from {', '.join(ROWS)}")
+    sizes = Sizes(options.folder, options.scale)
+    rows = [row for name in options.rows or ROWS for row in ROWS[name](sizes)]
+    load = os.getloadavg()[2]
     print_table(
         ("case", "measured", "target", "verdict"),
         [row.cells() for row in rows],
-        title=f"LocalCluster, two workers of one thread, {os.cpu_count()} cores",
+        title=f"LocalCluster, two workers of one thread, {os.cpu_count()} cores, load {load:.1f}",
     )
 
 

@@ -201,7 +201,7 @@ def test_collections_that_are_no_tables_are_refused_with_the_remedy(table):
 
 def test_what_cannot_work_is_refused_before_the_fit(table):
     X = da.from_array(table, chunks=(1000, 4))
-    with pytest.raises(ValueError, match=r"sample_size=4 .* n_clusters=5"):
+    with pytest.raises(ValueError, match=r"4 fitted objects .* n_clusters=5 .* sample_size"):
         model(sample_size=4).fit(X)
     with pytest.raises(TypeError, match="metric='gower' cannot place"):
         model(metric="gower").fit(X)

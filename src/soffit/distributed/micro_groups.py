@@ -5,7 +5,7 @@ Pieces depend on nothing but the number of rows, and so do the groups.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from soffit._typing import FloatArray, IntArray
 from soffit._wording import Message, Parameter
 from soffit.affinity import NeighborGraph
 from soffit.distributed.engine import Engine
-from soffit.distributed.row_blocks import Blocks, Place, as_table, over_blocks
+from soffit.distributed.row_blocks import Blocks, Place, as_table, over_pieces
 from soffit.fitting.monitor import Progress
 from soffit.partition.multilevel import coarse_graph
 
@@ -65,9 +65,8 @@ def group_rows(
         )
     n, size = contraction.n_rows, contraction.size
     bounds = np.linspace(0, n, -(-n // _PIECE) + 1).astype(np.int64)
-    pieces = blocks.array.rechunk((tuple(np.diff(bounds).tolist()), -1))
     progress.phase(f"groups of {size} to {2 * size} of {n:,} objects")
-    found = over_blocks(_contracted, replace(blocks, array=pieces), engine, progress, contraction)
+    found = over_pieces(_contracted, blocks, bounds, engine, progress, contraction)
     return Groups(*(np.concatenate([part[a] for part in found]) for a in range(3)))
 
 
@@ -78,7 +77,7 @@ def _contracted(
     table = as_table(block, contraction.dtype, place)
     rows = contraction.preparation.apply(table)
     graph = NeighborGraph(min(_NEIGHBORS, len(rows) - 1), metric=contraction.metric).fit(rows)
-    groups = coarse_graph(graph.matrix_, max(len(rows) // contraction.size, 1))
+    groups = coarse_graph(graph.matrix_, max(len(rows) // contraction.size, 1), pairings=1)
     node, counts = groups.node, groups.sizes
 
     def means(values: FloatArray) -> FloatArray:

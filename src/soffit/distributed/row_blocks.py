@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -253,22 +254,54 @@ def over_blocks(
 
     A block is read in the task that works on it, so that its rows never travel.
     """
+    starts = tuple(blocks.starts().tolist())
+    return engine.gather(_mapped(function, blocks, blocks.array, starts, more), progress)
+
+
+def over_pieces(
+    function: Callable[..., Any],
+    blocks: Blocks,
+    bounds: IntArray,
+    engine: Engine,
+    progress: Progress,
+    *more: Any,
+) -> list[Any]:
+    """The same for pieces between given rows, which need not be those of the blocks.
+
+    Each has a graph of its own: in one for all, blocks would be read once, and their rows sent to
+    the workers of the pieces.
+    """
+    tasks: list[Any] = []
+    for first, last in pairwise(bounds.tolist()):
+        piece = blocks.array[first:last].rechunk({0: -1})
+        tasks += _mapped(function, blocks, piece, (first,), more)
+    return engine.gather(tasks, progress)
+
+
+def _mapped(
+    function: Callable[..., Any],
+    blocks: Blocks,
+    array: Any,
+    starts: tuple[int, ...],
+    more: tuple[Any, ...],
+) -> list[Any]:
+    """Delayed results of a function for the chunks of an array of these blocks."""
     import dask.array as da
 
     stem = function.__name__.strip("_").replace("_", "-")
     results = da.map_blocks(
         _of_block,
-        blocks.array,
+        array,
         *more,
         function=function,
-        starts=tuple(blocks.starts().tolist()),
+        starts=starts,
         columns=blocks.columns,
         name=f"soffit-{stem}-{uuid.uuid4().hex}",
         dtype=object,
         meta=np.empty((0, 0), dtype=object),
-        chunks=((1,) * blocks.array.numblocks[0], (1,)),
+        chunks=((1,) * array.numblocks[0], (1,)),
     )
-    return engine.gather(list(results.to_delayed(optimize_graph=True).ravel()), progress)
+    return list(results.to_delayed(optimize_graph=True).ravel())
 
 
 def _of_block(

@@ -106,15 +106,7 @@ def fit_blocks(
     needed = memory_per_worker(blocks, sample_size, n_clusters, engine)
     n = int(blocks.starts()[-1])
     whole = n <= sample_size
-    if n_clusters is not None and sample_size < n_clusters <= n:
-        raise ValueError(
-            Message(
-                Parameter("sample_size"),
-                f"={sample_size:,} objects cannot show ",
-                Parameter("n_clusters"),
-                f"={n_clusters:,} clusters. Fit more: at least ten per cluster.",
-            )
-        )
+    _check_shows(min(n, sample_size), n_clusters if n_clusters and n_clusters <= n else None)
     salt = 0 if whole else int(seeds.randint(_SEEDS))
     progress.phase(f"sample of {min(n, sample_size):,} of {n:,} objects")
     micro = refine == "micro" and not whole
@@ -123,6 +115,7 @@ def fit_blocks(
     if micro:
         contraction = Contraction(*inside.geometry(sample.table), n, sample_size, blocks.dtype)
         groups = group_rows(blocks, contraction, engine, progress)
+        _check_shows(len(groups.counts), n_clusters)
         fitted = inside.fit(groups.centers, blocks.columns, groups.counts)
         found = _Sampled(fitted, groups.numbers, leftover_share=float("nan"))
     else:
@@ -140,6 +133,20 @@ def fit_blocks(
             "memory_per_worker_": int(needed),
         },
     )
+
+
+def _check_shows(n_fitted: int, n_clusters: int | None) -> None:
+    """Refuse fewer fitted objects than clusters."""
+    if n_clusters is not None and n_fitted < n_clusters:
+        raise ValueError(
+            Message(
+                f"{n_fitted:,} fitted objects cannot show ",
+                Parameter("n_clusters"),
+                f"={n_clusters:,} clusters. Pass a larger ",
+                Parameter("sample_size"),
+                ": at least ten objects per cluster.",
+            )
+        )
 
 
 def memberships_of_all(blocks: Blocks, fitted: Fitted, shared: Any = None) -> dict[str, Any]:
