@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.feature_extraction.text import TfidfTransformer
 
 SEED = 2027
 BLOCK = 2**16
@@ -50,6 +51,7 @@ def draw(name: str, n: int, k: int, *, part: int = 0) -> Data:
         "overlapping": overlapping,
         "sheets": sheets,
         "graph": planted_partition,
+        "words": words,
     }
     return makers[name](n, k, part) if name in makers else labelled(name)
 
@@ -96,6 +98,24 @@ def sheets(n: int, k: int, part: int = 0) -> Data:
     for rows in _blocks(n, BLOCK // 16):
         X[rows] += SHEET_NOISE * random.standard_normal(X[rows].shape, dtype=np.float32)
     return Data(X, labels, k)
+
+
+def words(n: int, k: int, part: int = 0, *, n_words: int = 768, length: int = 40) -> Data:
+    """TF-IDF weights of texts: each topic prefers some words, and all share the frequent ones."""
+    topics = np.random.default_rng(SEED + 4)
+    random = np.random.default_rng([SEED + 4, part])
+    common = topics.permutation(1.0 / np.arange(1, n_words + 1))
+    labels = random.integers(k, size=n, dtype=np.int32)
+    of_topic = common * topics.gamma(0.3, 1.0, (k, n_words))
+    shares = 0.6 * of_topic / of_topic.sum(axis=1, keepdims=True) + 0.4 * common / common.sum()
+    lengths = np.maximum(random.poisson(length, n), 8)
+    rows = np.repeat(np.arange(n), lengths)
+    drawn = np.empty(len(rows), dtype=np.int64)
+    for topic in range(k):
+        own = labels[rows] == topic
+        drawn[own] = random.choice(n_words, size=int(own.sum()), p=shares[topic])
+    counts = sp.csr_array((np.ones(len(rows)), (rows, drawn)), shape=(n, n_words))
+    return Data(sp.csr_array(TfidfTransformer().fit_transform(counts)), labels, k)
 
 
 def planted_partition(n: int, k: int, part: int = 0, *, degree: int = 20) -> Data:

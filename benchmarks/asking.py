@@ -80,14 +80,20 @@ class Person:
 
 
 def by_soffit(X: Any, person: Person, k: int | None, seed: int) -> list[Any]:
-    """Labels after 0, 5, 10 ... answers; an unknown k is chosen without the answers."""
+    """Labels after 0, 5, 10 ... answers; an unknown k is chosen again with the answers.
+
+    While one cluster is chosen, the questions are those about two.
+    """
     model = SoftClustering(k, random_state=seed).fit(X)
     found = [model.labels_]
     known: dict[bool, list[Any]] = {True: [], False: []}
     for _ in range(SHOWN[-1] // ROUND):
-        for a, b in suggest_pairs(model, ROUND) if model.n_clusters_ > 1 else ():
+        if model.n_clusters_ == 1:
+            model = SoftClustering(2, random_state=seed)
+            model.fit(X, must_link=known[True], cannot_link=known[False])
+        for a, b in suggest_pairs(model, ROUND):
             known[person.together(int(a), int(b))].append((int(a), int(b)))
-        model = SoftClustering(model.n_clusters_, random_state=seed)
+        model = SoftClustering(k, random_state=seed)
         model.fit(X, must_link=known[True], cannot_link=known[False])
         found.append(model.labels_)
     return found
@@ -178,11 +184,13 @@ METHODS = (
 )
 
 
-def curves(sets: list[str], seeds: int) -> None:
+def curves(sets: list[str], methods: list[str], seeds: int) -> None:
     """Print ARI against answers: means for each method, then each set for ours."""
-    scores: dict[str, dict[str, Any]] = {method: {} for method, *_ in METHODS}
+    scores: dict[str, dict[str, Any]] = {method: {} for method in methods}
     for name in sets:
         for method, run, knows_k, errors in METHODS:
+            if method not in methods:
+                continue
             runs = []
             for seed in range(seeds):
                 X, labels, k = read_set(name, seed)
@@ -203,10 +211,12 @@ def curves(sets: list[str], seeds: int) -> None:
     ]
     title = f"ARI on all objects after so many answers, mean over {len(sets)} sets, {seeds} seeds"
     print_table(["method", *HEADER[1:]], means, title=title)
-    for method in ("soffit, k given", "soffit, k given, wrong"):
+    for method in (method for method in methods if method.startswith("soffit")):
         rows = [_row(name, curve, _lowest(curve)) for name, curve in scores[method].items()]
         print_table(HEADER, rows, title=f"\n{method}")
-    honest, wrong = (scores[m] for m in ("soffit, k given", "soffit, k given, wrong"))
+    honest, wrong = (scores.get(m) for m in ("soffit, k given", "soffit, k given, wrong"))
+    if honest is None or wrong is None:
+        return
     mean = np.mean(list(honest.values()), axis=0)
     print("\ntargets")
     for answers, target in ((50, 0.65), (100, 0.75)):
@@ -304,13 +314,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What answers about pairs are worth.")
     parser.add_argument("--loop", action="store_true", help="the loop of soffit app")
     parser.add_argument("--sets", nargs="+", metavar="NAME")
+    names = [method for method, *_ in METHODS]
+    parser.add_argument("--methods", nargs="+", choices=names, default=names, metavar="NAME")
     parser.add_argument("--seeds", type=int, default=1, metavar="N")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.loop:
         loop(given.sets or list(PAIR_SETS), given.seeds)
     else:
-        curves(given.sets or list(SETS), given.seeds)
+        curves(given.sets or list(SETS), given.methods, given.seeds)
 
 
 if __name__ == "__main__":

@@ -45,11 +45,10 @@ from soffit.selection.evidence import Evidence
 
 SEED = 3
 FRESH_SEED = 11
-# Full matrices are few and of few kinds.
-PENALTY = {"table": 0.02, "network": 0.02, "full": 0.3, "graph": 0.02}
+PENALTY = {"table": 0.3, "network": 0.02, "full": 0.3, "graph": 0.02}
 FEATURES: dict[str, tuple[str, ...]] = {
     "table": (
-        *("log_k", "ahead", "gap", "smallest", "one_thin", "thin_ahead"),
+        *("log_k", "ahead", "gap", "smallest", "one_thin"),
         *("depth", "left_out", "mixture", "few_mixture", "dip", "next_dip"),
     ),
     "network": ("one", "log_k", "short", "one_above_chance"),

@@ -1,18 +1,25 @@
-"""Small tables, new objects and wide tables: processor and wall time, with peers in the same run.
+"""What users meet first: times beside their targets, with peers in the same run.
 
-Fits are repeated, and the median is printed; everything is compiled before. Processor time is that
-of all threads together, which other processes on the machine influence little; wall time means
-something only on a machine with nothing else to do.
+    python -m benchmarks.quick
+    python -m benchmarks.quick --only small texts
+
+Everything is compiled before. Short fits are repeated, and the median is printed. Processor time
+is that of all threads together, which other processes on the machine influence little; targets are
+wall time, which means something only on a machine with nothing else to do. The first fit after an
+installation is measured by `python -m benchmarks.compile`, 1,000 clusters of a million objects by
+`python -m benchmarks.scale --only many`.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import pickle
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -23,7 +30,7 @@ from sklearn.mixture import GaussianMixture
 
 from benchmarks import _scale_data
 from benchmarks._table import print_table
-from soffit import SoftClustering
+from soffit import SoftClustering, warmup
 from soffit._threads import one_blas_thread
 from soffit.metrics import accuracy
 from soffit.neighbors.search import make_search, neighbors_of
@@ -34,6 +41,9 @@ CHECKED = 300
 # Inverted lists of faiss, and how many of them are searched.
 LISTS, PROBED = 316, 12
 SEED = 0
+SINGLE_FITS = 3
+
+Row = list[str]
 
 
 def seconds(run: Callable[[], Any], *, times: int = 1) -> tuple[float, float, Any]:
@@ -47,35 +57,103 @@ def seconds(run: Callable[[], Any], *, times: int = 1) -> tuple[float, float, An
     return median(processor), median(wall), found
 
 
-def fits(n: int) -> list[list[str]]:
-    """Fits of n objects in 16 columns, 10 clusters."""
-    data = _scale_data.draw("blobs", n, 10)
-    models: dict[str, Callable[[], Any]] = {
-        "SoftClustering": lambda: SoftClustering(10, random_state=SEED),
-        "SpectralClustering": lambda: SpectralClustering(
-            10, affinity="nearest_neighbors", n_neighbors=N_NEIGHBORS, random_state=SEED
-        ),
-        "GaussianMixture": lambda: GaussianMixture(10, random_state=SEED),
-    }
-    rows = []
-    for name, make in models.items():
-        make().fit_predict(data.X)
-        times = 7 if n <= 1000 else 3
-        *taken, labels = seconds(lambda make=make: make().fit_predict(data.X), times=times)
-        score = accuracy(data.labels, np.asarray(labels))
-        rows.append([name, f"{n:,}", *(f"{1000 * t:.0f} ms" for t in taken), f"{score:.3f}"])
-    return rows
+def row(case: str, method: str, taken: tuple[float, float], quality: str, target: float) -> Row:
+    """A line of the table; a target of infinity is none."""
+    processor, wall = taken
+    limit = f"<= {target:g} s" if np.isfinite(target) else ""
+    verdict = ("yes" if wall <= target else "NO") if limit else ""
+    return [case, method, f"{processor:.3g} s", f"{wall:.3g} s", quality, limit, verdict]
 
 
-def placed(name: str, n: int, k: int, n_new: int) -> list[str]:
-    """Memberships of new objects."""
+def fit(
+    case: str, data: _scale_data.Data, target: float, *, times: int = 1, **parameters: Any
+) -> tuple[Row, Any]:
+    """A fit of SoftClustering, and the model."""
+    model = SoftClustering(data.n_clusters, random_state=SEED, **parameters)
+    *taken, model = seconds(lambda: model.fit(data.X), times=times)
+    score = accuracy(data.labels, np.asarray(model.labels_))
+    return row(case, "SoftClustering", (taken[0], taken[1]), f"{score:.3f}", target), model
+
+
+def small() -> Iterator[Row]:
+    """Fits of small tables, of peers, too."""
+    for n, target in ((1_000, 0.05), (10_000, 0.3)):
+        data, times = _scale_data.draw("blobs", n, 10), 7 if n <= 1000 else 3
+        fit("", data, target)
+        yield fit(f"{n:,} x 16, later fits", data, target, times=times)[0]
+        peers: list[Any] = [
+            SpectralClustering(
+                10, affinity="nearest_neighbors", n_neighbors=N_NEIGHBORS, random_state=SEED
+            ),
+            GaussianMixture(10, random_state=SEED),
+        ]
+        for peer in peers:
+            *taken, labels = seconds(partial(peer.fit_predict, data.X), times=times)
+            score = f"{accuracy(data.labels, np.asarray(labels)):.3f}"
+            yield row("", type(peer).__name__, (taken[0], taken[1]), score, np.inf)
+
+
+def texts() -> Iterator[Row]:
+    """Fits of tables with as many columns as embeddings and words have."""
+    _scale_data.SHEET_COLUMNS = 768
+    for name, draw in (("dense", "sheets"), ("sparse", "words")):
+        fit("", _scale_data.draw(draw, 3_000, 20), 5)
+        data = _scale_data.draw(draw, 20_000, 20)
+        yield fit(f"20,000 x 768 {name} text", data, 5)[0]
+
+
+def number() -> Iterator[Row]:
+    """Choosing the number of clusters, against a single fit."""
+    for n in (10_000, 100_000):
+        data = _scale_data.draw("blobs", n, 10)
+        SoftClustering(None, random_state=SEED).fit(data.X)
+        single, _ = fit(f"{n:,} x 16, one fit", data, np.inf)
+        yield single
+        *taken, model = seconds(lambda X=data.X: SoftClustering(None, random_state=SEED).fit(X))
+        limit = SINGLE_FITS * float(single[3].split()[0])
+        case, found = f"{n:,} x 16, n_clusters=None", f"k = {model.n_clusters_}"
+        yield row(case, "SoftClustering", (taken[0], taken[1]), found, limit)
+
+
+def placing(name: str, n: int, k: int, target: float) -> Iterator[Row]:
+    """Memberships of new objects, and the size of the model."""
+    n_new = 50_000
     fitted, new = _scale_data.draw(name, n, k), _scale_data.draw(name, n_new, k, part=1)
-    model = SoftClustering(k, random_state=SEED).fit(fitted.X)
+    shape = f"{n:,} x {fitted.X.shape[1]}"
+    line, model = fit(f"{shape}, fit", fitted, 20 if n == 1_000_000 else np.inf)
+    yield line
+    if n == 1_000_000:
+        peer = GaussianMixture(k, random_state=SEED)
+        *taken, labels = seconds(partial(peer.fit_predict, fitted.X))
+        score = f"{accuracy(fitted.labels, np.asarray(labels)):.3f}"
+        yield row("", "GaussianMixture", (taken[0], taken[1]), score, np.inf)
     model.predict_proba(new.X[:3000])
-    *taken, rows = seconds(lambda: model.predict_proba(new.X), times=3)
-    score = accuracy(new.labels, np.asarray(rows.argmax(axis=1)))
-    rates = [f"{n_new / t:,.0f}" for t in taken]
-    return [f"{n:,} x {fitted.X.shape[1]}", *rates, f"{score:.3f}"]
+    processor, wall, rows = seconds(lambda: model.predict_proba(new.X), times=3)
+    score = f"{accuracy(new.labels, np.asarray(rows.argmax(axis=1))):.3f}"
+    rates = [f"{n_new / taken:,.0f} / s" for taken in (processor, wall)]
+    verdict = "yes" if n_new / wall >= target else "NO"
+    yield [f"{shape}, new objects", "predict_proba", *rates, score, f">= {target:,.0f}", verdict]
+    size = f"{len(pickle.dumps(model)) / n:,.0f} bytes"
+    yield [f"{shape}, pickled model per object", "", "", "", size, "", ""]
+
+
+def predict() -> Iterator[Row]:
+    """New objects among 100,000."""
+    _scale_data.SHEET_COLUMNS = 128
+    yield from placing("blobs", 100_000, 10, 100_000)
+    yield from placing("sheets", 100_000, 20, 50_000)
+
+
+def million() -> Iterator[Row]:
+    """A million objects, and new ones among them."""
+    yield from placing("blobs", 1_000_000, 10, 70_000)
+
+
+def graph() -> Iterator[Row]:
+    """A given graph of a million nodes."""
+    fit("", _scale_data.draw("graph", 60_000, 10), 60, affinity="precomputed")
+    data = _scale_data.draw("graph", 1_000_000, 50)
+    yield fit("graph, 1,000,000 nodes, 10,000,000 edges", data, 60, affinity="precomputed")[0]
 
 
 def by_soffit(X: NDArray[np.float32]) -> NDArray[Any]:
@@ -103,13 +181,13 @@ def by_faiss(X: NDArray[np.float32]) -> NDArray[Any]:
     return np.asarray(index.search(X, N_NEIGHBORS + 1)[1])[:, 1:]
 
 
-def searches(n: int, n_columns: int) -> list[list[str]]:
-    """Neighbours of all objects on curved sheets, with the recall on a sample."""
-    _scale_data.SHEET_COLUMNS = n_columns
-    X = _scale_data.draw("sheets", n, 20).X
-    chosen = np.random.default_rng(SEED).choice(n, CHECKED, replace=False)
+def wide() -> Iterator[Row]:
+    """Neighbours of all objects on curved sheets, with the recall on a sample; a whole fit."""
+    _scale_data.SHEET_COLUMNS = 384
+    n = 100_000
+    data = _scale_data.draw("sheets", n, 20)
+    X, chosen = data.X, np.random.default_rng(SEED).choice(n, CHECKED, replace=False)
     true = neighbors_of(X[chosen], X, N_NEIGHBORS + 1, metric="euclidean")[0][:, 1:]
-    rows = []
     for search in (by_soffit, by_pynndescent, by_faiss):
         name = search.__name__.removeprefix("by_")
         try:
@@ -119,38 +197,34 @@ def searches(n: int, n_columns: int) -> list[list[str]]:
         *taken, lists = seconds(lambda search=search: search(X))
         pairs = zip(lists[chosen], true, strict=True)
         recall = np.mean([len(np.intersect1d(*pair)) / N_NEIGHBORS for pair in pairs])
-        times = [f"{t:.1f} s" for t in taken]
-        rows.append([name, f"{n:,} x {n_columns}", *times, f"{recall:.3f}"])
-    return rows
+        target = 5 if search is by_soffit else np.inf
+        case = f"{n:,} x 384, neighbours" if search is by_soffit else ""
+        yield row(case, name, (taken[0], taken[1]), f"{recall:.3f}", target)
+    some = _scale_data.Data(X[:25_000], data.labels[:25_000], 20)
+    fit("", some, 10)
+    yield fit(f"{n:,} x 384, whole fit", data, 10)[0]
+
+
+CASES: dict[str, Callable[[], Iterator[Row]]] = {
+    case.__name__: case for case in (small, texts, number, predict, wide, million, graph)
+}
 
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Small tables, new objects, wide tables.")
-    parser.add_argument("--objects", type=int, default=100_000, help="of the large tables")
-    parser.add_argument("--new", type=int, default=50_000, help="new objects to place")
-    parser.add_argument("--columns", type=int, default=384, help="of the wide table")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    warmup()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    print_table(
-        ["fit", "objects", "processor", "wall", "accuracy"],
-        [*fits(1_000), *fits(10_000)],
-        title="16 columns, 10 clusters",
-    )
-    print_table(
-        ["fitted", "per processor second", "per second", "accuracy"],
-        [
-            placed("blobs", options.objects, 10, options.new),
-            placed("sheets", options.objects, 20, options.new),
-        ],
-        title="predict_proba",
-    )
-    print_table(
-        ["search", "objects", "processor", "wall", "recall"],
-        searches(options.objects, options.columns),
-        title=f"{N_NEIGHBORS} neighbours on curved sheets",
-    )
+    header = ["case", "method", "processor", "wall", "accuracy", "target (wall)", "met"]
+    for name in options.only:
+        rows = list(CASES[name]())
+        print_table(header, rows, title=CASES[name].__doc__ or "", names=2)
+        sys.stdout.flush()
     return 0
 
 

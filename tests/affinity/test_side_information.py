@@ -127,3 +127,38 @@ def test_must_links_of_a_well_known_object_weigh_as_much_as_its_affinities():
     pairs = [(i, j) for i in range(n) for j in range(i)]
     joined = SideInformation.of(pairs, None, n).joined(A, 1.0)
     np.testing.assert_allclose(joined.sum(axis=1), 2 * A.sum(axis=1))
+
+
+@given(PAIRS, PAIRS)
+@settings(deadline=None)
+def test_the_least_number_of_clusters_is_the_largest_set_of_groups_that_differ(must, cannot):
+    side = SideInformation.of(must, None, 8)
+    graph = nx.Graph(side.must.tolist())
+    graph.add_nodes_from(range(8))
+    group = {
+        node: number for number, part in enumerate(nx.connected_components(graph)) for node in part
+    }
+    rivals = nx.Graph([(group[a], group[b]) for a, b in cannot if group[a] != group[b]])
+    rivals.add_nodes_from(group.values())
+    exact = max(map(len, nx.find_cliques(rivals)))
+    found = SideInformation(side.must, np.array(cannot, dtype=int).reshape(-1, 2), 8).n_clusters()
+    # The search is greedy, and exact for so few groups but for rare ties.
+    assert exact - 1 <= found <= exact
+    assert found == exact or exact > 3
+
+
+def test_pairs_need_as_many_clusters_as_groups_that_differ():
+    side = SideInformation.of([(0, 1)], [(0, 2), (1, 3), (2, 3), (4, 5)], 6)
+    assert side.n_clusters() == 3
+    assert SideInformation.of([(0, 1)], None, 6).n_clusters() == 1
+    # A pair inside a group contradicts it and proves nothing.
+    contradicted = SideInformation(np.array([[0, 1]]), np.array([[0, 1]]), 3)
+    assert contradicted.n_clusters() == 1
+
+
+def test_many_pairs_show_the_number_of_clusters():
+    rng = np.random.default_rng(0)
+    labels, pairs = rng.integers(0, 5, 2000), np.sort(rng.integers(0, 2000, (30_000, 2)), axis=1)
+    pairs = pairs[pairs[:, 0] < pairs[:, 1]]
+    same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    assert SideInformation.of(pairs[same], pairs[~same], 2000).n_clusters() == 5

@@ -269,3 +269,17 @@ def test_complete_graphs_have_as_many_vectors_as_asked_for(n: int) -> None:
             values, V = leading_eigenvectors(normalize(A, "degree").matrix, count)
             assert (values.shape, V.shape) == ((count,), (n, count))
             assert values[0] == pytest.approx(1)
+
+
+def test_products_in_pieces_have_the_bytes_of_one_product(rng, monkeypatch):
+    N = normalized(random_graph(500, rng))
+    whole = leading_eigenvectors(N, 4)
+    monkeypatch.setattr(_spectral, "_MANY_EDGES", 1)
+    monkeypatch.setattr(_spectral, "_ROWS", 70)
+    x = rng.normal(size=500)
+    operator = _spectral._Products(N)
+    assert len(operator._parts) == 8
+    assert np.array_equal(operator.matvec(x), N @ x)
+    assert all(
+        np.array_equal(*pair) for pair in zip(leading_eigenvectors(N, 4), whole, strict=True)
+    )

@@ -453,3 +453,38 @@ def test_dips_are_features_of_a_number_and_of_the_one_before(gaussians):
     assert found["dip"][0] == 0.0
     np.testing.assert_array_equal(found["dip"][1:], found["next_dip"][:-1])
     assert found["dip"][3] < found["next_dip"][3]
+
+
+def test_a_choice_among_larger_numbers():
+    X, _, _ = make_gaussians(200, n_clusters=4, separation=8.0, random_state=7)
+    choice = choose_k(X, ks=range(1, 9))
+    assert choice.n_clusters == 4
+    larger = choice.at_least(6)
+    assert larger.n_clusters == 6 + int(np.argmax(choice.table["score"][5:]))
+    assert larger.runner_up > 5
+    assert larger.confidence == larger.table["credibility"].max()
+    np.testing.assert_array_equal(larger.table["credibility"][:5], 0.0)
+    np.testing.assert_allclose(larger.table["credibility"].sum(), 1.0)
+    assert choice.at_least(1).n_clusters == 4
+    assert choice.at_least(8).runner_up is None
+
+
+def test_pairs_rule_out_numbers_that_are_too_small():
+    X, labels, _ = make_gaussians(200, n_clusters=4, separation=2.0, random_state=7)
+    alone = SoftClustering(None, random_state=0).fit(X)
+    assert alone.n_clusters_ == 1
+    four = [int(np.flatnonzero(labels == c)[0]) for c in range(4)]
+    apart = [(a, b) for a in four for b in four if a < b]
+    model = SoftClustering(None, random_state=0).fit(X, cannot_link=apart)
+    assert model.n_clusters_ == model.k_choice_.n_clusters >= 4
+    limited = SoftClustering(None, max_clusters=3, random_state=0).fit(X, cannot_link=apart)
+    assert limited.n_clusters_ == 3
+
+
+@pytest.mark.filterwarnings("ignore::soffit.exceptions.EmptyClusterWarning")
+def test_pairs_may_need_more_clusters_than_are_considered_otherwise():
+    X, _, _ = make_gaussians(200, n_clusters=4, separation=2.0, random_state=7)
+    assert choose_k(X).ks[-1] < 22
+    apart = [(a, b) for a in range(22) for b in range(a)]
+    model = SoftClustering(None, random_state=0).fit(X, cannot_link=apart)
+    assert model.k_choice_.n_clusters == 22

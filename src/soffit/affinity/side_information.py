@@ -20,6 +20,8 @@ from soffit.graph import Graph, pair_components, undirected
 _SHOWN = 5
 # Objects with fewer must-links than this are linked less strongly than by all their affinities.
 _MANY = 6
+# Groups of objects from which others that differ from them and each other are collected.
+_STARTS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +184,26 @@ class SideInformation:
 
         found = SideInformation(mapped(self.must), mapped(self.cannot), int(copies.max()) + 1)
         return found if found.n_pairs else None
+
+    def n_clusters(self) -> int:
+        """How many clusters the pairs need at least: groups of which any two are known to differ.
+
+        Groups are objects joined by must-links. They are collected greedily, from each of those
+        that differ from most others. A pair that contradicts its own group proves nothing.
+        """
+        n = self.n_objects
+        group = pair_components(self.must[:, 0], self.must[:, 1], n)
+        rivals = np.unique(np.sort(group[self.cannot].reshape(-1, 2), axis=1), axis=0)
+        rivals = rivals[rivals[:, 0] != rivals[:, 1]]
+        apart = SideInformation(rivals, self.must[:0], n).relation(np.int32)
+        most = 1
+        for start in np.argsort(-np.diff(apart.indptr), kind="stable")[:_STARTS]:
+            found, left = 1, apart.indices[apart.indptr[start] : apart.indptr[start + 1]]
+            while len(left):
+                among = apart[left][:, left]
+                found, left = found + 1, left[among[[int(among.sum(axis=1).argmax())]].indices]
+            most = max(most, found)
+        return most
 
     def joined(self, A: Matrix, weight: float) -> Matrix:
         r"""A with an edge for every must-link, so that linked objects count as similar.

@@ -196,7 +196,7 @@ def relate_pairs(
 
 
 def given_or_chosen(stage: Stage[Affinities], *, max_clusters: int | None = None) -> Count:
-    """The given number of clusters, or one selected from the graph."""
+    """The given number of clusters, or one selected from the graph that known pairs allow."""
     if stage.n_clusters:
         return stage.count
     stage.progress.phase("number of clusters")
@@ -206,7 +206,14 @@ def given_or_chosen(stage: Stage[Affinities], *, max_clusters: int | None = None
     from soffit.selection.density import Density
 
     density = stage.data.density or Density.of(affinity, stage.relations.table)
-    choice = choose_k_of_graph(affinity.matrix_, density=density, max_clusters=max_clusters)
+    choose = partial(choose_k_of_graph, affinity.matrix_, density=density)
+    choice = choose(max_clusters=max_clusters)
+    side = stage.relations.side
+    least = 1 if side is None else min(side.n_clusters(), max_clusters or side.n_objects)
+    if least > 1:
+        # More than the largest number considered, if the pairs need them.
+        considered = choice if least <= choice.ks[-1] else choose(range(1, least + 1))
+        choice = considered.at_least(least)
     return Count(choice.n_clusters, {"k_choice_": choice})
 
 

@@ -82,6 +82,8 @@ def _converged(
 ) -> list[Candidate]:
     """The best mixtures with a common covariance and with separate ones."""
     owner: IntArray = np.arange(starts[0].shape[1])
+    # Where clusters are clear, runs of k-means end alike.
+    starts = list({one.tobytes(): one for one in starts}.values())
 
     def begin(start: FloatArray, common: bool) -> Candidate:
         begun = Candidate(space, owner, space.fit(start, tails, common=common))

@@ -97,7 +97,8 @@ class SoftClustering(SimilarityClustering):
     ----------
     n_clusters : int or None, default 8
         Number of clusters; None selects it with `soffit.selection.choose_k_of_graph` (see
-        `k_choice_`).
+        `k_choice_`), among numbers that are not too small for the known pairs: if any two of c
+        objects are known to be apart, there are at least c clusters.
     max_clusters : int or None, default None
         The largest number that is considered if `n_clusters` is None; by default the range grows
         while the evidence does.

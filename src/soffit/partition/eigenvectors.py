@@ -8,8 +8,8 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, SuperLU, eigsh, splu
 
-from soffit._threads import check_time
-from soffit._typing import FloatArray, IntArray, Matrix
+from soffit._threads import check_time, each, pieces
+from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.graph import Graph, inverse_order, row_numbers
 
 # Up to this size a dense decomposition is the fastest and most robust; of a sparse graph, up to the
@@ -19,6 +19,8 @@ _DENSE, _DENSE_OF_SPARSE = 1200, 400
 _PLANAR = 7.0
 # Shift slightly beyond the largest eigenvalue of a degree-normalized graph.
 _SHIFT = 1.0 + 1e-4
+# From so many edges on, products are computed by several threads, in pieces of so many rows.
+_MANY_EDGES, _ROWS = 2**20, 2**14
 
 
 def leading_eigenvectors(
@@ -112,10 +114,14 @@ class _Products(LinearOperator):
     def __init__(self, N: Matrix) -> None:
         super().__init__(N.dtype, N.shape)
         self._N = N
+        is_large = is_sparse(N) and N.nnz >= _MANY_EDGES
+        self._parts = [N[p.start : p.stop] for p in pieces(N.shape[0], _ROWS)] if is_large else []
 
     def matvec(self, x: FloatArray) -> FloatArray:
         """N x, as long as there is time."""
         check_time()
+        if self._parts:
+            return np.concatenate(each(lambda rows: rows @ x, self._parts))
         return np.asarray(self._N @ x)
 
     def _matmat(self, X: FloatArray) -> FloatArray:

@@ -39,18 +39,17 @@ _NO_DIP = 1.2
 
 WEIGHTS: dict[str, dict[str, float]] = {
     "table": {
-        "log_k": -0.83,
-        "ahead": 1.878,
-        "gap": 2.435,
-        "smallest": 2.181,
-        "one_thin": 3.089,
-        "thin_ahead": 0.602,
-        "depth": 0.889,
-        "left_out": -2.934,
+        "log_k": -0.935,
+        "ahead": 2.33,
+        "gap": 2.214,
+        "smallest": 3.016,
+        "one_thin": 2.678,
+        "depth": 0.595,
+        "left_out": -2.315,
         "mixture": 0.244,
-        "few_mixture": -0.227,
-        "dip": 2.218,
-        "next_dip": 2.907,
+        "few_mixture": -0.244,
+        "dip": 2.263,
+        "next_dip": 2.591,
     },
     "network": {
         "one": 4.51,
@@ -124,7 +123,6 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
     if evidence.dimension is not None:
         thin = max(_PLANE - evidence.dimension, 0.0)
         found["one_thin"] = (1.0 - several) * thin
-        found["thin_ahead"] = thin * found["ahead"]
         found["depth"] = several * np.log(columns["depth"][:n] + _SHALLOW)
         found["left_out"] = _left_out(columns["depth"])[:n]
     if evidence.dimension is not None or evidence.is_full:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from numbers import Integral
 from typing import Any, ClassVar
@@ -89,6 +89,32 @@ class KChoice:
         "ks": "int r",
         "table": "arrays r",
     }
+
+    def at_least(self, n_clusters: int) -> KChoice:
+        """The choice among numbers that are not smaller than the given one.
+
+        Parameters
+        ----------
+        n_clusters : int
+            The smallest number that other knowledge allows, such as known pairs. It is one of `ks`.
+
+        Returns
+        -------
+        KChoice
+            Smaller numbers have no credibility; the others share it in the same ratio.
+        """
+        possible = np.flatnonzero(self.ks >= n_clusters)
+        shares = np.zeros(len(self.ks))
+        scores = np.asarray(self.table["score"], dtype=np.float64)[possible]
+        shares[possible] = credibility(scores)
+        order = possible[np.argsort(-scores, kind="stable")]
+        return replace(
+            self,
+            n_clusters=int(self.ks[order[0]]),
+            confidence=float(shares[order[0]]),
+            runner_up=int(self.ks[order[1]]) if len(order) > 1 else None,
+            table=self.table | {"credibility": shares},
+        )
 
     def to_pandas(self) -> Any:
         """The table as a pandas data frame, one row per number of clusters.

@@ -158,7 +158,7 @@ def gather_evidence(
     values, V = leading_eigenvectors(N, n_vectors)
     values = np.asarray(values, dtype=np.float64)
     reach = min(most + AHEAD, n_vectors - 1)
-    path = PartitionPath(graph, V, reach)
+    path = PartitionPath(graph, V, reach, by_splits=part.density is not None)
     found = _spectral_columns(N, values, reach)
     found["valley"] = valleys(graph, values, V, path)
     found |= _partition_columns(graph, path, sizes)

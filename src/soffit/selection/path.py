@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import ceil
 
 import numpy as np
@@ -24,6 +25,9 @@ _SPLINTER_SHARE = 0.05
 _MARGIN_OF_MERGING = 0.2
 _FINER = 1.5
 _KMEANS_STEPS = 10
+# Up to this number of clusters, so many of the widest are split to get one more.
+_MOST_SPLIT = 30
+_SPLITS = 3
 
 
 class _Grouping:
@@ -87,10 +91,13 @@ class PartitionPath:
     Candidates are the roundings of the first k eigenvectors, and two finer partitions merged step
     by step by two rules, which gives all numbers at once: as they are, and with splinters merged
     into the groups they are linked to most. With sparse fringes all eigenvectors describe
-    splinters.
+    splinters. With `by_splits`, the best partition into one cluster less is also split: this finds
+    even clusters that touch, but in networks groups of smaller modularity.
     """
 
-    def __init__(self, A: sp.csr_array, V: FloatArray, most: int) -> None:
+    def __init__(
+        self, A: sp.csr_array, V: FloatArray, most: int, *, by_splits: bool = False
+    ) -> None:
         self._A = A
         self._best: dict[int, tuple[tuple[bool, float], IntArray]] = {}
         self.most = most
@@ -99,11 +106,14 @@ class PartitionPath:
         n_groups = min(ceil(_FINER * most), V.shape[1])
         finer = _improved(V[:, :n_groups], cluster_qr(V[:, :n_groups]))
         self._merge(np.unique(finer, return_inverse=True)[1])
+        self._best[1] = ((False, 0.0), np.zeros(len(V), dtype=np.int64))
         for k in range(2, most + 1):
             rounded = cluster_qr(V[:, :k])
             self._offer(rounded, k)
             self._offer(_improved(V[:, :k], rounded), k)
-        self._best[1] = ((False, 0.0), np.zeros(len(V), dtype=np.int64))
+            if by_splits and k <= _MOST_SPLIT:
+                for split in _splits(V[:, :k], self.labels(k - 1)):
+                    self._offer(_improved(V[:, :k], split), k)
 
     def labels(self, n_clusters: int) -> IntArray:
         """The partition into this number of clusters."""
@@ -140,3 +150,19 @@ class PartitionPath:
 def _improved(V: FloatArray, labels: IntArray) -> IntArray:
     """Labels after a few steps of k-means on the rows of unit length."""
     return improved_labels(unit_rows(V), labels, n_steps=_KMEANS_STEPS)
+
+
+def _splits(V: FloatArray, labels: IntArray) -> Iterator[IntArray]:
+    """One cluster more: each of the widest clusters, cut across its longest axis."""
+    k = V.shape[1]
+    rows = unit_rows(V)
+    sizes = np.maximum(np.bincount(labels, minlength=k - 1), 1)
+    centers = np.array([rows[labels == one].sum(axis=0) for one in range(k - 1)]) / sizes[:, None]
+    away = rows - centers[labels]
+    widths = np.bincount(labels, weights=np.sum(away**2, axis=1), minlength=k - 1)
+    for widest in np.argsort(-widths, kind="stable")[:_SPLITS]:
+        members = np.flatnonzero(labels == widest)
+        _, axes = np.linalg.eigh(away[members].T @ away[members])
+        split = labels.copy()
+        split[members[away[members] @ axes[:, -1] > 0]] = k - 1
+        yield split
