@@ -46,7 +46,7 @@ def test_a_crash_is_damage(tmp_path, monkeypatch, make, sign):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
-@pytest.mark.parametrize("code", ["kill -KILL $$", "kill -TERM $$", "exit 0"])
+@pytest.mark.parametrize("code", ["kill -KILL $$", "kill -TERM $$", "exit 0", "exit 2"])
 def test_other_ends_tell_nothing(tmp_path, monkeypatch, code):
     _instead(tmp_path, code, monkeypatch)
     assert read(_table(tmp_path)).data.shape == (9, 2)

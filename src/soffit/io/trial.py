@@ -20,8 +20,14 @@ from typing import Any
 # Entries that are tried; what follows in a larger file is not.
 _MOST = 2**28
 _AT_ONCE = 2**22
-# Ways to end that tell nothing about the file: a request to stop, or a machine without memory.
-_STOPPED = {0, -signal.SIGINT, -signal.SIGTERM, -getattr(signal, "SIGKILL", 9)}
+# Signals of a crash; any other end, such as a request to stop, tells nothing about the file.
+_CRASHES = {
+    -getattr(signal, name)
+    for name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE")
+    if hasattr(signal, name)
+}
+# Where there are no signals, a crash ends with a status of this size, such as an access violation.
+_FIRST_STATUS_OF_CRASH = 0xC0000000
 
 
 def try_reading(path: Path) -> None:
@@ -42,8 +48,8 @@ def _ends_well(path: str, changed: int, size: int) -> bool:
         return True
     command = [sys.executable, "-I", __file__, path, json.dumps(sys.path)]
     none = subprocess.DEVNULL
-    ended = subprocess.run(command, check=False, stdin=none, stdout=none, stderr=none)
-    return ended.returncode in _STOPPED
+    code = subprocess.run(command, check=False, stdin=none, stdout=none, stderr=none).returncode
+    return code not in _CRASHES and code < _FIRST_STATUS_OF_CRASH
 
 
 # --- the child ------------------------------------------------------------------------------------
