@@ -20,7 +20,6 @@ DENSE_COPIES = 4
 _USABLE_SHARE = 0.8
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([KMGT]?)(I?)B?\s*", re.IGNORECASE)
-_LITTLE = 2**20
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
@@ -53,7 +52,7 @@ def check_allocation(
 ) -> None:
     """Raise MemoryError if `copies` arrays of this shape would not fit into the budget."""
     needed = copies * int(np.prod(shape, dtype=np.float64)) * np.dtype(dtype).itemsize
-    budget = _budget_for(needed)
+    budget = memory_budget()
     if needed > budget:
         size = " x ".join(f"{side:,}" for side in shape)
         room = f"{size_words(needed)} with its working copies"
@@ -64,17 +63,11 @@ def check_allocation(
 
 def check_memory(n_bytes: float, *, what: str, remedy: str) -> None:
     """Raise MemoryError if `n_bytes` would not fit into the budget."""
-    budget = _budget_for(n_bytes)
+    budget = memory_budget()
     if n_bytes > budget:
         raise MemoryError(
             Message(what, f" needs about {size_words(n_bytes)}, {limit_words(budget)} ", remedy)
         )
-
-
-def _budget_for(n_bytes: float) -> float:
-    """The budget; infinite for little memory, which takes less time than asking the system."""
-    is_little = n_bytes < _LITTLE and VARIABLE not in os.environ
-    return np.inf if is_little else memory_budget()
 
 
 def limit_words(budget: float) -> str:
