@@ -81,7 +81,7 @@ def test_sparse_blocks_are_refused():
         SoftClustering(5, refine="micro", sample_size=500, random_state=3).fit(blocks)
 
 
-def test_rows_of_pieces_do_not_travel(cluster, tmp_path):
+def test_only_rows_of_pieces_of_two_blocks_travel(cluster, tmp_path):
     X = np.ones((60_000, 16), dtype=np.float32)
     np.save(tmp_path / "x.npy", X)
     blocks = Blocks.of(read_blocks(tmp_path / "x.npy", block_rows=20_000))
@@ -96,4 +96,6 @@ def test_rows_of_pieces_do_not_travel(cluster, tmp_path):
     before, bounds = sent(), np.linspace(0, 60_000, 8).astype(np.int64)
     found = over_pieces(total, blocks, bounds, Engine.current(), Progress("test", 0))
     assert found == [(a, 16.0 * (b - a)) for a, b in pairwise(bounds.tolist())]
-    assert sent() - before < 0.1 * X.nbytes
+    # Blocks begin at 20,000 and 40,000: two of the seven pieces have rows of two blocks, which two
+    # workers may read.
+    assert sent() - before < 1.05 * X.nbytes * 2 / 7

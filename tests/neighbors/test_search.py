@@ -359,11 +359,12 @@ threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     nearest_neighbors(X, 30, n_jobs=2)
 except KeyboardInterrupt:
-    begin = time.process_time()
+    # What other threads work, without what allocating costs this one.
+    begin = time.process_time() - time.thread_time()
     del X
     others = [np.ones(10**6) for _ in range(30)]
     time.sleep(1.0)
-    print("alive", time.process_time() - begin < 0.5)
+    print("alive", time.process_time() - time.thread_time() - begin < 0.2)
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False

@@ -269,7 +269,7 @@ def over_pieces(
     """The same for pieces between given rows, which need not be those of the blocks.
 
     Each has a graph of its own: in one for all, blocks would be read once, and their rows sent to
-    the workers of the pieces.
+    the workers of the pieces. Only rows of a piece that has rows of two blocks may be sent.
     """
     tasks: list[Any] = []
     for first, last in pairwise(bounds.tolist()):
