@@ -532,7 +532,10 @@ def undirected(pairs: IntArray, weights: Any, n: int) -> sp.csr_array:
     rows = np.concatenate([tails, heads[between]])
     columns = np.concatenate([heads, tails[between]])
     both = np.concatenate([weights, weights[between]])
-    return sp.csr_array((both, (rows, columns)), shape=(n, n))
+    matrix = sp.csr_array((both, (rows, columns)), shape=(n, n))
+    # Older releases of SciPy add them up without saying so.
+    matrix.sum_duplicates()
+    return matrix
 
 
 def row_numbers(A: sp.csr_array) -> IntArray:
