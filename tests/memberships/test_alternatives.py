@@ -66,6 +66,18 @@ def test_a_clean_cut_outweighs_mixtures_that_contradict_it() -> None:
     assert adjusted_rand(labels, found[0].labels) > 0.8
 
 
+def test_a_mixture_that_leaves_its_partition_is_not_trusted() -> None:
+    """Where components cannot have the shape of the clusters, they describe something else."""
+    X = np.random.default_rng(5).uniform(size=(300, 2))
+    frames = np.floor(10.0 * np.abs(X - 0.5).max(axis=1)).astype(int)
+    found = weigh(ranked((frames, -3.0)), X, 5)
+    mixture = found[0].mixture
+    assert found[0].labels is frames
+    assert mixture is not None
+    assert np.mean(mixture.memberships(X).argmax(axis=1) == frames) < 0.5
+    assert mixture.trust == 0.0
+
+
 def test_where_residuals_fit_the_likelihood_decides() -> None:
     """Half moons in many Gaussians: other cuts of the graph are far less likely."""
     X, _, posterior = make_moons(1500, random_state=31)

@@ -304,6 +304,8 @@ _MOST = 5
 _LEAST_WEIGHT = 0.02
 # A cleaner cut by this (in logarithms) contradicts a mixture, however well it describes objects.
 _LARGER_CUT = 3.0
+# Components that leave more than half of the objects of their cluster describe something else.
+_LEAST_AGREEMENT = 0.5
 # Share of the weight at which others would move an object.
 _LEAST_LEAD = 0.99
 
@@ -371,10 +373,11 @@ def weigh_partitions(
         ranks += len(X) / _DECISIVENESS * np.maximum(densities[best] - densities, 0.0)
 
     def judged(one: Alternative) -> Alternative:
-        """Without the mixture, if it contradicts the cut."""
+        """Without the mixture, if it contradicts the partition or the cut."""
         assert one.mixture is not None
         moved = one.mixture.memberships(X).argmax(axis=1)
-        if cut(moved) <= cut(one.labels) + _LARGER_CUT:
+        agrees = np.mean(moved == one.labels) >= _LEAST_AGREEMENT
+        if agrees and cut(moved) <= cut(one.labels) + _LARGER_CUT:
             return one
         return replace(one, mixture=replace(one.mixture, trust=0.0))
 
