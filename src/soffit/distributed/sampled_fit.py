@@ -125,10 +125,11 @@ def fit_blocks(
         found = _Sampled(inside.fit(sample.table, blocks.columns), sample.numbers)
     if not whole and refine == "leftovers" and found.fitted.knows_novelty:
         refinement = _Refinement(blocks, sample, salt, engine, progress)
-        first = _Held(found)
-        # Nothing else may hold the fit while it is in a file.
-        del found
-        found = refinement.attempt(first, inside.fit, inside.make_recipe, seeds)
+        with TemporaryDirectory(prefix="soffit-") as folder:
+            first = _Held(found, folder)
+            # Nothing else may hold the fit while it is in a file.
+            del found
+            found = refinement.attempt(first, inside.fit, inside.make_recipe, seeds)
     return BlocksFit(
         found.fitted,
         blocks,
@@ -191,10 +192,10 @@ class _Sampled:
 class _Held:
     """A fit to return to, which can wait in a file while another one needs the memory."""
 
-    def __init__(self, found: _Sampled) -> None:
+    def __init__(self, found: _Sampled, folder: str) -> None:
         self._found: _Sampled | None = found
         self._file: MappedValue | None = None
-        self._folder: TemporaryDirectory[str] | None = None
+        self._folder = folder
 
     @property
     def found(self) -> _Sampled:
@@ -206,9 +207,8 @@ class _Held:
 
     def put_away(self) -> None:
         """Keep it in a file, if it can be written to one."""
-        self._folder = TemporaryDirectory(prefix="soffit-")
         try:
-            self._file = MappedValue.write(self._found, self._folder.name)
+            self._file = MappedValue.write(self._found, self._folder)
         except (OSError, pickle.PicklingError, AttributeError, TypeError):
             return
         self._found = None
@@ -232,7 +232,9 @@ class _Refinement:
         if more is not None:
             return more
         found = first.found
-        stopped = replace(found.fitted, stopped=self.progress.stopped or "max_time")
+        reason = self.progress.stopped or "max_time"
+        attributes = {**found.fitted.attributes, "stop_reason_": reason, "converged_": False}
+        stopped = replace(found.fitted, attributes=attributes, stopped=reason)
         return replace(found, fitted=stopped, leftover_share=float("nan"))
 
     def _run(
