@@ -227,6 +227,7 @@ def test_shortest_link_of_few_objects(monkeypatch):
 def test_short_links_cannot_be_shortened_at_one_end(metric, stored, monkeypatch):
     """Each joins its component to another one; a move of either end alone makes it longer."""
     monkeypatch.setattr(_connect, "_COMPARED", 50)
+    monkeypatch.setattr(_connect, "_LINKED_ENTRIES", 300)
     monkeypatch.setattr(_connect, "_SAMPLED", 20)
     monkeypatch.setattr(_connect, "_MOST_TURNS", 30)
     rng = np.random.default_rng(7103)
@@ -241,6 +242,21 @@ def test_short_links_cannot_be_shortened_at_one_end(metric, stored, monkeypatch)
         assert distance == pytest.approx(D[first, second], abs=1e-9)
         assert distance == pytest.approx(D[first].min(), abs=1e-9)
         assert distance == pytest.approx(D[component == c, second].min(), abs=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e5])
+def test_short_links_do_not_depend_on_how_they_are_searched(offset, monkeypatch):
+    """Ranking by products finds the links that measuring every pair finds."""
+    rng = np.random.default_rng(911)
+    component = rng.integers(0, 5, size=400)
+    X = offset + rng.normal(size=(5, 8))[component] * 6 + rng.normal(size=(400, 8))
+    wanted = np.arange(4)
+    monkeypatch.setattr(_connect, "_SAMPLED", 20)
+    ranked = _connect._short_links(X, component, wanted, "euclidean", 2)
+    monkeypatch.setattr(_connect, "_PLAIN", (0.0, 0.0))
+    measured = _connect._short_links(X, component, wanted, "euclidean", 2)
+    assert [link[:2] for link in ranked] == [link[:2] for link in measured]
+    np.testing.assert_allclose([a[2] for a in ranked], [b[2] for b in measured], rtol=1e-9)
 
 
 def test_links_too_long_to_measure_are_found():
