@@ -5,7 +5,14 @@ import pytest
 import scipy.sparse as sp
 
 from soffit import graph as module
-from soffit.graph import Graph, Locality, pair_components, reciprocal, set_unit_diagonal
+from soffit.graph import (
+    Graph,
+    Locality,
+    distinct_pairs,
+    pair_components,
+    reciprocal,
+    set_unit_diagonal,
+)
 
 
 @pytest.fixture
@@ -199,3 +206,11 @@ def test_reciprocals_of_what_is_not_positive_are_zero():
     values = np.array([2.0, 0.0, 4.0], dtype=np.float32)
     assert reciprocal(values).tolist() == [0.5, 0.0, 0.25]
     assert reciprocal(values, 0.5).dtype == np.float32
+
+
+@pytest.mark.parametrize("n", [3, 40, 2**31 - 1])
+def test_pairs_are_listed_once(rng, n):
+    pairs = rng.integers(n, size=(60, 2))
+    expected = np.unique(np.sort(pairs, axis=1), axis=0)
+    np.testing.assert_array_equal(distinct_pairs(pairs), expected)
+    assert distinct_pairs(pairs[:0]).shape == (0, 2)

@@ -203,10 +203,8 @@ def show_summary(talk: Talk, summary: Summary, label: str | None = None) -> None
 
 
 def _show_clusters(talk: Talk, summary: Summary) -> None:
-    from soffit.results.pixel_grid import PixelGrid
-
     # Single pixels say nothing; the report has the mean pictures.
-    are_pixels = PixelGrid.of(summary) is not None
+    are_pixels = summary.pixels is not None
     heading, traits = "set apart by", _differences(summary)
     if are_pixels or not any(traits):
         heading, traits = _named_members(summary)

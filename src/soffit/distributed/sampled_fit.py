@@ -46,7 +46,6 @@ _WORKING = 4096
 _PROCESS = 5e8
 # Rows from which the spread of the columns is estimated, if only groups of rows are fitted.
 _PREPARED = 100_000
-_SEEDS = np.iinfo(np.int32).max
 
 
 class FitTable(Protocol):
@@ -107,7 +106,7 @@ def fit_blocks(
     n = int(blocks.starts()[-1])
     whole = n <= sample_size
     _check_shows(min(n, sample_size), n_clusters if n_clusters and n_clusters <= n else None)
-    salt = 0 if whole else int(seeds.randint(_SEEDS))
+    salt = 0 if whole else int(seeds.randint(np.iinfo(np.int32).max))
     progress.phase(f"sample of {min(n, sample_size):,} of {n:,} objects")
     micro = refine == "micro" and not whole
     size = min(n, sample_size, _PREPARED) if micro else min(n, sample_size)

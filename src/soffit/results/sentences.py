@@ -20,7 +20,6 @@ from soffit._wording import (
 )
 from soffit.affinity.given_objects import outweighing
 from soffit.results.members import called
-from soffit.results.pixel_grid import PixelGrid
 from soffit.results.profiles import separating_groups, separation
 from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
 
@@ -70,7 +69,7 @@ def _sizes(summary: Summary) -> str:
 
 def differing(summary: Summary) -> str:
     """The columns in which the clusters differ most, in one sentence; or nothing."""
-    if summary.n_clusters == 1 or PixelGrid.of(summary) is not None:
+    if summary.n_clusters == 1 or summary.pixels is not None:
         return ""
     own = _separating(summary)
     known = [] if summary.attributes is None else _separating(summary.attributes)

@@ -22,7 +22,7 @@ from soffit.affinity.mixed_table import MixedPreparation
 from soffit.inputs import lazy_part, read_attributes, read_input
 from soffit.memberships import entropy
 from soffit.memberships.measures import column, dense_rows, largest, top_clusters
-from soffit.mixed_columns import MixedTable
+from soffit.mixed_columns import MixedTable, is_missing
 from soffit.results.differences import MOST_COLUMNS, ColumnMeans, Difference, telling_columns
 from soffit.results.fit_quality import EarlyStop
 from soffit.results.per_object import (
@@ -32,6 +32,7 @@ from soffit.results.per_object import (
     memberships_of,
     probabilities,
 )
+from soffit.results.pixel_grid import PixelGrid
 
 # An object is uncertain if its largest membership is below this.
 UNCERTAIN_BELOW = 0.6
@@ -294,6 +295,19 @@ class Summary:
         """Means of the columns inside the clusters; None without a table."""
         return None if self.table is None else ColumnMeans.of(self.table, self.memberships)
 
+    def measured_table(self) -> tuple[Matrix, ColumnMeans]:
+        """The table and its means, for parts of a page that need one."""
+        if self.table is None or self.means is None:
+            raise ValueError("There is no table.")
+        return self.table, self.means
+
+    @cached_property
+    def pixels(self) -> PixelGrid | None:
+        """Which column is which pixel, if the columns are the pixels of small pictures."""
+        if self.table is None or is_sparse(self.table) or self.mixed is not None:
+            return None
+        return PixelGrid.of(np.asarray(self.table), self.columns)
+
     def apart(self, cluster: int, most: int = MOST_COLUMNS) -> tuple[Difference, ...]:
         """The columns that set a cluster apart, the largest difference first."""
         means = self.means
@@ -370,7 +384,7 @@ class Summary:
             for name, values in known.items()
             if len(values) == self.n_objects
             and any(value is not None for value in values)
-            and ["" if _is_missing(value) else str(value) for value in values] != truth
+            and ["" if is_missing(value) else str(value) for value in values] != truth
         }
         if not columns:
             return None
@@ -558,14 +572,10 @@ def _ids(ids: Any, n: int) -> tuple[str, ...] | None:
 def _truth(truth: Any, n: int) -> NDArray[np.str_] | None:
     if truth is None:
         return None
-    found = np.array(["" if _is_missing(value) else str(value) for value in truth], dtype=np.str_)
+    found = np.array(["" if is_missing(value) else str(value) for value in truth], dtype=np.str_)
     if len(found) != n:
         raise ValueError(f"truth has {len(found)} labels for {n} objects. Pass one per object.")
     return found if (found != "").any() else None
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and np.isnan(value))
 
 
 def _mixed_table(model: Any, source: Any, table: Any) -> MixedTable | None:
