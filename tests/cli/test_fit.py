@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -46,14 +46,14 @@ def test_one_cluster_is_divided_into_the_next_best_number_and_this_is_said_once(
 
 
 @pytest.mark.parametrize(("confidence", "said", "warned"), [(0.9, 0, 0), (0.6, 1, 0), (0.4, 0, 1)])
-def test_a_doubtful_number_is_said_once(soffit, flowers, monkeypatch, confidence, said, warned):
+def test_a_doubtful_number_is_said_once(soffit, flowers, monkeypatch, *, confidence, said, warned):
     def shares(scores):
         found = np.full(len(scores), (1 - confidence) / (len(scores) - 1))
         found[scores.argmax()] = confidence
         return found
 
     # The module, which the function of the same name hides in its package.
-    monkeypatch.setattr(sys.modules["soffit.selection.choose_k"], "credibility", shares)
+    monkeypatch.setattr(import_module("soffit.selection.choose_k"), "credibility", shares)
     text = " ".join(soffit("fit", flowers, *KEEP).output.split())
     assert f"confidence {confidence:.2f}" in text
     assert text.count("as well, and compare") == said

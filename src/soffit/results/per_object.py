@@ -182,9 +182,7 @@ class Result:
         }
         return replace(self, memberships=dense_rows(self.memberships, rows), **found)
 
-    def with_refusal(
-        self, min_certainty: float | None, max_novelty: float | None = None
-    ) -> Result:
+    def with_refusal(self, min_certainty: float | None, max_novelty: float | None = None) -> Result:
         """The same, with the label -1 for objects that are too uncertain or too novel.
 
         Parameters
