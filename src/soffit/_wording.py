@@ -125,6 +125,7 @@ _OPTIONS = {
     "drop": "--drop",
     "id": "--id",
     "label": "--label",
+    "sample_weight": "--weight",
     "impute": "--impute",
     "text": "--text",
     "min_certainty": "--min-certainty",

@@ -25,7 +25,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from soffit._wording import count_of, in_words_of_the_command, shorten, visible
+from soffit._wording import count_of, in_words_of_the_command, number, shorten, visible
 
 if TYPE_CHECKING:
     from soffit.results.summary import Summary
@@ -66,8 +66,8 @@ class Talk:
             return
         grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         first_words = len(columns) - words
-        for number, column in enumerate(columns):
-            justify: Any = "right" if number < first_words else "left"
+        for place, column in enumerate(columns):
+            justify: Any = "right" if place < first_words else "left"
             grid.add_column(visible(column), justify=justify, overflow="fold")
         for row in rows:
             grid.add_row(*(Text(visible(cell)) for cell in row))
@@ -208,19 +208,22 @@ def _show_clusters(talk: Talk, summary: Summary) -> None:
     heading, traits = "set apart by", _differences(summary)
     if are_pixels or not any(traits):
         heading, traits = _named_members(summary)
+    is_weighted = summary.weights is not None
     rows = [
         (
             shorten(summary.names[c.cluster], 30),
             str(c.size),
+            *((number(c.weight),) if c.weight is not None else ()),
             "-" if math.isnan(c.certainty) else f"{c.certainty:.2f}",
             trait,
         )
         for c, trait in zip(summary.clusters, traits, strict=False)
     ]
+    numbers = (summary.noun, "size", *(("weight",) if is_weighted else ()), "certainty")
     if any(traits):
-        talk.table((summary.noun, "size", "certainty", heading), rows)
+        talk.table((*numbers, heading), rows)
     else:
-        talk.table((summary.noun, "size", "certainty"), [row[:3] for row in rows], words=0)
+        talk.table(numbers, [row[: len(numbers)] for row in rows], words=0)
     if are_pixels:
         talk.say("The columns are pixels: a report shows the mean picture of each cluster.")
     if summary.n_clusters > _MOST_ROWS:
