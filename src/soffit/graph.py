@@ -510,6 +510,17 @@ def pair_components(first: IntArray, second: IntArray, n_objects: int) -> IntArr
     return np.asarray(connected_components(pairs, directed=False)[1])
 
 
+def distinct_pairs(pairs: IntArray) -> IntArray:
+    """Each pair of objects once, the smaller number first, in ascending order.
+
+    `numpy.unique` of rows compares structures, and turns Ctrl-C meanwhile into a TypeError.
+    """
+    low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
+    n = np.int64(high.max(initial=0)) + 1
+    keys = np.unique(low.astype(np.int64) * n + high)
+    return np.stack([keys // n, keys % n], axis=1).astype(pairs.dtype)
+
+
 def as_array(block: Any) -> FloatArray:
     """A part of a matrix or of a table as an array, whatever its storage."""
     return np.asarray(block.toarray() if is_sparse(block) else block)
