@@ -16,8 +16,8 @@ from soffit.neighbors.kernels import nearest_by_rank, shared_neighbors
 from soffit.neighbors.search import (
     _among_themselves,
     _by_products,
-    _one_by_one,
     _dtype_of_ranks,
+    _one_by_one,
     _ordered,
     _rounds,
     nearest_neighbors,
