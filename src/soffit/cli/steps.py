@@ -304,8 +304,10 @@ class Outputs(OptionGroup):
             io.write_result(result, str(self.output), source=source, only_memberships=lean)
         if least is not None:
             count, n = int((result.labels < 0).sum()), len(result.labels)
+            have, their = ("has", "its") if count == 1 else ("have", "their")
             talk.note(
-                f"{count:,} of {n:,} objects have a certainty below {least:g}: their cluster is -1."
+                f"{count:,} of {n:,} objects {have} a certainty below {least:g}: "
+                f"{their} cluster is -1."
             )
         return {"output": str(self.output)}
 
