@@ -498,6 +498,11 @@ _LAZY |= {("zarr", "Group")}
 # --- files ----------------------------------------------------------------------------------------
 
 
+def weights_of_source(X: Any) -> Any:
+    """The weights of the objects, if X is the content of a file that has them; else None."""
+    return X.sample_weight if _READERS.get(("soffit", type(X).__name__)) is _from_source else None
+
+
 def _from_source(source: Any) -> Input:
     """The result of `soffit.io.read`; a matrix of distances or similarities is a table here."""
     if source.kind == "graph":

@@ -277,6 +277,10 @@ _MOST_TIED = 2
 _TIED, _TIED_SINGLE = 2.0**-31, 2.0**-18
 # Lists during the search (twice), sorted lists, and the graph in both directions.
 _BYTES_PER_NEIGHBOR = 48
+_FEWER_NEIGHBORS = Message(
+    *("Use fewer neighbours (", Parameter("n_neighbors"), "), or fit a subsample and predict the "),
+    "other objects.",
+)
 # Below this number of comparisons of list entries, NumPy finishes before a loop is loaded.
 _FEW_COMPARISONS = 2**19
 # Objects, and edges, per thread at a time.
@@ -367,10 +371,7 @@ class NeighborGraph(Affinity):
         check_memory(
             _BYTES_PER_NEIGHBOR * n * max(length, 1),
             what=f"The neighbour graph of {n:,} objects with {length} neighbours each",
-            remedy=Message(
-                *("Use fewer neighbours (", Parameter("n_neighbors"), "), or fit a subsample and "),
-                "predict the other objects.",
-            ),
+            remedy=_FEWER_NEIGHBORS,
         )
         self._search: Search = make_search(X, length, metric=self.metric, n_jobs=self.n_jobs)
         lists: IntArray = np.zeros((1, 0), dtype=np.int64)

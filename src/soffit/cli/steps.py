@@ -290,23 +290,29 @@ class Outputs(OptionGroup):
             files["model"] = str(self.save)
         return files
 
-    def write_result(self, talk: Talk, result: Any, source: Any) -> dict[str, str]:
+    def write_result(
+        self, talk: Talk, result: Any, source: Any, *, max_novelty: float | None = None
+    ) -> dict[str, str]:
         """Write memberships, and say how many objects were assigned to no cluster."""
         from soffit import io
 
         if self.output is None:
             return {}
         least = self.min_certainty
-        if least is not None:
-            result = result.with_refusal(least)
+        if least is not None or max_novelty is not None:
+            result = result.with_refusal(least, max_novelty)
         with talk.working(f"Writing {self.output}"):
             lean = self.only_memberships
             io.write_result(result, str(self.output), source=source, only_memberships=lean)
-        if least is not None:
+        limits = [
+            *([] if least is None else [f"a certainty below {least:g}"]),
+            *([] if max_novelty is None else [f"a novelty above {max_novelty:g}"]),
+        ]
+        if limits:
             count, n = int((result.labels < 0).sum()), len(result.labels)
             have, their = ("has", "its") if count == 1 else ("have", "their")
             talk.note(
-                f"{count:,} of {n:,} objects {have} a certainty below {least:g}: "
+                f"{count:,} of {n:,} objects {have} {' or '.join(limits)}: "
                 f"{their} cluster is -1."
             )
         return {"output": str(self.output)}

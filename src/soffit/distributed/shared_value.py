@@ -63,6 +63,15 @@ class MappedValue:
         """The value; its arrays are pages of the file, copied where they are written to."""
         return _opened(self)
 
+    def read(self) -> Any:
+        """The value, in memory of its own: the file may be removed."""
+        parts = []
+        with open(self.path, "rb") as stream:
+            for begin, end in self.bounds:
+                stream.seek(begin)
+                parts.append(bytearray(stream.read(end - begin)))
+        return pickle.loads(parts[0], buffers=parts[1:])
+
 
 @lru_cache(_MOST_OPEN)
 def _opened(given: MappedValue) -> Any:

@@ -68,7 +68,6 @@ if TYPE_CHECKING:
 _MOST_DENSE_STEPS = 64
 # Rows of the factor are solved to this gap: the walk that smooths them hides smaller differences.
 _ROW_GAP = 1e-6
-_SEEDS = np.iinfo(np.int32).max
 # Up to so many objects, and entries of their table or matrix, one thread is used.
 _FEW_OBJECTS, _FEW_ENTRIES = 2_000, 2**17
 # Shares of the time at some hundred thousand objects; `benchmarks/scale.py` prints them.
@@ -533,7 +532,7 @@ def _weigh(stage: Stage[Affinities], start: Start, A: Matrix, euclidean: bool) -
         [replace(one, labels=order.rows(one.labels)) for one in start.ranked],
         None if table is None else order.rows(table),
         k,
-        random_state=int(stage.random_state.randint(_SEEDS)),
+        random_state=stage.draw_seed(),
         weights=None if weights is None else order.rows(weights),
         cut=lambda labels: size_aware_cut(A, order.back(labels), k, sizes=weights),
     )
@@ -641,7 +640,7 @@ def _smooth(
     mixture = solution.alternatives[0].mixture if solution.alternatives else None
     stopped = None
     if table is not None and mixture is None:
-        seed, k = int(stage.random_state.randint(_SEEDS)), rows.shape[1]
+        seed, k = stage.draw_seed(), rows.shape[1]
         mixture = stage.progress.attempt(
             lambda: fit_seeded_mixture(
                 given.table, rows.argmax(axis=1), k, random_state=seed, weights=given.weights

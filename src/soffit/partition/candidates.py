@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from soffit._kept import remembered
 from soffit._threads import check_time, each, is_late
 from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.affinity.distinct import Codes, mixed
 from soffit.graph import Graph, Locality, inverse_order
 from soffit.normalize import degree
 from soffit.partition.compressive import many_clusters
@@ -464,7 +465,6 @@ def spectral_partitions(A: Matrix, n_clusters: int, *, n_kmeans: int) -> list[In
 
 # --- the order of the objects ---------------------------------------------------------------------
 
-Codes = NDArray[np.uint64]
 # Rounds, at most, in which an object's code takes up those of its neighbours.
 _ROUNDS = 3
 # Dense matrices of more objects keep their order: a copy in another order would take much memory.
@@ -497,12 +497,12 @@ def linked_objects(A: Matrix) -> IntArray:
 
 def _codes(A: sp.csr_array) -> Codes:
     """Codes of all objects, in as few rounds as tell them apart."""
-    links = np.where(A.data != 0, _mixed(_rounded_bits(A.data)), np.uint64(0))
+    links = np.where(A.data != 0, mixed(_rounded_bits(A.data)), np.uint64(0))
     codes = np.zeros(A.shape[0], dtype=np.uint64)
     for _ in range(_ROUNDS):
         sums = np.zeros(len(links) + 1, dtype=np.uint64)
-        np.cumsum(links * _mixed(codes + np.uint64(1))[A.indices], out=sums[1:])
-        codes = _mixed(codes + sums[A.indptr[1:]] - sums[A.indptr[:-1]])
+        np.cumsum(links * mixed(codes + np.uint64(1))[A.indices], out=sums[1:])
+        codes = mixed(codes + sums[A.indptr[1:]] - sums[A.indptr[:-1]])
         if len(np.unique(codes)) == len(codes):
             break
     return codes
@@ -512,10 +512,3 @@ def _rounded_bits(weights: NDArray[np.floating]) -> Codes:
     """The first digits of each weight over the largest: others depend on precision and sums."""
     bits = (weights / weights.max()).astype(np.float32).view(np.uint32)
     return ((bits + np.uint32(1 << 11)) >> np.uint32(12)).astype(np.uint64)
-
-
-def _mixed(codes: Codes) -> Codes:
-    """Codes in which every bit depends on every bit: the finalizer of SplitMix64."""
-    codes = (codes ^ (codes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    codes = (codes ^ (codes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return codes ^ (codes >> np.uint64(31))

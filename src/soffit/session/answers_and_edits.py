@@ -16,6 +16,7 @@ import numpy as np
 
 from soffit._typing import IntArray
 from soffit.graph import pair_components
+from soffit.memberships.measures import partners
 
 Pair = tuple[int, int]
 Key = tuple[int | None, tuple[tuple[int, ...], ...], tuple[Pair, ...]]
@@ -126,14 +127,9 @@ def _replay(order: list[Any], who: list[Any], edit: Edit, step: int) -> None:
 
 def counterparts(former: IntArray, new: IntArray) -> list[int | None]:
     """The cluster of the new labels that shares most objects with each former cluster."""
-    from scipy.optimize import linear_sum_assignment
-
     shared = np.zeros((int(former.max()) + 1, int(new.max()) + 1))
     np.add.at(shared, (former, new), 1.0)
-    place: list[int | None] = [None] * len(shared)
-    for number, partner in zip(*linear_sum_assignment(-shared), strict=True):
-        place[number] = int(partner)
-    return place
+    return [None if partner < 0 else int(partner) for partner in partners(shared)]
 
 
 # --- the state ------------------------------------------------------------------------------------
