@@ -312,8 +312,7 @@ class Outputs(OptionGroup):
             count, n = int((result.labels < 0).sum()), len(result.labels)
             have, their = ("has", "its") if count == 1 else ("have", "their")
             talk.note(
-                f"{count:,} of {n:,} objects {have} {' or '.join(limits)}: "
-                f"{their} cluster is -1."
+                f"{count:,} of {n:,} objects {have} {' or '.join(limits)}: {their} cluster is -1."
             )
         return {"output": str(self.output)}
 
