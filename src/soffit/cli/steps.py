@@ -314,8 +314,9 @@ class Outputs(OptionGroup):
         ]
         if limits:
             count, n = int((result.labels < 0).sum()), len(result.labels)
+            have, their = ("has", "its") if count == 1 else ("have", "their")
             talk.note(
-                f"{count:,} of {n:,} objects have {' or '.join(limits)}: their cluster is -1."
+                f"{count:,} of {n:,} objects {have} {' or '.join(limits)}: {their} cluster is -1."
             )
         return {"output": str(self.output)}
 
