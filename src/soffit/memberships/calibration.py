@@ -25,9 +25,9 @@ from soffit.affinity import SideInformation
 from soffit.affinity.side_information import without_negative
 from soffit.graph import Graph, Locality, reciprocal, replace_rows, stacked
 from soffit.memberships.free_mixture import LEAST_TRUST, free_mixture
+from soffit.memberships.matching import align
 from soffit.memberships.measures import (
     FLOOR,
-    align,
     dense_rows,
     in_blocks,
     powered,

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.graph import Graph, reciprocal
+from soffit.memberships.matching import align
 from soffit.memberships.measures import (
-    align,
     entropy,
     largest,
     largest_without_excess,
