@@ -129,6 +129,7 @@ _OPTIONS = {
     "impute": "--impute",
     "text": "--text",
     "min_certainty": "--min-certainty",
+    "max_novelty": "--max-novelty",
     "sep": "--sep",
     "decimal": "--decimal",
     "thousands": "--thousands",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -42,6 +43,21 @@ def test_one_cluster_is_divided_into_the_next_best_number_and_this_is_said_once(
     assert runner_up is not None
     assert f"Next: pass -k {runner_up[1]} to divide" in text
     assert "as well, and compare" not in text
+
+
+@pytest.mark.parametrize(("confidence", "said", "warned"), [(0.9, 0, 0), (0.6, 1, 0), (0.4, 0, 1)])
+def test_a_doubtful_number_is_said_once(soffit, flowers, monkeypatch, *, confidence, said, warned):
+    def shares(scores):
+        found = np.full(len(scores), (1 - confidence) / (len(scores) - 1))
+        found[scores.argmax()] = confidence
+        return found
+
+    # The module, which the function of the same name hides in its package.
+    monkeypatch.setattr(import_module("soffit.selection.choose_k"), "credibility", shares)
+    text = " ".join(soffit("fit", flowers, *KEEP).output.split())
+    assert f"confidence {confidence:.2f}" in text
+    assert text.count("as well, and compare") == said
+    assert text.count("The number of clusters is uncertain") == warned
 
 
 def test_json_is_one_object_and_nothing_else(answer, flowers):

@@ -71,9 +71,9 @@ def test_they_are_not_searched_for_unless_wanted():
         fit(X, refine="more")
 
 
-def test_most_rows_are_cleared_without_a_full_search(monkeypatch):
+def test_most_rows_are_cleared_without_a_full_search(monkeypatch, limits):
     # As if the sample were too large to compare all pairs.
-    monkeypatch.setattr("soffit.neighbors.search._MOST_COMPARED", 500)
+    limits(compared_objects=500)
     X, labels = with_planted((150,))
     searched = []
     full = NeighborIndex.query

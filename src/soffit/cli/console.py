@@ -267,7 +267,7 @@ def _show_scores(talk: Talk, scores: dict[str, float], label: str) -> None:
 
 def show_choice(talk: Talk, summary: Summary) -> None:
     """Why this number of clusters, if the model chose it."""
-    from soffit.results.sentences import CLEAR_CHOICE, choice_evidence, choice_made
+    from soffit.results.sentences import CLEAR_CHOICE, LIKELY_CHOICE, choice_evidence, choice_made
 
     for sentence in (choice_made(summary), choice_evidence(summary)):
         if sentence:
@@ -276,7 +276,8 @@ def show_choice(talk: Talk, summary: Summary) -> None:
     # One cluster is an answer, not a fit to try; how to divide it is said at the end.
     if choice is None or choice.n_clusters == 1:
         return
-    if (choice.runner_up or 1) > 1 and choice.confidence < CLEAR_CHOICE:
+    # A doubtful choice is among the warnings, which say the same.
+    if (choice.runner_up or 1) > 1 and LIKELY_CHOICE <= choice.confidence < CLEAR_CHOICE:
         talk.say(f"Try -k {choice.runner_up} as well, and compare.")
 
 

@@ -482,7 +482,7 @@ def with_pairs(
     if k == 1:
         return memberships
     if is_sparse(memberships):
-        touched = np.unique(np.concatenate([side.must.ravel(), side.cannot.ravel()]))
+        touched = side.touched()
         rows = dense_rows(memberships, touched), dense_rows(beliefs, touched)
         changed = without_traces(with_pairs(*rows, side.among(touched), weight=weight))
         which = np.isin(np.arange(memberships.shape[0]), touched)

@@ -16,7 +16,7 @@ from soffit._memory import check_allocation
 from soffit._parameters import WholeNumber, check_parameter
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
-from soffit.graph import as_array, stacked
+from soffit.graph import as_array, row_numbers, stacked
 
 # Smaller powers leave no difference between clusters.
 _LEAST_POWER = 0.01
@@ -124,7 +124,7 @@ def without_traces(rows: Any, sums: float = 1.0) -> sp.csr_array:
     data = np.where((rows.data > 0) & np.isfinite(rows.data), rows.data, 0)
     top = _row_max(data, rows.indptr)
     kept = (data > 0) & (data >= FLOOR * np.repeat(top, counts))
-    numbers = np.repeat(np.arange(len(counts)), counts)[kept]
+    numbers = row_numbers(rows)[kept]
     left = np.bincount(numbers, minlength=len(counts))
     indptr = np.concatenate([[0], np.cumsum(left)])
     data = data[kept]
@@ -146,7 +146,7 @@ def powered(rows: sp.csr_array, power: float) -> sp.csr_array:
     """Rows in CSR form raised to a power and divided by their sums."""
     counts = np.diff(rows.indptr)
     raised = (rows.data / np.repeat(_row_max(rows.data, rows.indptr), counts)) ** power
-    numbers = np.repeat(np.arange(len(counts)), counts)
+    numbers = row_numbers(rows)
     data = raised / np.bincount(numbers, weights=raised, minlength=len(counts))[numbers]
     return sp.csr_array((data.astype(rows.dtype), rows.indices, rows.indptr), shape=rows.shape)
 
@@ -220,7 +220,7 @@ def largest(memberships: Any) -> tuple[IntArray, FloatArray]:
     counts, data = np.diff(memberships.indptr), memberships.data
     top = _row_max(data, memberships.indptr)
     is_top = np.flatnonzero((data == np.repeat(top, counts)) & (data > 0))
-    numbers = np.repeat(np.arange(len(counts)), counts)[is_top]
+    numbers = row_numbers(memberships)[is_top]
     labels = np.zeros(len(counts), dtype=np.int64)
     # Backwards: the first of equals is written last.
     labels[numbers[::-1]] = memberships.indices[is_top][::-1]
@@ -381,7 +381,7 @@ def entropy(memberships: ArrayLike) -> FloatArray:
     """
     values = check_memberships(memberships)
     if is_sparse(values):
-        numbers = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
+        numbers = row_numbers(values)
         summed = np.bincount(numbers, weights=entr(values.data), minlength=values.shape[0])
         return np.asarray(np.maximum(summed, 0), dtype=values.dtype)
     # A membership that exceeds one by rounding would give an entropy a hair below zero.
@@ -438,7 +438,7 @@ def top_memberships(memberships: ArrayLike, n_top: int = 5) -> sp.csr_array:
 
 def _top_entries(W: sp.csr_array, most: int) -> sp.csr_array:
     counts = np.diff(W.indptr)
-    numbers = np.repeat(np.arange(len(counts)), counts)
+    numbers = row_numbers(W)
     rank = np.empty(W.nnz, dtype=np.int64)
     rank[np.lexsort((W.indices, -W.data, numbers))] = np.arange(W.nnz)
     kept = (rank - np.repeat(W.indptr[:-1], counts) < most) & (W.data > 0)
