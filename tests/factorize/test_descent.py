@@ -246,10 +246,10 @@ def test_tuples_end_when_told_to():
     assert (found.stopped, found.n_iter) == ("callback", 1)
 
 
-def test_an_interrupt_inside_a_sweep_leaves_a_factor_with_its_own_loss(monkeypatch):
+def test_an_interrupt_inside_a_sweep_leaves_a_factor_with_its_own_loss(monkeypatch, limits):
     from soffit.factorize.nonnegative import kernels
 
-    monkeypatch.setattr(nonnegative, "_BLOCK", 8)
+    limits(nonnegative_rows=8)
     sweep_block, calls = kernels.sweep_block, []
 
     def interrupted(*args):

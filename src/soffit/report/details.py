@@ -172,6 +172,9 @@ def numbers_table(summary: Summary) -> str:
         "of memberships. Certainty is the mean largest membership of the members. Uncertain "
         f"members have a largest membership below {UNCERTAIN_BELOW:g}."
     )
+    if summary.weights is not None:
+        header.insert(3, "Weight")
+        meaning += " Weight is the sum of the weights of the members."
     if stability is not None:
         header.append("Stability")
         meaning += " Stability is the overlap with the same cluster in other fits; 1 is perfect."
@@ -185,6 +188,8 @@ def numbers_table(summary: Summary) -> str:
             f"{row.certainty:.2f}" if row.size else "empty",
             f"{row.n_uncertain:,}",
         ]
+        if row.weight is not None:
+            cells.insert(3, f"{row.weight:,.6g}")
         if stability is not None:
             cells.append(f"{float(stability[row.cluster]):.2f}")
         rows.append(cells)

@@ -28,9 +28,9 @@ _MOST_SIZES = 6
 # from which it is.
 _NAMED_COLUMNS = 3
 _TELLING = 0.15
-# Confidence from which a choice is called clear, and likely.
+# Confidence from which a choice is called clear, and likely; below that there is a warning.
 CLEAR_CHOICE = 0.8
-_LIKELY_CHOICE = 0.5
+LIKELY_CHOICE = 0.5
 # A valley of this share of the density beside it is hardly one.
 _HARDLY_LOWER = 0.95
 
@@ -168,7 +168,7 @@ def choice_made(summary: Summary) -> str:
     if choice.runner_up is None:
         return f"{chosen}: with so few objects no other number was considered."
     how = "clear" if choice.confidence >= CLEAR_CHOICE else "likely"
-    how = how if choice.confidence >= _LIKELY_CHOICE else "a close call"
+    how = how if choice.confidence >= LIKELY_CHOICE else "a close call"
     return (
         f"{chosen} among {int(choice.ks.min())} to {int(choice.ks.max())}: confidence "
         f"{choice.confidence:.2f} ({how}), runner-up {choice.runner_up}."

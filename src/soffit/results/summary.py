@@ -52,6 +52,7 @@ class Cluster:
     n_uncertain: int  # How many of them are uncertain.
     # The columns that set it apart, the largest difference first; attributes of nodes.
     apart: tuple[Difference, ...] = ()
+    weight: float | None = None  # Sum of the weights of these objects; None without weights.
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -63,7 +64,7 @@ class Cluster:
             "certainty": self.certainty,
             "n_uncertain": self.n_uncertain,
             "apart": [difference.as_dict() for difference in self.apart],
-        }
+        } | ({} if self.weight is None else {"weight": self.weight})
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ class Summary:
     ids: tuple[str, ...] | None = None
     id_name: str = "id"
     truth: NDArray[np.str_] | None = None  # empty where an object's label is not known
+    weights: FloatArray | None = None  # of the objects; None if they count alike
     table: Matrix | None = None
     columns: tuple[str, ...] = ()
     all_sizes: tuple[int, ...] = ()  # of all objects, if those described are a sample of them
@@ -201,6 +203,7 @@ class Summary:
             ids=_ids(found_ids, n),
             id_name=str(_first(*id_names)),
             truth=_truth(found_truth, n),
+            weights=_one_per_object(getattr(source, "sample_weight", None), n),
             table=features,
             columns=_column_names(None if mixed else columns, found_columns, features),
             mixed=mixed,
@@ -293,7 +296,17 @@ class Summary:
     @cached_property
     def means(self) -> ColumnMeans | None:
         """Means of the columns inside the clusters; None without a table."""
-        return None if self.table is None else ColumnMeans.of(self.table, self.memberships)
+        if self.table is None:
+            return None
+        return ColumnMeans.of(self.table, self.memberships, self.weights)
+
+    @cached_property
+    def weighted_sizes(self) -> FloatArray | None:
+        """Weight of the objects whose most probable cluster is each one; None without weights."""
+        if self.weights is None:
+            return None
+        sums = np.bincount(self.labels, self.weights, minlength=self.n_clusters)
+        return np.asarray(sums, dtype=np.float64)
 
     def measured_table(self) -> tuple[Matrix, ColumnMeans]:
         """The table and its means, for parts of a page that need one."""
@@ -348,6 +361,7 @@ class Summary:
         unsure = np.bincount(self.labels[self.is_uncertain], minlength=self.n_clusters)
         # Where there are no columns, what else is known describes the clusters.
         described = self.attributes if self.table is None and self.attributes else self
+        weights = self.weighted_sizes
         return tuple(
             Cluster(
                 c,
@@ -357,6 +371,7 @@ class Summary:
                 float(self.mean_certainty[c]),
                 int(unsure[c]),
                 described.apart(c),
+                None if weights is None else float(weights[c]),
             )
             for c in range(self.n_clusters)
         )
