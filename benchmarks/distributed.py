@@ -4,7 +4,7 @@
 names of rows only these, for example ``python -m benchmarks.distributed large growth bytes``.
 ``--scale 0.01`` makes all sizes a hundred times smaller. Every measurement runs in a process of its
 own, so that its memory is its own, and is made once even if several rows need it. The data, 6.4 GB
-for 10^8 objects, are made in --folder and used again.
+for 10^8 objects, are made in --folder and used again; so are measurements, with --again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import hashlib
 import math
 import multiprocessing
 import os
+import pickle
 import resource
 import signal
 import threading
@@ -21,7 +22,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -47,6 +47,8 @@ PART = 10**6
 # Planted clusters: their number, their share of the objects, and their standard deviation.
 N_PLANTED, SHARE, SPREAD, FAR = 4, 5e-5, 0.5, 3.0
 GB = 1e9
+# Gigabytes that a worker may use.
+LIMIT = 4
 # Objects of the comparisons of bytes and of clusterings; clusters of the latter, and the spread of
 # their centres in standard deviations.
 N_SAME = 2 * 10**5
@@ -164,21 +166,42 @@ def best_accuracy(counts: np.ndarray) -> float:
 
 def cluster(n_workers: int) -> Any:
     return LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+        n_workers=n_workers,
+        threads_per_worker=1,
+        memory_limit=f"{LIMIT} GB",
+        dashboard_address="127.0.0.1:0",
+        silence_logs=50,
     )
 
 
 # --- measurements, each in a process of its own -------------------------------------------------
 
 
-@cache
-def apart(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of a function in a process of its own; the same call is made once."""
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        found = pool.submit(function, *arguments).result()
-    print(f"{function.__name__}{arguments[1:]}: {found}", flush=True)
-    return found
+class Measurements:
+    """Results of measurements; with `again`, those of earlier commands, too."""
+
+    def __init__(self, folder: Path, *, again: bool) -> None:
+        self._file = folder / "measured.pickle"
+        self._known: dict[Any, Any] = {}
+        if self._file.exists():
+            self._known = pickle.loads(self._file.read_bytes())
+        self._fresh: set[Any] = set(self._known) if again else set()
+
+    def apart(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of a function in a process of its own; the same call is made once."""
+        key = (function.__name__, *arguments)
+        if key not in self._fresh:
+            spawn = multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+                found = pool.submit(function, *arguments).result()
+            self._known[key] = found, os.getloadavg()[2], time.strftime("%F %H:%M")
+            self._fresh.add(key)
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._file.write_bytes(pickle.dumps(self._known))
+        found, load, moment = self._known[key]
+        words = ", ".join(str(part) for part in arguments if not isinstance(part, Path))
+        print(f"{function.__name__}({words}): {found} (load {load:.1f}, {moment})", flush=True)
+        return found
 
 
 def placed(folder: Path, n: int, sample: int, refine: Any, workers: int) -> dict[str, float]:
@@ -186,14 +209,16 @@ def placed(folder: Path, n: int, sample: int, refine: Any, workers: int) -> dict
     path, truth = files(folder, n)
     with cluster(workers) as local, Client(local) as client:
         X = read_blocks(path)
-        begin, sent, busy = time.perf_counter(), moved_bytes(client), time.process_time()
+        # Without the time in which workers start.
+        sent, started = moved_bytes(client), worker_seconds(client)
+        begin, busy = time.perf_counter(), time.process_time()
         model = SoftClustering(K, sample_size=sample, refine=refine, random_state=7).fit(X)
-        fitted, fit_cpu = time.perf_counter(), worker_seconds(client)
+        fitted, fit_cpu = time.perf_counter(), worker_seconds(client) - started
         own = time.process_time() - busy
         print(f"n={n:.0e}: fitted after {fitted - begin:.0f} s", flush=True)
         counts = confusion(model.labels_, truth, model.n_clusters_, K)
         end = time.perf_counter()
-        place_cpu = worker_seconds(client) - fit_cpu
+        place_cpu = worker_seconds(client) - started - fit_cpu
         found = {
             "accuracy": best_accuracy(counts),
             "minutes": (end - begin) / 60,
@@ -254,7 +279,7 @@ def survives(folder: Path, n: int) -> bool:
         model = SoftClustering(
             K, **given, callback=lambda event: once.pop()() if once else None
         ).fit(X)
-        client.wait_for_workers(2)
+        client.wait_for_workers(2, timeout=120)
         rows = client.compute(model.memberships_)
         time.sleep(1.0)
         kill()
@@ -358,6 +383,11 @@ class Sizes:
 
     folder: Path
     scale: float
+    measurements: Measurements
+
+    def apart(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of a measurement."""
+        return self.measurements.apart(function, *arguments)
 
     def __call__(self, full: float) -> int:
         """A number of objects or edges."""
@@ -366,7 +396,7 @@ class Sizes:
     def run(self, full: float, *, refine: Any = "leftovers", workers: int = 2) -> dict[str, float]:
         """One fit to so many objects, and their labels."""
         n = self(full)
-        return apart(placed, self.folder, n, sample_of(n), refine, workers)
+        return self.apart(placed, self.folder, n, sample_of(n), refine, workers)
 
 
 def sample_of(n: int) -> int:
@@ -404,7 +434,7 @@ def large(sizes: Sizes) -> list[Row]:
 def against_memory(sizes: Sizes) -> list[Row]:
     """Accuracy and calibration against the fit in memory."""
     n, found = sizes(1e7), sizes.run(1e7)
-    right, error = apart(in_memory, sizes.folder, n)
+    right, error = sizes.apart(in_memory, sizes.folder, n)
     gap, off = abs(found["accuracy"] - right), abs(found["calibration"] - error)
     return [
         Row(
@@ -424,16 +454,21 @@ def against_memory(sizes: Sizes) -> list[Row]:
 
 def growth(sizes: Sizes) -> list[Row]:
     """How the processor time grows."""
-    few, many = sizes(1e6), sizes(1e8)
-    ratio = sizes.run(1e8)["cpu"] / sizes.run(1e6)["cpu"]
-    exponent = math.log(ratio) / math.log(many / few)
-    case = f"growth exponent of the processor time, {few:.0e} to {many:.0e}"
-    return [Row(case, f"{exponent:.3f}", "<= 1.05", exponent <= 1.05)]
+    rows, largest, many = [], sizes.run(1e8), sizes(1e8)
+    for size in (1e6, 1e7):
+        found, few = sizes.run(size), sizes(size)
+        exponent = math.log(largest["cpu"] / found["cpu"]) / math.log(many / few)
+        case = f"growth exponent of the processor time, {few:.0e} to {many:.0e}"
+        case += f" ({found['cpu']:.0f} s, {largest['cpu']:.0f} s)"
+        rows.append(Row(case, f"{exponent:.3f}", "<= 1.05", exponent <= 1.05))
+    return rows
 
 
 def identical(sizes: Sizes) -> list[Row]:
     """The same bytes."""
-    seen = set().union(*(apart(same_bytes, sizes.folder, N_SAME, count) for count in (1, 2, 4)))
+    seen = set().union(
+        *(sizes.apart(same_bytes, sizes.folder, N_SAME, count) for count in (1, 2, 4))
+    )
     words = f"{len(seen)} different result{'s' if len(seen) > 1 else ''}"
     case = f"1, 2, 4 workers and three chunkings, n={N_SAME:.0e}"
     return [Row(case, words, "identical bytes", len(seen) == 1)]
@@ -442,7 +477,7 @@ def identical(sizes: Sizes) -> list[Row]:
 def small_clusters(sizes: Sizes) -> list[Row]:
     """Planted clusters that the sample is too small to show."""
     n = sizes(1e7)
-    more, ari = apart(planted, sizes.folder, n, sample_of(n))
+    more, ari = sizes.apart(planted, sizes.folder, n, sample_of(n))
     return [
         Row(
             f"planted clusters of {SHARE:.3%} at {n:.0e}",
@@ -455,7 +490,7 @@ def small_clusters(sizes: Sizes) -> list[Row]:
 
 def killed(sizes: Sizes) -> list[Row]:
     """Dead workers."""
-    same = apart(survives, sizes.folder, N_SAME)
+    same = sizes.apart(survives, sizes.folder, N_SAME)
     case = f"a worker killed three times, n={N_SAME:.0e}"
     return [Row(case, "same bytes" if same else "other bytes", "same bytes", same)]
 
@@ -492,7 +527,7 @@ def speedup(sizes: Sizes) -> list[Row]:
 def edges(sizes: Sizes) -> list[Row]:
     """A planted graph in partitions of edges, against the fit in memory with fewer edges."""
     n, few, many = sizes(1e6), sizes(1e7), sizes(5e7)
-    memory, blocks = apart(graph_in_memory, n, few), apart(graph_in_blocks, n, many)
+    memory, blocks = sizes.apart(graph_in_memory, n, few), sizes.apart(graph_in_blocks, n, many)
     ratio = blocks["seconds"] / memory["seconds"]
     case = f"{n:.0e} nodes, {many:.0e} edges"
     return [
@@ -511,10 +546,10 @@ def edges(sizes: Sizes) -> list[Row]:
     ]
 
 
-def groups(_: Sizes) -> list[Row]:
+def groups(sizes: Sizes) -> list[Row]:
     """Groups of all rows against a sample of as many rows, where clusters are many."""
-    micro = apart(many_clusters, N_SAME, "micro", N_SAME // 50)
-    sample = apart(many_clusters, N_SAME, None, int(micro["fitted"]))
+    micro = sizes.apart(many_clusters, N_SAME, "micro", N_SAME // 50)
+    sample = sizes.apart(many_clusters, N_SAME, None, int(micro["fitted"]))
     case = f"{N_MANY} overlapping clusters, {micro['fitted']:.0f} fitted of {N_SAME:.0e}"
     return [
         Row(
@@ -553,11 +588,13 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes")
     parser.add_argument("--folder", type=Path, default=Path(gettempdir()) / "soffit-distributed")
+    parser.add_argument("--again", action="store_true", help="use measurements made before")
     options = parser.parse_args()
     unknown = [name for name in options.rows if name not in ROWS]
     if unknown:
         parser.error(f"there is no row {unknown[0]!r}: choose from {', '.join(ROWS)}")
-    sizes = Sizes(options.folder, options.scale)
+    measurements = Measurements(options.folder, again=options.again)
+    sizes = Sizes(options.folder, options.scale, measurements)
     rows = [row for name in options.rows or ROWS for row in ROWS[name](sizes)]
     load = os.getloadavg()[2]
     print_table(

@@ -1,7 +1,8 @@
 """Cluster 1797 handwritten digits without their labels, and show which ones are ambiguous.
 
-Prints a table of the clusters and writes `demo.png` to the current folder. The digits come with
-scikit-learn, so nothing is downloaded. The labels are used only for the last printed line.
+Prints a table of the clusters and writes `demo.png` to the current folder; the README shows it as
+`docs/digits.png`. The digits come with scikit-learn, so nothing is downloaded. The labels are used
+only for the last printed line.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from pathlib import Path
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 from sklearn.datasets import load_digits
 from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
@@ -31,14 +34,9 @@ COLOURS = np.array(
     ]
 ).ravel()
 INK = "#222222"
-TEXT_COLOURS = [INK if cluster in (1, 3, 7, 9) else "white" for cluster in range(N_CLUSTERS)]
-STYLE = {
-    "font.size": 12,
-    "text.color": INK,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 15,
-    "figure.titlesize": 15,
-}
+# Glyphs on light colours are dark.
+ON_COLOURS = [INK if cluster in (1, 3, 7, 9) else "white" for cluster in range(N_CLUSTERS)]
+STYLE = {"font.size": 17, "text.color": INK, "figure.titlesize": 19}
 
 
 def main() -> None:
@@ -72,77 +70,81 @@ def likeliest_two(row: np.ndarray) -> str:
 
 
 def draw(digits: np.ndarray, memberships: np.ndarray) -> Figure:
-    figure = Figure(figsize=(16, 9), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=[1.25, 1], wspace=0.02)
-    draw_map(left.subplots(), digits, memberships)
-    top, bottom = right.subfigures(2, 1, height_ratios=[1, 2.2], hspace=0.04)
-    draw_typical(top, digits, memberships)
-    draw_uncertain(bottom, digits, memberships)
+    figure = Figure(figsize=(16, 4.9), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=[1.1, 1], wspace=0.02)
+    typical = typical_digits(digits, memberships)
+    left.suptitle("1,797 handwritten digits, no labels used; rings: uncertain", x=0.02, ha="left")
+    draw_map(left.subplots(), digits, memberships, typical)
+    right.suptitle("The most uncertain digits: what each may be", x=0.01, ha="left")
+    draw_uncertain(right, digits, memberships, typical)
     return figure
 
 
-def draw_map(axes: Axes, digits: np.ndarray, memberships: np.ndarray) -> None:
+def typical_digits(digits: np.ndarray, memberships: np.ndarray) -> np.ndarray:
+    """The digit nearest to the mean of each cluster."""
+    means = (memberships.T @ digits) / memberships.sum(axis=0)[:, None]
+    return digits[[((digits - mean) ** 2).sum(axis=1).argmin() for mean in means]]
+
+
+def draw_map(axes: Axes, digits: np.ndarray, memberships: np.ndarray, typical: np.ndarray) -> None:
     """Map the digits: colour is the cluster, opacity the certainty; rings mark uncertain digits."""
     # The threads of t-SNE wait for each other: on a busy machine one is several times faster.
     with threadpool_limits(limits=1):
         place = TSNE(random_state=SEED, init="pca", max_iter=500).fit_transform(digits)
     labels, certainty = memberships.argmax(axis=1), memberships.max(axis=1)
     unsure = certainty < UNCERTAIN
-    axes.scatter(*place.T, c=COLOURS[labels], alpha=certainty**2, s=30, linewidths=0)
-    axes.scatter(*place[unsure].T, s=90, facecolors="none", edgecolors=INK, linewidths=1.2)
-    for cluster in range(N_CLUSTERS):
+    axes.scatter(*place.T, c=COLOURS[labels], alpha=certainty**2, s=34, linewidths=0)
+    axes.scatter(*place[unsure].T, s=130, facecolors="none", edgecolors=INK, linewidths=1.6)
+    for cluster, digit in enumerate(typical):
         x, y = np.median(place[labels == cluster], axis=0)
-        write_number(axes, x, y, cluster)
-    axes.set_title(f"The digits, placed by t-SNE: faint is uncertain, ringed is below {UNCERTAIN}")
+        frame = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": COLOURS[cluster], "lw": 2.5}
+        sign = AnnotationBbox(glyph(digit, INK, zoom=3.3), (x, y), bboxprops=frame)
+        sign.set_in_layout(False)
+        axes.add_artist(sign)
     axes.axis("off")
 
 
-def draw_typical(panel: SubFigure, digits: np.ndarray, memberships: np.ndarray) -> None:
-    """Show for each cluster the digit nearest to its mean."""
-    panel.suptitle("A typical digit of each cluster", x=0.01, ha="left")
-    means = (memberships.T @ digits) / memberships.sum(axis=0)[:, None]
-    for cluster, axes in enumerate(panel.subplots(2, N_CLUSTERS // 2).flat):
-        typical = ((digits - means[cluster]) ** 2).sum(axis=1).argmin()
-        show_digit(axes, digits[typical])
-        write_number(axes, 0.0, 0.5, cluster)
+def draw_uncertain(
+    panel: SubFigure, digits: np.ndarray, memberships: np.ndarray, typical: np.ndarray
+) -> None:
+    """Show the ten most uncertain digits, each above a bar of its memberships."""
+    grid = panel.subplots(4, 5, height_ratios=[5, 1] * 2)
+    for place, row in enumerate(memberships.max(axis=1).argsort()[:10]):
+        line, column = divmod(place, 5)
+        axes = grid[2 * line, column]
+        axes.imshow(padded(digits[row]), cmap="gray_r", interpolation="lanczos", vmin=1)
+        axes.axis("off")
+        draw_bar(grid[2 * line + 1, column], memberships[row], typical)
 
 
-def draw_uncertain(panel: SubFigure, digits: np.ndarray, memberships: np.ndarray) -> None:
-    """Show the dozen most uncertain digits, each above a bar of its memberships."""
-    panel.suptitle("The most uncertain digits, by row, and their memberships", x=0.01, ha="left")
-    grid = panel.subplots(6, 4, height_ratios=[5, 1] * 3)
-    for place, row in enumerate(memberships.max(axis=1).argsort()[:12]):
-        line, column = divmod(place, 4)
-        show_digit(grid[2 * line, column], digits[row])
-        grid[2 * line, column].text(-1.3, 0.5, str(row), color="#666666").set_in_layout(False)
-        draw_bar(grid[2 * line + 1, column], memberships[row])
-
-
-def write_number(axes: Axes, x: float, y: float, cluster: int) -> None:
-    """Write the number of a cluster in a disc of its colour."""
-    disc = {"boxstyle": "circle,pad=0.25", "fc": COLOURS[cluster], "ec": "white", "lw": 2}
-    number = axes.text(x, y, str(cluster), weight="bold", ha="center", va="center", bbox=disc)
-    number.set(color=TEXT_COLOURS[cluster], in_layout=False)
-
-
-def show_digit(axes: Axes, digit: np.ndarray) -> None:
-    image = np.pad(digit.reshape(8, 8), 1)
-    axes.imshow(image, cmap="gray_r", interpolation="lanczos", vmin=1)
-    axes.axis("off")
-
-
-def draw_bar(axes: Axes, row: np.ndarray) -> None:
-    """Stack the memberships, largest first; wide parts show the number of the cluster."""
+def draw_bar(axes: Axes, row: np.ndarray, typical: np.ndarray) -> None:
+    """Stack the memberships, largest first; wide parts show the digit of the cluster."""
     start = 0.0
     for cluster in row.argsort()[::-1]:
         share = row[cluster]
         axes.barh(0, share, left=start, color=COLOURS[cluster], edgecolor="white")
-        if share > 0.08:
-            number = axes.text(start + share / 2, 0, str(cluster), ha="center")
-            number.set(color=TEXT_COLOURS[cluster], verticalalignment="center_baseline")
+        if share > 0.15:
+            sign = glyph(typical[cluster], ON_COLOURS[cluster], zoom=2.0)
+            middle = (start + share / 2, 0.0)
+            box = AnnotationBbox(sign, middle, frameon=False, pad=0)
+            box.set_in_layout(False)
+            axes.add_artist(box)
         start += share
     axes.set_xlim(0, 1)
+    axes.set_ylim(-0.4, 0.4)
     axes.axis("off")
+
+
+def glyph(digit: np.ndarray, colour: str, zoom: float) -> OffsetImage:
+    """A digit as a mask of one colour."""
+    image = np.empty((10, 10, 4))
+    image[:] = to_rgba(colour)
+    image[..., 3] = padded(digit) / digit.max()
+    return OffsetImage(image, zoom=zoom, interpolation="lanczos")
+
+
+def padded(digit: np.ndarray) -> np.ndarray:
+    return np.pad(digit.reshape(8, 8), 1)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,69 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("data")
 
 
+# --- sizes ----------------------------------------------------------------------------------------
+
+# Sizes up to which the library works in one way and beyond which in another, and those of the
+# pieces that it works on. Tests of both ways name them here and nowhere else.
+LIMITS = {
+    "block_entries": "soffit._threads._BLOCK_ENTRIES",
+    "moment_rows": "soffit.affinity.given_objects._ROWS",
+    "links_compared": "soffit.affinity.neighbor_graph._COMPARED",
+    "links_ranked": "soffit.affinity.neighbor_graph._LINKED_ENTRIES",
+    "link_values": "soffit.affinity.neighbor_graph._PLAIN",
+    "list_comparisons": "soffit.affinity.neighbor_graph._FEW_COMPARISONS",
+    "exact_components": "soffit.affinity.neighbor_graph._MOST_EXACT_COMPONENTS",
+    "exact_coordinates": "soffit.affinity.neighbor_graph._MOST_EXACT_COORDINATES",
+    "link_turns": "soffit.affinity.neighbor_graph._MOST_TURNS",
+    "link_sample": "soffit.affinity.neighbor_graph._SAMPLED",
+    "affinity_walk_entries": "soffit.affinity.walks._PIECE_ENTRIES",
+    "micro_piece": "soffit.distributed.micro_groups._PIECE",
+    "divergence_objects": "soffit.factorize.divergence.relations._LARGE",
+    "support_rows": "soffit.factorize.divergence.sparse_rows._ROWS",
+    "nonnegative_rows": "soffit.factorize.nonnegative.sweeps._BLOCK",
+    "product_entries": "soffit.factorize.problem._ENTRIES",
+    "entries_per_row": "soffit.factorize.simplex.few_entries._MOST",
+    "sparse_simplex_range": "soffit.factorize.simplex.few_entries._RANGE",
+    "simplex_at_once": "soffit.factorize.simplex.rows._AT_ONCE",
+    "simplex_clusters": "soffit.factorize.simplex.rows._FEW_CLUSTERS",
+    "simplex_range": "soffit.factorize.simplex.rows._RANGE",
+    "graph_entries": "soffit.graph._FEW",
+    "graph_rows": "soffit.graph._ROWS",
+    "table_entries": "soffit.io.tables.typed._BLOCK_ENTRIES",
+    "answers_objects": "soffit.memberships.answers._MANY",
+    "walk_columns": "soffit.memberships.calibration._COLUMNS",
+    "walk_objects": "soffit.memberships.calibration._MANY_OBJECTS",
+    "em_entries": "soffit.memberships.em_steps._FEW_ENTRIES",
+    "wide_columns": "soffit.neighbors.approximate._MANY_COLUMNS",
+    "approximate_range": "soffit.neighbors.approximate._RANGE",
+    "tree_columns": "soffit.neighbors.search._EXACT_TREE_COLUMNS",
+    "compared_objects": "soffit.neighbors.search._MOST_COMPARED",
+    "direct_few": "soffit.partition.candidates._FEW_DIRECT",
+    "direct_nodes": "soffit.partition.candidates._MOST_DIRECT",
+    "graph_nodes": "soffit.partition.candidates._MOST_NODES",
+    "vectors": "soffit.partition.candidates._MOST_VECTORS",
+    "nodes_per_cluster": "soffit.partition.candidates._NODES_PER_SWEPT_CLUSTER",
+    "dense_eigenvectors": "soffit.partition.eigenvectors._DENSE",
+    "dense_of_sparse": "soffit.partition.eigenvectors._DENSE_OF_SPARSE",
+    "eigenvector_edges": "soffit.partition.eigenvectors._MANY_EDGES",
+    "eigenvector_rows": "soffit.partition.eigenvectors._ROWS",
+    "sweep_rows": "soffit.partition.label_sweeps._ROWS",
+    "kmeans_entries": "soffit.partition.rounding._FEW",
+    "described_rows": "soffit.results.differences._ROWS_AT_ONCE",
+}
+
+
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """A function that sets some of these sizes for one test, such as ``limits(graph_rows=17)``."""
+
+    def set_limits(**sizes: Any) -> None:
+        for name, size in sizes.items():
+            monkeypatch.setattr(LIMITS[name], size)
+
+    return set_limits
+
+
 # --- network --------------------------------------------------------------------------------------
 
 

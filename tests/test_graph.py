@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from soffit import graph as module
-from soffit.graph import Graph, Locality, pair_components, reciprocal, set_unit_diagonal
+from soffit.graph import (
+    Graph,
+    Locality,
+    distinct_pairs,
+    pair_components,
+    reciprocal,
+    set_unit_diagonal,
+)
 
 
 @pytest.fixture
@@ -28,9 +34,8 @@ def graph(rng, n, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_multiply_like_scipy(rng, dtype, monkeypatch):
-    monkeypatch.setattr(module, "_FEW", 0)
-    monkeypatch.setattr(module, "_ROWS", 17)
+def test_threads_multiply_like_scipy(rng, dtype, limits):
+    limits(graph_entries=0, graph_rows=17)
     A = graph(rng, 150, dtype)
     V = rng.normal(size=(150, 4)).astype(dtype)
     result = Graph.of(A).product(V)
@@ -58,20 +63,18 @@ def test_an_order_permutes_and_comes_back(rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_forms_of_columns(rng, dtype, monkeypatch):
+def test_forms_of_columns(rng, dtype, limits):
     A = graph(rng, 90, dtype)
     U = rng.random((90, 3)).astype(dtype)
     expected = np.diag(U.T.astype(float) @ A.toarray().astype(float) @ U)
     np.testing.assert_allclose(Graph.of(A).column_forms(U), expected, rtol=1e-5)
-    monkeypatch.setattr(module, "_FEW", 0)
-    monkeypatch.setattr(module, "_ROWS", 64)
+    limits(graph_entries=0, graph_rows=64)
     np.testing.assert_allclose(Graph.of(A).column_forms(U), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("diagonal", [True, False])
-def test_forms_of_columns_with_few_entries_a_row(rng, diagonal, monkeypatch):
-    monkeypatch.setattr(module, "_FEW", 0)
-    monkeypatch.setattr(module, "_ROWS", 17)
+def test_forms_of_columns_with_few_entries_a_row(rng, diagonal, limits):
+    limits(graph_entries=0, graph_rows=17)
     A = graph(rng, 150, np.float64)
     U = rng.random((150, 80))
     # Some rows have so few entries that only these are looked at, others have not.
@@ -82,8 +85,8 @@ def test_forms_of_columns_with_few_entries_a_row(rng, diagonal, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_scaled_rows_are_exactly_symmetric(rng, dtype, monkeypatch):
-    monkeypatch.setattr(module, "_ROWS", 16)
+def test_scaled_rows_are_exactly_symmetric(rng, dtype, limits):
+    limits(graph_rows=16)
     A = graph(rng, 90, dtype)
     x = rng.random(90)
     result = Graph.of(A).scaled(x, x).matrix
@@ -199,3 +202,11 @@ def test_reciprocals_of_what_is_not_positive_are_zero():
     values = np.array([2.0, 0.0, 4.0], dtype=np.float32)
     assert reciprocal(values).tolist() == [0.5, 0.0, 0.25]
     assert reciprocal(values, 0.5).dtype == np.float32
+
+
+@pytest.mark.parametrize("n", [3, 40, 2**31 - 1])
+def test_pairs_are_listed_once(rng, n):
+    pairs = rng.integers(n, size=(60, 2))
+    expected = np.unique(np.sort(pairs, axis=1), axis=0)
+    np.testing.assert_array_equal(distinct_pairs(pairs), expected)
+    assert distinct_pairs(pairs[:0]).shape == (0, 2)

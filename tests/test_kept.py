@@ -11,7 +11,6 @@ from soffit._kept import Kept, keeping, remembered
 from soffit.affinity import NeighborGraph
 from soffit.datasets import make_gaussians
 from soffit.io import Source
-from soffit.partition import candidates
 from soffit.session.session import Session
 
 
@@ -43,9 +42,9 @@ def test_equal_inputs_are_not_computed_again_and_others_are():
 
 
 @pytest.mark.parametrize("most", [40, None])
-def test_a_session_does_not_build_the_graph_again_and_finds_the_same(monkeypatch, most):
+def test_a_session_does_not_build_the_graph_again_and_finds_the_same(monkeypatch, limits, most):
     if most is not None:
-        monkeypatch.setattr(candidates, "_MOST_NODES", most)
+        limits(graph_nodes=most)
     built = []
     fit = NeighborGraph._fit
 

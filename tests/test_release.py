@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 import zipfile
+from email import message_from_string
+from email.message import Message
 from pathlib import Path
 
 import pytest
@@ -54,27 +56,55 @@ def test_the_changelog_keeps_its_form() -> None:
         assert len(found) == len(set(found)), f"a heading occurs twice: {section[:20]!r}"
 
 
-def test_the_readme_has_absolute_links_to_pages_that_exist(project: dict) -> None:
-    """Relative links would not work where the README is shown by a package index."""
-    docs, source = project["urls"]["Documentation"], project["urls"]["Source"]
-    raw = source.replace("github.com", "raw.githubusercontent.com") + "/main/"
+@pytest.fixture(scope="module")
+def addresses() -> dict[str, str]:
+    """The one place where addresses stand."""
+    tool = tomllib.loads(read("pyproject.toml"))["tool"]
+    return tool["hatch"]["metadata"]["hooks"]["custom"]
+
+
+def test_the_readme_links_to_files_that_exist() -> None:
+    """They work in every checkout; a package index gets addresses (packaging/hatch_build.py)."""
     targets = re.findall(r"\]\(([^)\s]+)\)", read("README.md"))
     assert len(targets) > 8
     for target in targets:
-        if target.startswith(docs):
-            page = target.removeprefix(docs).partition("#")[0].removesuffix(".html")
-            generated = page == "auto_examples/index"
+        assert (ROOT / target.partition("#")[0]).exists(), target
+
+
+def test_links_of_the_package_are_absolute(metadata: Message, addresses: dict[str, str]) -> None:
+    """Relative links would not work where the README is shown by a package index."""
+    site, source = addresses["site"], addresses["source"]
+    text = metadata.get_payload()
+    assert "model.memberships_" in text
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert len(targets) > 8
+    raw = source.replace("github.com", "raw.githubusercontent.com") + "/main/"
+    assert raw + "docs/digits.png" in targets
+    assert f"{site}uncertainty.html" in targets
+    for target in targets:
+        if target.startswith(site):
+            page = target.removeprefix(site).partition("#")[0].removesuffix(".html")
+            example = page.replace("auto_examples", "examples/gallery") + ".py"
+            generated = page == "auto_examples/index" or (ROOT / example).exists()
             assert generated or (ROOT / "docs" / f"{page}.md").exists(), target
-        elif target.startswith(raw):
-            assert (ROOT / target.removeprefix(raw)).exists(), target
         else:
-            start = f"{source}/blob/main/"
+            start = raw if target.startswith(raw) else f"{source}/blob/main/"
             assert target.startswith(start), f"not absolute, or to another place: {target}"
             assert (ROOT / target.removeprefix(start)).exists(), target
+    links = dict(entry.split(", ") for entry in metadata.get_all("Project-URL"))
+    assert (links["Documentation"], links["Source"]) == (site, source)
 
 
-def test_the_readme_is_about_one_screen() -> None:
-    assert len(read("README.md").splitlines()) <= 110
+def test_addresses_are_the_same_everywhere(addresses: dict[str, str]) -> None:
+    site, source = addresses["site"], addresses["source"]
+    assert f'repository-code: "{source}"\n' in read("CITATION.cff")
+    recipe = read("packaging/conda/meta.yaml")
+    assert f"home: {source}\n" in recipe
+    assert f"doc_url: {site}\n" in recipe
+
+
+def test_the_readme_is_one_screen() -> None:
+    assert len(read("README.md").splitlines()) <= 60
 
 
 @pytest.mark.parametrize("name", ["CODE_OF_CONDUCT.md", "SECURITY.md", "CITATION.cff", "LICENSE"])
@@ -83,8 +113,8 @@ def test_what_a_project_must_say_is_there(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Names of the files in a wheel that is built here, without the network."""
+def archive(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """A wheel that is built here, without the network."""
     pytest.importorskip("hatchling", reason="the build backend is not installed")
     pytest.importorskip("build", reason="the package `build` is not installed")
     folder = tmp_path_factory.mktemp("dist")
@@ -93,7 +123,20 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         [sys.executable, "-m", "build", *options], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return set(zipfile.ZipFile(next(folder.glob("*.whl"))).namelist())
+    return zipfile.ZipFile(next(folder.glob("*.whl")))
+
+
+@pytest.fixture(scope="module")
+def wheel(archive: zipfile.ZipFile) -> set[str]:
+    """Names of the files in the wheel."""
+    return set(archive.namelist())
+
+
+@pytest.fixture(scope="module")
+def metadata(archive: zipfile.ZipFile) -> Message:
+    """What a package index knows of the wheel."""
+    name = f"soffit-{soffit.__version__}.dist-info/METADATA"
+    return message_from_string(archive.read(name).decode("utf-8"))
 
 
 def test_the_wheel_holds_the_package_alone(wheel: set[str]) -> None:

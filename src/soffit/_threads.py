@@ -7,19 +7,22 @@ one restores it.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
 import warnings
+from _thread import start_new_thread
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from contextvars import ContextVar, Token, copy_context
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
+from queue import Empty, SimpleQueue
 from threading import Lock
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -31,8 +34,14 @@ Result = TypeVar("Result")
 # Entries of one piece of a matrix: large enough for BLAS, small compared with the matrix.
 _BLOCK_ENTRIES = 2**21
 
-# Threads are kept: a new one costs BLAS a new working buffer. A forked process has none of them.
-_pools: dict[int, ThreadPoolExecutor] = {}
+# Seconds between two checks of a waiting thread.
+_PATIENCE = 0.2
+
+# Where threads wait for work. They are kept: a new one costs BLAS a new working buffer. A forked
+# process has none of them.
+_pools: dict[int, SimpleQueue[tuple[_Batch[Any, Any], int]]] = {}
+# What threads work on.
+_open: dict[int, _Batch[Any, Any]] = {}
 # Whether the current thread is one of them.
 _this_thread = threading.local()
 # Number of threads that the current fit may use; None outside of fits.
@@ -43,6 +52,7 @@ _deadline: ContextVar[Deadline | None] = ContextVar("soffit_deadline", default=N
 _search_deadline: ContextVar[Deadline | None] = ContextVar("soffit_search", default=None)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)
+    os.register_at_fork(after_in_child=_open.clear)
 
 
 @dataclass
@@ -184,28 +194,161 @@ def each(
     check_time()
     if threads == 1 or getattr(_this_thread, "works", False):
         return [_in_time(function, item) for item in items]
-    if threads not in _pools:
-        _pools[threads] = ThreadPoolExecutor(
-            threads, thread_name_prefix="soffit", initializer=_begin_work
-        )
-    work = [_pools[threads].submit(function, item) for item in items]
+    batch = _Batch(function, items, threads)
     try:
-        return [_in_time(Future.result, item) for item in work]
-    except BaseException:
-        for item in work:
-            item.cancel()
-        wait(work)
-        raise
+        jobs = _jobs_of(threads)
+        for worker in range(batch.n_workers):
+            jobs.put((batch, worker))
+        batch.wait()
+    finally:
+        batch.close()
+    return batch.found()
+
+
+def search_each(
+    function: Callable[[Item], Result], items: Iterable[Item], stop: Callable[[], object]
+) -> list[Result]:
+    """The same for long searches, each of which may use further threads.
+
+    Only the main thread receives Ctrl-C. It calls `stop`, which must tell the searches to end soon.
+    Items that have not begun are dropped then, and the results of the others returned.
+    """
+    batch = _Batch(function, items, n_threads())
+    try:
+        _start(batch.work, batch.n_workers)
+        batch.wait()
+    except KeyboardInterrupt:
+        stop()
+        batch.close()
+        if not batch.results:
+            raise
+    finally:
+        batch.close()
+    return batch.found()
+
+
+class _Batch(Generic[Item, Result]):
+    """Items that threads work on, until one fails or the caller closes it.
+
+    No lock of Python code is used, as those of `threading` and `concurrent.futures` are: Ctrl-C
+    between taking one and noting it would leave it taken, and the next call would wait forever.
+    Every step on what threads share is a single call of C code.
+    """
+
+    def __init__(
+        self, function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
+    ) -> None:
+        self._function = function
+        self._waiting = deque(enumerate(items))
+        self._closed = not self._waiting
+        self.results: dict[int, Result] = {}
+        self._errors: dict[int, BaseException] = {}
+        self.n_workers = min(n_threads, len(self._waiting))
+        # Time limits and NumPy's error state hold in the threads, too.
+        self._contexts = [copy_context() for _ in range(self.n_workers)]
+        self._begun = [False] * self.n_workers
+        self._ended = [False] * self.n_workers
+        self._news: SimpleQueue[None] = SimpleQueue()
+        _open[id(self)] = self
+
+    def work(self, worker: int) -> None:
+        """Work on items as long as there are any; called once by each thread."""
+        # First: a caller that closes the batch waits for all who have begun.
+        self._begun[worker] = True
+        try:
+            if not self._closed:
+                self._contexts[worker].run(self._work)
+        finally:
+            self._ended[worker] = True
+            self._news.put(None)
+
+    def _work(self) -> None:
+        while not self._closed:
+            try:
+                number, item = self._waiting.popleft()
+            except IndexError:
+                self._closed = True
+                return
+            try:
+                self.results[number] = _in_time(self._function, item)
+            except BaseException as error:
+                self._errors[number] = error
+                self._closed = True
+
+    def wait(self) -> None:
+        """Wait until no thread works on an item, and none will."""
+        while not (self._closed and self._is_idle()):
+            try:
+                # Some systems do not wake a thread that waits without a limit.
+                self._news.get(timeout=_PATIENCE)
+            except Empty:
+                continue
+
+    def _is_idle(self) -> bool:
+        begun = tuple(self._begun)
+        return all(ended or not has for has, ended in zip(begun, self._ended, strict=True))
+
+    def close(self) -> None:
+        """Let no item begin any more, and wait for the others."""
+        self._closed = True
+        self.wait()
+        _open.pop(id(self), None)
+
+    def found(self) -> list[Result]:
+        """The results in order of the items, or the error of the first one that failed."""
+        errors, self._errors = self._errors, {}
+        try:
+            if errors:
+                raise errors[min(errors)]
+        finally:
+            # An error that leads to itself would keep data alive.
+            del errors
+        return [self.results[number] for number in sorted(self.results)]
+
+
+def _jobs_of(threads: int) -> SimpleQueue[tuple[_Batch[Any, Any], int]]:
+    """The queue from which so many threads, started now if they are not yet, take their work."""
+    jobs = _pools.get(threads)
+    if jobs is None:
+        jobs = SimpleQueue()
+        _start(partial(_work_for_all, jobs), threads)
+        # Only now: Ctrl-C before leaves some threads too many.
+        _pools[threads] = jobs
+    return jobs
+
+
+def _work_for_all(jobs: SimpleQueue[tuple[_Batch[Any, Any], int]], number: int) -> None:
+    _this_thread.works = True
+    threading.current_thread().name = f"soffit-{number}"
+    while True:
+        batch, worker = jobs.get()
+        batch.work(worker)
+        # A waiting thread keeps no data alive.
+        del batch
+
+
+def _start(work: Callable[[int], None], count: int) -> None:
+    """Start threads; fewer than asked for, but at least one, if the system allows no more."""
+    for number in range(count):
+        try:
+            start_new_thread(work, (number,))
+        except RuntimeError:
+            if number == 0:
+                raise
+            return
+
+
+@atexit.register
+def _wait_for_threads() -> None:
+    """Wait for work that a second Ctrl-C has left behind: it uses what the interpreter frees."""
+    for batch in list(_open.values()):
+        batch.close()
 
 
 def _in_time(function: Callable[[Item], Result], item: Item) -> Result:
     result = function(item)
     check_time()
     return result
-
-
-def _begin_work() -> None:
-    _this_thread.works = True
 
 
 def pieces(n: int, size: int) -> list[range]:
@@ -296,3 +439,13 @@ def without_warnings(category: type[Warning] = Warning, message: str = "") -> It
     with _filters.held(save):
         warnings.filterwarnings("ignore", message, category)
         yield
+
+
+@contextmanager
+def recorded_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """A context whose warnings are collected instead of shown, but for those about libraries."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        yield caught

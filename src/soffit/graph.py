@@ -443,8 +443,8 @@ class Graph:
         share = np.divide(right, right.sum(), out=np.zeros_like(right), where=right > 0)
         if self.is_sparse:
             A = self.csr.copy()
-            rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-            A.data = np.maximum(A.data - left[rows] * share[A.indices], 0).astype(A.dtype)
+            excess = A.data - left[row_numbers(A)] * share[A.indices]
+            A.data = np.maximum(excess, 0).astype(A.dtype)
             A.eliminate_zeros()
             return Graph.of(A)
         excess = np.multiply.outer(left, share).astype(self.dtype)
@@ -508,6 +508,17 @@ def pair_components(first: IntArray, second: IntArray, n_objects: int) -> IntArr
     there = np.ones(len(first), dtype=np.int8)
     pairs = sp.coo_array((there, (first, second)), shape=(n_objects, n_objects))
     return np.asarray(connected_components(pairs, directed=False)[1])
+
+
+def distinct_pairs(pairs: IntArray) -> IntArray:
+    """Each pair of objects once, the smaller number first, in ascending order.
+
+    `numpy.unique` of rows compares structures, and turns Ctrl-C meanwhile into a TypeError.
+    """
+    low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
+    n = np.int64(high.max(initial=0)) + 1
+    keys = np.unique(low.astype(np.int64) * n + high)
+    return np.stack([keys // n, keys % n], axis=1).astype(pairs.dtype)
 
 
 def as_array(block: Any) -> FloatArray:

@@ -74,7 +74,7 @@ class MixedTable:
         """Read columns of anything: what is not a finite number is a text or missing."""
 
         def plain(value: Any) -> Any:
-            if isinstance(value, str | bool | np.bool_) or _is_missing(value):
+            if isinstance(value, str | bool | np.bool_) or is_missing(value):
                 return value
             try:
                 return float(value) if math.isfinite(value) else None
@@ -194,7 +194,7 @@ def _column(
     items: Sequence[Any], scale: tuple[str, ...] | None = None
 ) -> tuple[FloatArray, tuple[str, ...] | None, bool]:
     """Numbers or codes, the texts of the codes, and whether they are ordered."""
-    missing = [_is_missing(item) for item in items]
+    missing = [is_missing(item) or (isinstance(item, str) and not item.strip()) for item in items]
     present = [item for item, gap in zip(items, missing, strict=True) if not gap]
     if any(isinstance(item, complex | np.complexfloating) for item in present):
         raise ValueError("X has complex numbers. Pass their real and imaginary parts as columns.")
@@ -213,11 +213,10 @@ def _column(
     return codes.astype(np.float64), texts, scale is not None
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or pandas' NA or NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    if isinstance(value, str):
-        return not value.strip()
     return isinstance(value, float | np.floating) and math.isnan(value)
 
 

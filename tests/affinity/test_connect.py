@@ -150,8 +150,8 @@ def test_many_components_of_copies():
     assert np.all(links[2] == 0)
 
 
-def test_representatives_are_the_densest_objects(monkeypatch):
-    monkeypatch.setattr(_connect, "_MOST_EXACT_COMPONENTS", 1)
+def test_representatives_are_the_densest_objects(limits):
+    limits(exact_components=1)
     X = np.array([[0.0], [1.0], [10.0], [11.0]])
     edges = (np.array([0, 2]), np.array([1, 3]))
     radius = np.array([0.1, 1.0, 1.0, 0.1])
@@ -160,14 +160,13 @@ def test_representatives_are_the_densest_objects(monkeypatch):
     assert links[2].tolist() == [11.0]
 
 
-def test_links_of_wide_tables_are_short_but_not_searched_among_all_pairs(monkeypatch):
+def test_links_of_wide_tables_are_short_but_not_searched_among_all_pairs(monkeypatch, limits):
     def shortest(_):
         raise AssertionError("all pairs were compared")
 
     monkeypatch.setattr(_connect._Sides, "shortest", shortest)
     # One less than those of a group of 30 and the 120 others.
-    monkeypatch.setattr(_connect, "_MOST_EXACT_COORDINATES", 30 * 120 * 320 - 1)
-    monkeypatch.setattr(_connect, "_SAMPLED", 16)
+    limits(exact_coordinates=30 * 120 * 320 - 1, link_sample=16)
     rng = np.random.default_rng(2218)
     X, edges = groups(rng.uniform(0, 100, size=(5, 2)), 30, rng)
     wide = np.tile(X, 160)
@@ -210,8 +209,8 @@ def test_spanning_links_are_those_of_kruskal(n, n_links, seed):
     np.testing.assert_array_equal(found[2], distance[kept])
 
 
-def test_shortest_link_of_few_objects(monkeypatch):
-    monkeypatch.setattr(_connect, "_COMPARED", 7)
+def test_shortest_link_of_few_objects(limits):
+    limits(links_compared=7)
     rng = np.random.default_rng(5519)
     X = rng.integers(0, 4, size=(60, 3)).astype(np.float32)  # many equal distances
     is_inside = rng.random(60) < 0.3
@@ -224,11 +223,9 @@ def test_shortest_link_of_few_objects(monkeypatch):
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
 @pytest.mark.parametrize("stored", [np.asarray, sp.csr_array])
-def test_short_links_cannot_be_shortened_at_one_end(metric, stored, monkeypatch):
+def test_short_links_cannot_be_shortened_at_one_end(metric, stored, limits):
     """Each joins its component to another one; a move of either end alone makes it longer."""
-    monkeypatch.setattr(_connect, "_COMPARED", 50)
-    monkeypatch.setattr(_connect, "_SAMPLED", 20)
-    monkeypatch.setattr(_connect, "_MOST_TURNS", 30)
+    limits(links_compared=50, links_ranked=300, link_sample=20, link_turns=30)
     rng = np.random.default_rng(7103)
     component = rng.integers(0, 4, size=180)
     X = rng.normal(size=(4, 6))[component] * 4 + rng.normal(size=(180, 6))
@@ -241,6 +238,21 @@ def test_short_links_cannot_be_shortened_at_one_end(metric, stored, monkeypatch)
         assert distance == pytest.approx(D[first, second], abs=1e-9)
         assert distance == pytest.approx(D[first].min(), abs=1e-9)
         assert distance == pytest.approx(D[component == c, second].min(), abs=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e5])
+def test_short_links_do_not_depend_on_how_they_are_searched(offset, limits):
+    """Ranking by products finds the links that measuring every pair finds."""
+    rng = np.random.default_rng(911)
+    component = rng.integers(0, 5, size=400)
+    X = offset + rng.normal(size=(5, 8))[component] * 6 + rng.normal(size=(400, 8))
+    wanted = np.arange(4)
+    limits(link_sample=20)
+    ranked = _connect._short_links(X, component, wanted, "euclidean", 2)
+    limits(link_values=(0.0, 0.0))
+    measured = _connect._short_links(X, component, wanted, "euclidean", 2)
+    assert [link[:2] for link in ranked] == [link[:2] for link in measured]
+    np.testing.assert_allclose([a[2] for a in ranked], [b[2] for b in measured], rtol=1e-9)
 
 
 def test_links_too_long_to_measure_are_found():

@@ -140,9 +140,9 @@ def test_copies_are_not_isolated_and_give_no_scale() -> None:
 
 
 def test_distances_of_an_approximate_search_are_remembered(
-    monkeypatch: pytest.MonkeyPatch,
+    limits: Any,
 ) -> None:
-    monkeypatch.setattr("soffit.neighbors.search._MOST_COMPARED", 20)
+    limits(compared_objects=20)
     X = np.random.default_rng(7).normal(size=(300, 12))
     graph = NeighborGraph(10).fit(X)
     numbers = np.array([7, 250, 0])

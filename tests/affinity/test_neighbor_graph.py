@@ -326,10 +326,10 @@ def test_unknown_choices_are_named(name, value):
 
 @every_rule
 @pytest.mark.parametrize("n", [40, 200])
-def test_compiled_loops_build_the_graph_that_numpy_builds(rng, monkeypatch, keep, n):
+def test_compiled_loops_build_the_graph_that_numpy_builds(rng, limits, keep, n):
     X = rng.normal(size=(n, 3))
     expected = NeighborGraph(9, keep=keep).fit(X).matrix_
-    monkeypatch.setattr("soffit.affinity.neighbor_graph._FEW_COMPARISONS", 0)
+    limits(list_comparisons=0)
     found = NeighborGraph(9, keep=keep).fit(X).matrix_
     for part in ("indptr", "indices", "data"):
         np.testing.assert_array_equal(getattr(found, part), getattr(expected, part))

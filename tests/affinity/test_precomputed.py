@@ -142,8 +142,8 @@ def test_input_is_neither_changed_nor_shared(A):
     assert unsorted.nnz == 4
 
 
-def test_mirror_upper_in_blocks(monkeypatch):
-    monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 16)
+def test_mirror_upper_in_blocks(limits):
+    limits(block_entries=16)
     A = np.random.default_rng(97).random((50, 50))
     mirrored = A.copy()
     mirror_upper(mirrored)

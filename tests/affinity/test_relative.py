@@ -75,9 +75,9 @@ def test_permuting_the_objects_permutes_the_result(X, random):
     np.testing.assert_allclose(rule.fit(X[order]).matrix_, expected, rtol=1e-9)
 
 
-def test_several_row_blocks(X, monkeypatch):
+def test_several_row_blocks(X, limits):
     whole = RelativeDistance(neighbor=4).fit(X)
-    monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 64)
+    limits(block_entries=64)
     parts = RelativeDistance(neighbor=4).fit(X)
     np.testing.assert_allclose(parts.matrix_, whole.matrix_, rtol=1e-12)
     np.testing.assert_allclose(parts.cross(X + 1), whole.cross(X + 1), rtol=1e-12)

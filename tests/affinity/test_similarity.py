@@ -115,8 +115,8 @@ class TestCosine:
         np.testing.assert_allclose(A, Cosine().fit(X).matrix_, atol=1e-12)
         assert np.array_equal(A, A.T)
 
-    def test_storage_follows_the_density(self, monkeypatch):
-        monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 64)
+    def test_storage_follows_the_density(self, limits):
+        limits(block_entries=64)
         rng = np.random.default_rng(811)
         rare = sp.random_array((60, 400), density=0.008, random_state=rng, format="csr")
         common = sp.random_array((60, 40), density=0.4, random_state=rng, format="csr")

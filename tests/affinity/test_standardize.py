@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 from soffit._threads import thread_limit
 from soffit.affinity import Settings, Standardizer
-from soffit.affinity import given_objects as _standardize
 from soffit.affinity.given_objects import read_objects
 
 
@@ -19,8 +18,8 @@ def table():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_moments_are_summed_piece_by_piece(table, dtype, monkeypatch):
-    monkeypatch.setattr(_standardize, "_ROWS", 7)
+def test_moments_are_summed_piece_by_piece(table, dtype, limits):
+    limits(moment_rows=7)
     table = table.astype(dtype)
     found = Standardizer.of(table, True)
     np.testing.assert_allclose(found.center, table.mean(axis=0, dtype=float), rtol=1e-13)

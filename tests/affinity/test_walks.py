@@ -68,9 +68,9 @@ def test_sparse_stays_sparse_while_it_is(graph, steps):
     np.testing.assert_allclose(result.toarray(), walked(graph.toarray(), steps), atol=1e-12)
 
 
-def test_pieces_of_a_sparse_product_fit_together(graph, monkeypatch):
+def test_pieces_of_a_sparse_product_fit_together(graph, limits):
     whole = walk_affinity(graph, 5)
-    monkeypatch.setattr("soffit.affinity.walks._PIECE_ENTRIES", 900)
+    limits(affinity_walk_entries=900)
     pieces = walk_affinity(graph, 5)
     np.testing.assert_array_equal(pieces.toarray(), whole.toarray())
 

@@ -160,6 +160,31 @@ def test_objects_like_nothing_seen_are_pointed_out(soffit, answer, model, flower
     assert "30 of 30 new objects lie outside" in soffit("predict", model, new).output
 
 
+def test_novel_objects_are_refused(soffit, model, flowers, tmp_path):
+    out, new = tmp_path / "out.csv", tmp_path / "new.csv"
+    rows = [[row[name] for name in COLUMNS] for row in rows_of(flowers)]
+    write_csv(new, COLUMNS, [*rows, [90, 90, 90, 90]])
+    shown = soffit("predict", model, new, "-o", out).output.replace("\n", " ")
+    assert rows_of(out)[-1]["cluster"] != "-1"
+    assert "--max-novelty 0.99 gives such objects no cluster" in shown
+    shown = soffit("predict", model, new, "-o", out, "--max-novelty", 0.999).output
+    found = rows_of(out)
+    refused = [row for row in found if row["cluster"] == "-1"]
+    assert refused == [row for row in found if float(row["novelty"]) > 0.999]
+    assert refused[-1] is found[-1]
+    assert "1 of 151 objects has a novelty above 0.999: its cluster is -1" in shown
+    both = ("--max-novelty", 0.999, "--min-certainty", 0.8)
+    shown = soffit("predict", model, new, "-o", out, *both).output.replace("\n", " ")
+    more = [row for row in rows_of(out) if row["cluster"] == "-1"]
+    assert len(more) > len(refused)
+    assert "have a certainty below 0.8 or a novelty above 0.999" in shown
+    assert "add -o" in soffit("predict", model, new, "--max-novelty", 0.9, code=2).output
+    assert (
+        "2 is not a probability"
+        in soffit("predict", model, new, "-o", out, "--max-novelty", 2, code=2).output
+    )
+
+
 def test_a_model_without_distances_has_no_novelty(answer, soffit, tmp_path):
     generator = np.random.default_rng(5)
     X = np.concatenate([generator.normal(size=(30, 2)), generator.normal(size=(30, 2)) + 9])
@@ -169,6 +194,8 @@ def test_a_model_without_distances_has_no_novelty(answer, soffit, tmp_path):
     found = answer("predict", model, path, "-o", tmp_path / "out.csv")
     assert found["n_outside"] is None
     assert "novelty" not in rows_of(tmp_path / "out.csv")[0]
+    limit = ("-o", tmp_path / "out.csv", "--max-novelty", 0.99)
+    assert "measures no novelty" in soffit("predict", model, path, *limit, code=2).output
 
 
 # --- groups of pairs ------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -42,6 +43,21 @@ def test_one_cluster_is_divided_into_the_next_best_number_and_this_is_said_once(
     assert runner_up is not None
     assert f"Next: pass -k {runner_up[1]} to divide" in text
     assert "as well, and compare" not in text
+
+
+@pytest.mark.parametrize(("confidence", "said", "warned"), [(0.9, 0, 0), (0.6, 1, 0), (0.4, 0, 1)])
+def test_a_doubtful_number_is_said_once(soffit, flowers, monkeypatch, *, confidence, said, warned):
+    def shares(scores):
+        found = np.full(len(scores), (1 - confidence) / (len(scores) - 1))
+        found[scores.argmax()] = confidence
+        return found
+
+    # The module, which the function of the same name hides in its package.
+    monkeypatch.setattr(import_module("soffit.selection.choose_k"), "credibility", shares)
+    text = " ".join(soffit("fit", flowers, *KEEP).output.split())
+    assert f"confidence {confidence:.2f}" in text
+    assert text.count("as well, and compare") == said
+    assert text.count("The number of clusters is uncertain") == warned
 
 
 def test_json_is_one_object_and_nothing_else(answer, flowers):
@@ -217,3 +233,56 @@ def test_one_cluster_says_what_was_tried(soffit, tmp_path):
     text = " ".join(soffit("fit", tmp_path / "one.csv").output.split())
     assert "was chosen among 1 to 20" in text
     assert "Partitions into 2 to 20 clusters were tried" in text
+
+
+def test_weights_equal_copies(soffit, answer, tmp_path):
+    kinds = [("red", "small", "old"), ("red", "small", "new"), ("red", "large", "old")]
+    kinds += [("blue", "large", "new"), ("blue", "large", "old"), ("blue", "small", "new")]
+    counts = [30, 3, 2, 20, 4, 5]
+    rows = [[*kind, count] for kind, count in zip(kinds, counts, strict=True)]
+    weighted, copied = tmp_path / "counts.csv", tmp_path / "rows.csv"
+    names = ["colour", "size", "age"]
+    write_csv(weighted, [*names, "n"], [*rows, ["red", "small", "new", 0]])
+    write_csv(copied, names, [row[:3] for row in rows for _ in range(row[3])])
+    found = answer("fit", weighted, "-k", 2, "--weight", "n")
+    expected = answer("fit", copied, "-k", 2)
+    assert found["n_objects"] == 6
+    assert any("1 row of weight 0 left out" in note for note in found["notes"])
+    assert [c["weight"] for c in found["clusters"]] == [c["size"] for c in expected["clusters"]]
+    for ours, theirs in zip(found["clusters"], expected["clusters"], strict=True):
+        assert [part["column"] for part in ours["apart"]] == [
+            part["column"] for part in theirs["apart"]
+        ]
+        np.testing.assert_allclose(
+            [part["mean"] for part in ours["apart"]], [part["mean"] for part in theirs["apart"]]
+        )
+    out = tmp_path / "clusters.csv"
+    text = soffit("fit", weighted, "-k", 2, "--weight", "n", "-o", out).output
+    assert "weight" in text
+    assert [row["n"] for row in rows_of(out)] == ["30", "3", "2", "20", "4", "5"]
+    said = " ".join(soffit("fit", weighted, "-k", 2).output.split())
+    assert "'n' seems to count objects" in said
+    assert "Pass --weight n" in said
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("word", "'word' of weights does not hold numbers"),
+        ("gap", "line 3 of 'gap' is missing"),
+        ("minus", "line 2 of 'minus' is -1"),
+        ("zero", "all weights in 'zero' are 0"),
+        ("none", "--weight names 'none', but there is no such column"),
+    ],
+)
+def test_bad_weights_are_named(soffit, tmp_path, column, message):
+    path = tmp_path / "table.csv"
+    rows = [["a", 1, -1, 0, 1.5], ["b", "", 2, 0, 2.5], ["c", 3, 3, 0, 9.5], ["d", 3, 3, 0, 9.0]]
+    write_csv(path, ["word", "gap", "minus", "zero", "x"], rows)
+    done = soffit("fit", path, "-k", 2, "--weight", column, code=None)
+    assert message in " ".join(re.sub(r"[│\s]+", " ", done.output).split())
+
+
+def test_models_without_weights_refuse_them(soffit, flowers):
+    done = soffit("fit", flowers, "-k", 3, "--method", "sof", "--weight", "petal_width", code=None)
+    assert "SoF does not support weights of objects. Leave out --weight" in done.output

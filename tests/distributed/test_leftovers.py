@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import dask.array as da
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from tests.distributed.conftest import separated
 
 from soffit import SoftClustering
+from soffit._threads import OutOfTime
+from soffit.distributed.sampled_fit import _Held
 from soffit.neighbors.approximate import NeighborIndex
 
 
@@ -65,9 +71,9 @@ def test_they_are_not_searched_for_unless_wanted():
         fit(X, refine="more")
 
 
-def test_most_rows_are_cleared_without_a_full_search(monkeypatch):
+def test_most_rows_are_cleared_without_a_full_search(monkeypatch, limits):
     # As if the sample were too large to compare all pairs.
-    monkeypatch.setattr("soffit.neighbors.search._MOST_COMPARED", 500)
+    limits(compared_objects=500)
     X, labels = with_planted((150,))
     searched = []
     full = NeighborIndex.query
@@ -89,3 +95,24 @@ def test_most_rows_are_cleared_without_a_full_search(monkeypatch):
     again = fit(X, rows=1111)
     assert again.leftover_share_ == model.leftover_share_
     assert again.memberships_.compute().tobytes() == model.memberships_.compute().tobytes()
+
+
+def test_the_first_fit_leaves_the_memory_while_another_is_made(monkeypatch):
+    X, _ = with_planted((150,))
+    gone, put_away = [], _Held.put_away
+
+    def out_of_time(self):
+        fitted = weakref.ref(self.found.fitted)
+        put_away(self)
+        gc.collect()
+        gone.append(fitted() is None)
+        raise OutOfTime
+
+    monkeypatch.setattr(_Held, "put_away", out_of_time)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = fit(X)
+    assert gone == [True]
+    # It comes back as it was if there is no time for the other one.
+    assert model.stop_reason_ == "max_time"
+    first = fit(X, refine=None).memberships_.compute()
+    assert model.memberships_.compute().tobytes() == first.tobytes()

@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 
 from soffit import SoftClustering
-from soffit.distributed import micro_groups
 from soffit.distributed.engine import Engine
 from soffit.distributed.row_blocks import Blocks, over_pieces
 from soffit.fitting.monitor import Progress
@@ -19,8 +18,8 @@ from soffit.metrics import accuracy
 
 
 @pytest.fixture(autouse=True)
-def small_pieces(monkeypatch):
-    monkeypatch.setattr(micro_groups, "_PIECE", 8192)
+def small_pieces(limits):
+    limits(micro_piece=8192)
 
 
 def many(n=24_000, k=40):

@@ -397,3 +397,23 @@ def test_classifiers_are_no_worse_on_rounded_values() -> None:
     assert np.mean(model.transduction_ == labels) > 0.95
     other = RandomWalkClassifier().fit(1000 * X, y)
     np.testing.assert_array_equal(model.transduction_, other.transduction_)
+
+
+@pytest.mark.parametrize("n_clusters", [3, None])
+@pytest.mark.parametrize("metric", ["euclidean", "gower"])
+def test_weights_equal_copies_where_columns_are_scaled(metric: str, n_clusters: int | None) -> None:
+    rng = np.random.default_rng(5)
+    X, _, _ = make_gaussians(150, n_clusters=3, separation=6.0, random_state=17)
+    table = np.column_stack([1000.0 * X[:, 0], X[:, 1], rng.integers(0, 2, len(X))])
+    # The heavy objects are on one side: scales that ignore weights are others.
+    counts = np.where(X[:, 0] > np.median(X[:, 0]), 4, 1)
+    rows = np.repeat(np.arange(len(X)), counts)
+    model = SoftClustering(n_clusters, metric=metric, random_state=3)
+    copied = model.fit(table[rows]).memberships_
+    np.testing.assert_array_equal(model.fit(table, sample_weight=counts).memberships_[rows], copied)
+    # Twice the weights are the same ratios; other numbers are approximated.
+    np.testing.assert_array_equal(
+        model.fit(table, sample_weight=2.0 * counts).memberships_[rows], copied
+    )
+    nearly = model.fit(table, sample_weight=0.1 * counts).memberships_[rows]
+    assert np.abs(nearly - copied).mean() < 0.02

@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 from soffit.io import DataError, describe, read
-from soffit.io.tables import typed as _frames
 
 FRAME = pl.DataFrame(
     {
@@ -70,10 +69,10 @@ def test_single_precision_is_kept(tmp_path):
     assert read(tmp_path / "t.parquet").data.dtype == np.float32
 
 
-def test_blocks_do_not_show(tmp_path, monkeypatch):
+def test_blocks_do_not_show(tmp_path, limits):
     X = np.random.default_rng(83).normal(size=(257, 3))
     pl.DataFrame(X).write_parquet(tmp_path / "t.parquet")
-    monkeypatch.setattr(_frames, "_BLOCK_ENTRIES", 100)
+    limits(table_entries=100)
     np.testing.assert_array_equal(read(tmp_path / "t.parquet").data, X)
 
 

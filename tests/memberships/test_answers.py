@@ -142,11 +142,11 @@ def test_beliefs_are_exact_on_a_chain():
     np.testing.assert_allclose(chances, [apart, together], atol=1e-6)
 
 
-def test_many_answers_take_the_short_way(overlapping, monkeypatch):
+def test_many_answers_take_the_short_way(overlapping, limits):
     A, y, P = overlapping
     side, _ = answers(y, 3000, 0.1, 19)
     exact = follow_answers(P, A, side).argmax(axis=1)
-    monkeypatch.setattr(module, "_MANY", 100)
+    limits(answers_objects=100)
     assert np.mean(follow_answers(P, A, side).argmax(axis=1) == exact) > 0.95
 
 

@@ -95,10 +95,10 @@ def test_moments_are_products_coordinates_and_one(d):
 
 
 @pytest.mark.parametrize("tails", [np.inf, 4.0])
-def test_the_compiled_loop_does_what_numpy_does(drawn, tails, monkeypatch):
+def test_the_compiled_loop_does_what_numpy_does(drawn, tails, limits):
     Z, members = drawn
     expected = advanced(begin_fit(moments_of(Z), members, tails), 3)
-    monkeypatch.setattr("soffit.memberships.em_steps._FEW_ENTRIES", 0)
+    limits(em_entries=0)
     found = advanced(begin_fit(moments_of(Z), members, tails), 3)
     np.testing.assert_allclose(found.shares, expected.shares, rtol=1e-9, atol=1e-15)
     np.testing.assert_allclose(found.pull, expected.pull, rtol=1e-9, atol=1e-15)

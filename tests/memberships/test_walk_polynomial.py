@@ -34,13 +34,13 @@ def test_new_objects_stay_nonnegative_even_where_rounding_left_a_negative_number
     assert placed.min() >= 0.0
 
 
-def test_columns_walk_alike_in_any_number_at_once(monkeypatch):
+def test_columns_walk_alike_in_any_number_at_once(limits):
     rng = np.random.default_rng(11)
     A = sp.random_array((90, 90), density=0.1, random_state=rng)
     graph, W = Graph.of(sp.csr_array(A + A.T)), rng.dirichlet(np.ones(7), size=90)
     locality = Locality(rng.permutation(90))
     expected = polynomial_walk(graph, W, 12, locality)
-    monkeypatch.setattr("soffit.memberships.calibration._COLUMNS", 3)
+    limits(walk_columns=3)
     found = polynomial_walk(graph, W, 12, locality)
     np.testing.assert_allclose(found.memberships, expected.memberships, rtol=0, atol=1e-15)
     assert np.array_equal(found.seen, expected.seen)

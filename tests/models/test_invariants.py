@@ -325,11 +325,11 @@ def test_the_size_of_blocks_matters_by_rounding_only(
     fitted_to_blobs: Fitted,
     blobs: Sample,
     y: Array,
-    monkeypatch: pytest.MonkeyPatch,
+    limits: Any,
 ) -> None:
     model = fitted_to_blobs(case)
     expected = model.predict_proba(blobs.X)
-    monkeypatch.setattr(_threads, "_BLOCK_ENTRIES", 64)
+    limits(block_entries=64)
     assert len(list(_threads.row_blocks((180, 180)))) == 12
     np.testing.assert_allclose(
         probabilities(case.fit(blobs.X, y)), probabilities(model), rtol=0, atol=1e-9

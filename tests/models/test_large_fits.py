@@ -12,7 +12,6 @@ from sklearn.pipeline import make_pipeline
 from soffit import RelationFactorization, SoftClustering
 from soffit.exceptions import UnstableResultWarning
 from soffit.metrics import adjusted_rand
-from soffit.partition import candidates as _graph_partition
 
 
 def clusters(n, k=4, d=6, seed=6131, dtype=np.float32):
@@ -21,8 +20,8 @@ def clusters(n, k=4, d=6, seed=6131, dtype=np.float32):
     return (3.0 * rng.normal(size=(k, d))[labels] + rng.normal(size=(n, d))).astype(dtype), labels
 
 
-def test_same_bytes_for_one_and_two_threads_at_20500_objects(monkeypatch):
-    monkeypatch.setattr(_graph_partition, "_MOST_NODES", 8000)
+def test_same_bytes_for_one_and_two_threads_at_20500_objects(monkeypatch, limits):
+    limits(graph_nodes=8000)
     X, labels = clusters(20_500)
     fits = []
     for threads in ("1", "2"):

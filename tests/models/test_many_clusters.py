@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,12 +76,10 @@ def test_new_objects_agree_with_fitted_ones(model: SoftClustering, table: np.nda
     )
 
 
-def test_same_bytes_for_any_number_of_threads(
-    table: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_same_bytes_for_any_number_of_threads(table: np.ndarray, limits: Any) -> None:
     big = np.tile(table, (2, 1)) + np.random.RandomState(9).standard_normal((2 * N, 3)) * 0.1
     # Fewer rows per range than in practice, so that there are several.
-    monkeypatch.setattr("soffit.factorize.simplex.few_entries._RANGE", 200)
+    limits(sparse_simplex_range=200)
     fits = [SoftClustering(K, random_state=3, n_jobs=jobs).fit(big) for jobs in (1, 2)]
     first, second = (fit.memberships_ for fit in fits)
     for part in ("data", "indices", "indptr"):

@@ -127,11 +127,10 @@ def test_handwritten_digits(seed, data_home):
         assert nmi(labels, model.labels_) >= 0.92
 
 
-def test_large_graphs_are_fitted_as_small_ones_are(monkeypatch):
+def test_large_graphs_are_fitted_as_small_ones_are(limits):
     A, labels = planted_graph([200, 300, 400], 67)
     small = _graph_model(3).fit(A)
-    monkeypatch.setattr("soffit.factorize.divergence.relations._LARGE", 100)
-    monkeypatch.setattr("soffit.partition.candidates._MOST_NODES", 300)
+    limits(divergence_objects=100, graph_nodes=300)
     large = _graph_model(3).fit(A)
     assert large.converged_
     assert large.objective_ == pytest.approx(small.objective_, rel=1e-3)

@@ -103,14 +103,14 @@ def _dot(X: Any, Y: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["sparse", "approximate", "function", "manhattan"])
-def test_other_searches_and_affinities(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_searches_and_affinities(kind: str, limits: Any) -> None:
     # Columns of noise, because few columns are searched exactly. Their spread is a sixteenth of
     # that of the others: standardized, they would hide the fourth cluster.
     noise = np.random.default_rng(61).normal(size=(270, 6))
     everything = np.column_stack([np.concatenate([OLD, BATCH]) * 3 + 60.0, noise])
     options: dict[str, Any] = {"standardize": False}
     if kind == "approximate":
-        monkeypatch.setattr("soffit.neighbors.search._MOST_COMPARED", 20)
+        limits(compared_objects=20)
     elif kind == "function":
         options["affinity"], everything = _dot, everything[:, :2] / 3
     elif kind == "manhattan":

@@ -7,8 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from soffit.affinity import NeighborGraph
-from soffit.neighbors import approximate
-from soffit.neighbors import search as _search
 from soffit.neighbors.approximate import NeighborIndex
 from soffit.neighbors.search import ApproximateSearch, ExactSearch, SparseSearch, make_search
 from soffit.neighbors.sparse import sparse_neighbors
@@ -51,11 +49,11 @@ def test_lists_hold_most_true_neighbors(rng, d):
 
 
 @pytest.mark.parametrize("offset", [0.0, 300.0])
-def test_products_find_the_lists_of_single_distances(rng, monkeypatch, offset):
+def test_products_find_the_lists_of_single_distances(rng, limits, offset):
     # Small clusters far from one another: squared lengths are far larger than distances.
     X = rng.normal(size=(1200, 50)) + offset * rng.normal(size=(12, 50)).repeat(100, axis=0)
     by_products = NeighborIndex.of(X, 10)
-    monkeypatch.setattr(approximate, "_MANY_COLUMNS", 51)
+    limits(wide_columns=51)
     one_by_one = NeighborIndex.of(X, 10)
     found, expected = by_products.neighbors(10), one_by_one.neighbors(10)
     assert share_found(found[0], expected[0]) > 0.995
@@ -110,9 +108,9 @@ def test_a_fitted_point_finds_itself(rng):
 
 
 @pytest.mark.parametrize("shape", [(20_000, 5), (6_000, 50)])
-def test_same_bytes_for_one_and_two_threads(rng, shape, monkeypatch):
+def test_same_bytes_for_one_and_two_threads(rng, shape, limits):
     # In several pieces of few points each, for the wide table, too.
-    monkeypatch.setattr("soffit.neighbors.approximate._RANGE", 2**10)
+    limits(approximate_range=2**10)
     X = rng.normal(size=shape).astype(np.float32)
     one, two = NeighborIndex.of(X, 15, n_jobs=1), NeighborIndex.of(X, 15, n_jobs=2)
     for name in ("order", "members", "squares"):
@@ -159,8 +157,8 @@ def test_sparse_rows(rng):
 
 
 @pytest.fixture
-def few_compared(monkeypatch):
-    monkeypatch.setattr(_search, "_MOST_COMPARED", 500)
+def few_compared(limits):
+    limits(compared_objects=500)
 
 
 @pytest.mark.usefixtures("few_compared")

@@ -24,9 +24,9 @@ def X():
 
 
 @pytest.fixture
-def small_blocks(monkeypatch):
+def small_blocks(limits):
     """Several row blocks even for the small matrices of these tests."""
-    monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 64)
+    limits(block_entries=64)
 
 
 features = st.tuples(st.integers(1, 12), st.integers(1, 4)).flatmap(

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from soffit.neighbors import approximate as _forest
 from soffit.neighbors.approximate import grow_tree
 
 
 @pytest.mark.parametrize("piece", [2, 2**14])
-def test_leaves_hold_every_point_once_however_many_levels_are_grown_singly(piece, monkeypatch):
+def test_leaves_hold_every_point_once_however_many_levels_are_grown_singly(piece, limits):
     # Ten million points have hundreds of nodes before whole subtrees are grown.
-    monkeypatch.setattr(_forest, "_RANGE", piece)
+    limits(approximate_range=piece)
     points = np.random.default_rng(6043).normal(size=(5000, 4)).astype(np.float32)
     tree = grow_tree(points, 4, 1, None)
     assert np.array_equal(np.sort(tree.order), np.arange(5000))
@@ -22,8 +21,8 @@ def test_leaves_hold_every_point_once_however_many_levels_are_grown_singly(piece
     assert sizes.max() <= 5
 
 
-def test_leaves_are_near(monkeypatch):
-    monkeypatch.setattr(_forest, "_RANGE", 2)
+def test_leaves_are_near(limits):
+    limits(approximate_range=2)
     points = np.random.default_rng(6047).normal(size=(4000, 2)).astype(np.float32)
     tree = grow_tree(points, 8, 2, None)
     spreads = [

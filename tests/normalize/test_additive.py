@@ -73,9 +73,9 @@ def test_sparse_gives_the_same_array(A):
     np.testing.assert_allclose(result.cross(sp.csr_array(A)), result.matrix, atol=1e-12)
 
 
-def test_several_row_blocks(A, monkeypatch):
+def test_several_row_blocks(A, limits):
     expected = additive(A).matrix
-    monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 64)
+    limits(block_entries=64)
     np.testing.assert_array_equal(additive(A).matrix, expected)
 
 

@@ -47,8 +47,8 @@ def test_permuting_the_objects_permutes_the_result(A, random):
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-def test_single_precision_is_kept_and_input_unchanged(storage, monkeypatch):
-    monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 64)
+def test_single_precision_is_kept_and_input_unchanged(storage, limits):
+    limits(block_entries=64)
     A = np.random.default_rng(317).random((40, 40))
     A += A.T
     narrow = storage(A.astype(np.float32))

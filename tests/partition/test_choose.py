@@ -11,11 +11,8 @@ from soffit.affinity import NeighborGraph
 from soffit.datasets import make_gaussians, make_student_t
 from soffit.factorize import graph_partition
 from soffit.memberships import align
-from soffit.memberships import calibration as _walk
 from soffit.metrics import adjusted_rand
-from soffit.neighbors import search as _search
 from soffit.normalize import normalize
-from soffit.partition import candidates as _graph_partition
 from soffit.partition.compressive import _eigenvalue_behind, _slow_part, many_clusters
 from soffit.partition.multilevel import coarse_graph, coarser_graphs
 from soffit.partition.rounding import fill_empty_by_size
@@ -31,10 +28,8 @@ def sample(n, k, seed, distance=6.0):
 
 
 @pytest.fixture
-def small_is_large(monkeypatch):
-    monkeypatch.setattr(_graph_partition, "_MOST_DIRECT", 200)
-    monkeypatch.setattr(_graph_partition, "_FEW_DIRECT", 200)
-    monkeypatch.setattr(_graph_partition, "_MOST_NODES", 400)
+def small_is_large(limits):
+    limits(direct_nodes=200, direct_few=200, graph_nodes=400)
 
 
 @pytest.mark.usefixtures("small_is_large")
@@ -118,15 +113,13 @@ def test_empty_clusters_take_half_of_the_largest():
     assert fill_empty_by_size(np.array([0]), 3).tolist() == [0]
 
 
-def test_flagship_with_the_steps_of_large_graphs(monkeypatch):
+def test_flagship_with_the_steps_of_large_graphs(limits):
     """Approximate search, multilevel eigenvectors and polynomial walk hardly change memberships."""
     X, _, _ = make_gaussians(2500, random_state=17)
     reference = SoftClustering(3, random_state=1).fit(X).memberships_
-    monkeypatch.setattr(_graph_partition, "_MOST_DIRECT", 200)
-    monkeypatch.setattr(_graph_partition, "_FEW_DIRECT", 200)
-    monkeypatch.setattr(_search, "_MOST_COMPARED", 1000)
-    monkeypatch.setattr(_search, "_EXACT_TREE_COLUMNS", 0)
-    monkeypatch.setattr(_walk, "_MANY_OBJECTS", 1000)
+    limits(
+        direct_nodes=200, direct_few=200, compared_objects=1000, tree_columns=0, walk_objects=1000
+    )
     large = SoftClustering(3, random_state=1).fit(X)
     assert 0.9 <= large.neighbor_recall_ <= 1.0
     aligned = align(reference, large.memberships_)

@@ -50,10 +50,9 @@ def one_thread():
 
 
 @pytest.fixture
-def iterative(monkeypatch):
+def iterative(limits):
     """Call 100 objects many, so that iterations can be compared with a dense decomposition."""
-    monkeypatch.setattr(_spectral, "_DENSE", 100)
-    monkeypatch.setattr(_spectral, "_DENSE_OF_SPARSE", 100)
+    limits(dense_eigenvectors=100, dense_of_sparse=100)
 
 
 @pytest.fixture
@@ -271,11 +270,10 @@ def test_complete_graphs_have_as_many_vectors_as_asked_for(n: int) -> None:
             assert values[0] == pytest.approx(1)
 
 
-def test_products_in_pieces_have_the_bytes_of_one_product(rng, monkeypatch):
+def test_products_in_pieces_have_the_bytes_of_one_product(rng, limits):
     N = normalized(random_graph(500, rng))
     whole = leading_eigenvectors(N, 4)
-    monkeypatch.setattr(_spectral, "_MANY_EDGES", 1)
-    monkeypatch.setattr(_spectral, "_ROWS", 70)
+    limits(eigenvector_edges=1, eigenvector_rows=70)
     x = rng.normal(size=500)
     operator = _spectral._Products(N)
     assert len(operator._parts) == 8

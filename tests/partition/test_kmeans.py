@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from soffit._threads import each
-from soffit.partition import rounding as kmeans_module
 from soffit.partition.rounding import _lloyd, _Rows, improved_labels, kmeans, single_runs
 
 
@@ -64,18 +63,18 @@ def test_labels_are_improved_by_steps_of_k_means(n, k, seed):
 
 
 @pytest.mark.parametrize("n", [255, 256, 257, 513])
-def test_the_compiled_loop_does_what_numpy_does(n, monkeypatch):
+def test_the_compiled_loop_does_what_numpy_does(n, limits):
     Y, _ = groups(n, 5, 4, n)
     rows = _Rows.of(Y, np.random.default_rng(n).uniform(0.1, 3.0, n))
     expected = rows.nearest(Y[:5])
-    monkeypatch.setattr(kmeans_module, "_FEW", 0)
+    limits(kmeans_entries=0)
     for found, wanted in zip(rows.nearest(Y[:5]), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [255, 256, 257, 513])
-def test_blocks_of_rows_end_anywhere(n, monkeypatch):
-    monkeypatch.setattr(kmeans_module, "_FEW", 0)
+def test_blocks_of_rows_end_anywhere(n, limits):
+    limits(kmeans_entries=0)
     Y, _ = groups(n, 5, 4, n)
     expected = KMeans(5, n_init=1, random_state=2).fit(Y)
     assert np.array_equal(kmeans(Y, 5, random_state=2), expected.labels_)

@@ -7,7 +7,6 @@ from tests.reference.problems import random_matrix
 from tests.reference.relations import planted_graph
 
 from soffit.metrics import accuracy
-from soffit.partition import label_sweeps
 from soffit.partition.kernels import majority, weights_to_labels
 from soffit.partition.label_sweeps import information, majority_sweeps, weights_to_clusters
 
@@ -39,8 +38,8 @@ def test_weights_to_labels_agree_with_products():
     np.testing.assert_allclose(weights, ties[there])
 
 
-def test_wrong_labels_are_put_right(monkeypatch):
-    monkeypatch.setattr(label_sweeps, "_ROWS", 50)
+def test_wrong_labels_are_put_right(limits):
+    limits(sweep_rows=50)
     A, labels = planted_graph([100, 150, 200], 17, inside=14.0)
     rng = np.random.default_rng(19)
     noisy = np.where(rng.random(450) < 0.5, rng.integers(3, size=450), labels)
@@ -62,8 +61,8 @@ def test_no_cluster_vanishes():
     np.testing.assert_array_equal(majority_sweeps(A, labels, 2), labels)
 
 
-def test_weights_to_clusters_are_put_together_from_pieces(monkeypatch):
-    monkeypatch.setattr(label_sweeps, "_ROWS", 7)
+def test_weights_to_clusters_are_put_together_from_pieces(limits):
+    limits(sweep_rows=7)
     A = sp.csr_array(random_matrix(30, 23, density=0.2).astype(np.float32))
     labels = np.random.default_rng(29).integers(4, size=30)
     ties = weights_to_clusters(A, labels, 4)

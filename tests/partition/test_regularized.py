@@ -60,10 +60,10 @@ def test_same_bytes_every_time(graph):
     assert runs[0] == runs[1]
 
 
-def test_large_graphs_begin_without_splinters(graph, monkeypatch):
+def test_large_graphs_begin_without_splinters(graph, limits):
     A, block = graph
     # Coarse by one step of pairing at most: splinters are nodes of the coarse graph still.
-    monkeypatch.setattr(_graph_partition, "_MOST_NODES", A.shape[0] - 1)
+    limits(graph_nodes=A.shape[0] - 1)
     labels = graph_partition(A, normalize(A, "degree").matrix, 2).labels
     assert not partition_rank(A, labels, 2)[0]
     # Nodes of the coarse graph mix a tenth of the objects.
@@ -71,7 +71,7 @@ def test_large_graphs_begin_without_splinters(graph, monkeypatch):
 
 
 @pytest.mark.parametrize("across", [0.0, 0.002], ids=["clean cuts", "blurred cuts"])
-def test_tried_only_where_cuts_are_not_clean(across, monkeypatch):
+def test_tried_only_where_cuts_are_not_clean(across, monkeypatch, limits):
     rng = np.random.default_rng(5)
     block = np.arange(900) // 300
     chance = np.where(block[:, None] == block, 0.1, across)
@@ -86,7 +86,7 @@ def test_tried_only_where_cuts_are_not_clean(across, monkeypatch):
         return regularized_eigenvectors(*args, **options)
 
     monkeypatch.setattr(_graph_partition, "regularized_eigenvectors", watched)
-    monkeypatch.setattr(_graph_partition, "_MOST_NODES", 400)
+    limits(graph_nodes=400)
     labels = graph_partition(A, normalize(A, "degree").matrix, 3).labels
     assert len(calls) == (0 if across == 0.0 else 1)
     assert len(set(zip(labels, block, strict=True))) == 3 or across > 0.0

@@ -82,13 +82,11 @@ def test_frames_keep_the_index_of_frames(blobs: Any) -> None:
 # --- recall ---------------------------------------------------------------------------------------
 
 
-def test_recall_of_the_neighbour_search(
-    fitted: Any, blobs: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recall_of_the_neighbour_search(fitted: Any, blobs: Any, limits: Any) -> None:
     assert fitted.neighbor_recall_ == 1.0
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(400, 12))
-    monkeypatch.setattr("soffit.neighbors.search._MOST_COMPARED", 20)
+    limits(compared_objects=20)
     model = soffit.SoftClustering(3, random_state=SEED).fit(X)
     assert 0.5 < model.neighbor_recall_ <= 1.0
     assert model.neighbor_recall_ == NeighborGraph(15).fit(X).recall_

@@ -66,11 +66,11 @@ def test_a_cluster_of_most_objects_is_compared_with_the_others():
     assert means.notable(1) == [1]
 
 
-def test_a_table_in_blocks_gives_the_same(monkeypatch):
+def test_a_table_in_blocks_gives_the_same(limits):
     X = RNG.normal(size=(101, 4)) + 1e4
     G = memberships(101, 3)
     whole = ColumnMeans.of(X, G)
-    monkeypatch.setattr("soffit.results.differences._ROWS_AT_ONCE", 10)
+    limits(described_rows=10)
     parts = ColumnMeans.of(X, G)
     for name in ("inside", "overall", "spread", "difference"):
         np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), atol=1e-9)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from soffit.results.pixel_grid import PixelGrid
 from soffit.results.summary import Summary
 
 
@@ -16,7 +15,7 @@ def digits():
 
 
 def grid_of(X, columns=None):
-    return PixelGrid.of(Summary.of(np.ones((len(X), 1)), X, columns=columns))
+    return Summary.of(np.ones((len(X), 1)), X, columns=columns).pixels
 
 
 def test_digits_with_and_without_names(digits):
@@ -38,4 +37,4 @@ def test_numbers_that_are_not_a_picture():
     assert grid_of(noise) is None
     assert grid_of(noise[:, :63]) is None
     assert grid_of(noise, [f"gene {i}" for i in range(64)]) is None
-    assert PixelGrid.of(Summary.of(np.eye(3))) is None
+    assert Summary.of(np.eye(3)).pixels is None

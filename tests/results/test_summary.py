@@ -118,6 +118,8 @@ def test_missing_labels_are_empty(fitted):
     summary = Summary.of(fitted, truth=truth)
     assert summary.truth.tolist()[:5] == ["a", "", "", "", "b"]
     assert Summary.of(fitted, truth=[None] * 90).truth is None
+    single = np.array([1.0, np.nan, *[2.0] * 88], dtype=np.float32)
+    assert Summary.of(fitted, truth=single).truth.tolist()[:3] == ["1.0", "", "2.0"]
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ Codes = NDArray[np.uint64]
 
 # Columns read at a time: of most tables the first shows that all rows differ.
 _FIRST, _GROWTH = 1, 4
-# Constants of the generator splitmix64, whose output has no visible pattern.
+# Constants of the generator SplitMix64, whose output has no visible pattern.
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_A, _MIX_B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
@@ -88,7 +88,7 @@ def _codes_of_dense(table: Any) -> Codes | None:
         part = np.asarray(table[open_rows, first : first + size])
         code = codes[open_rows]
         for column in range(part.shape[1]):
-            code = _mixed(code + _STEP, _bits(part[:, column]))
+            code = mixed((code + _STEP) ^ _bits(part[:, column]))
         codes[open_rows] = code
         open_rows = open_rows[_repeated(code)]
         if len(open_rows) == 0:
@@ -105,17 +105,16 @@ def _codes_of_sparse(table: Any) -> Codes | None:
     codes = np.zeros(n, dtype=np.uint64)
     if stored.nnz:
         rows = np.repeat(np.arange(n), np.diff(stored.indptr))
-        entry = _mixed(stored.indices.astype(np.uint64) * _STEP, _bits(stored.data))
+        entry = mixed((stored.indices.astype(np.uint64) * _STEP) ^ _bits(stored.data))
         np.add.at(codes, rows, entry)
     return codes if _repeated(codes).any() else None
 
 
-def _mixed(code: Codes, bits: Codes) -> Codes:
-    """One step of a hash: the code of a row, and the bits of its next value."""
-    z = code ^ bits
-    z = (z ^ (z >> np.uint64(30))) * _MIX_A
-    z = (z ^ (z >> np.uint64(27))) * _MIX_B
-    return np.asarray(z ^ (z >> np.uint64(31)))
+def mixed(codes: Codes) -> Codes:
+    """Codes in which every bit depends on every bit: the finalizer of SplitMix64."""
+    codes = (codes ^ (codes >> np.uint64(30))) * _MIX_A
+    codes = (codes ^ (codes >> np.uint64(27))) * _MIX_B
+    return np.asarray(codes ^ (codes >> np.uint64(31)))
 
 
 def _bits(values: Any) -> Codes:

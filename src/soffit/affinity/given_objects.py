@@ -56,6 +56,10 @@ _ROWS = 2**15
 # Up to this many entries, quantiles of all columns are computed at once, in one thread.
 _SMALL_TABLE = 2**18
 
+# Rows of a table that stands for weighted objects.
+_MOST_COPIES = 2**20
+_COPIES_PER_OBJECT = 32
+
 Standardize = Literal["auto"] | bool
 
 
@@ -191,7 +195,26 @@ AFFINITIES: dict[str, Callable[[Settings], Affinity]] = {
 
 
 def make_affinity(affinity: Any, settings: Settings) -> Affinity:
-    """An unfitted affinity: by name, from a function of two tables, or a clone."""
+    """An unfitted affinity: by name, from a function of two tables, or a clone.
+
+    Parameters
+    ----------
+    affinity : str, callable or Affinity
+        One of `AFFINITIES`, a function of two tables, or an affinity.
+    settings : Settings
+        What the named ones take from the model.
+
+    Returns
+    -------
+    Affinity
+        Not fitted.
+
+    Examples
+    --------
+    >>> from soffit.affinity import Settings, make_affinity
+    >>> make_affinity("nearest_neighbors", Settings(n_neighbors=5)).n_neighbors
+    5
+    """
     if isinstance(affinity, Affinity):
         fresh: Affinity = clone(affinity)
         return fresh
@@ -256,7 +279,15 @@ class Objects:
 
     def distinct(self, copies: IntArray) -> Objects:
         """The first object of each kind of copies; the units stay those of all objects."""
-        return replace(self.inside(first_rows(copies)), whole=self.table)
+        whole = self.table if self.whole is None else self.whole
+        return replace(self.inside(first_rows(copies)), whole=whole)
+
+    def weighted(self, weights: FloatArray) -> Objects:
+        """The same objects; the units are those of a table with each as often as it weighs."""
+        if self.is_matrix or np.ptp(weights) == 0:
+            return self
+        rows = np.repeat(np.arange(self.n_objects), _as_counts(weights))
+        return replace(self, whole=self.table[rows])
 
     def inside(self, kept: IntArray) -> Objects:
         """Some of the objects, as if there were no others; their columns have the same units."""
@@ -305,6 +336,18 @@ class Objects:
         masses = affinity.masses(weights)
         A = Graph.of(affinity.matrix_).scaled(masses, masses).matrix
         return Affinities(affinity, self.preparation, table, A, weights=weights, masses=masses)
+
+
+def _as_counts(weights: FloatArray) -> IntArray:
+    """Whole numbers in the ratios of the weights; nearly so, if these are not whole or large."""
+    n, whole = len(weights), np.rint(weights)
+    if np.array_equal(whole, weights) and whole.max() < _MOST_COPIES:
+        counts = whole.astype(np.int64)
+        counts //= np.gcd.reduce(counts)
+        if counts.sum() <= max(_MOST_COPIES, _COPIES_PER_OBJECT * n):
+            return counts
+    shares = weights * (_COPIES_PER_OBJECT * n / weights.sum())
+    return np.maximum(np.rint(shares), 1.0).astype(np.int64)
 
 
 # Distances made of the differences of columns, in which a column of large numbers outweighs others.

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from soffit._memory import check_allocation
 from soffit._typing import IntArray, Matrix
 from soffit._wording import Message, Parameter, first_few
-from soffit.graph import Graph, pair_components, undirected
+from soffit.graph import Graph, distinct_pairs, pair_components, undirected
 
 _SHOWN = 5
 # Objects with fewer must-links than this are linked less strongly than by all their affinities.
@@ -179,8 +179,8 @@ class SideInformation:
         """
 
         def mapped(pairs: IntArray) -> IntArray:
-            ends = np.sort(copies[pairs].reshape(-1, 2), axis=1)
-            return np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
+            ends = copies[pairs].reshape(-1, 2)
+            return distinct_pairs(ends[ends[:, 0] != ends[:, 1]])
 
         found = SideInformation(mapped(self.must), mapped(self.cannot), int(copies.max()) + 1)
         return found if found.n_pairs else None
@@ -193,7 +193,7 @@ class SideInformation:
         """
         n = self.n_objects
         group = pair_components(self.must[:, 0], self.must[:, 1], n)
-        rivals = np.unique(np.sort(group[self.cannot].reshape(-1, 2), axis=1), axis=0)
+        rivals = distinct_pairs(group[self.cannot].reshape(-1, 2))
         rivals = rivals[rivals[:, 0] != rivals[:, 1]]
         apart = SideInformation(rivals, self.must[:0], n).relation(np.int32)
         most = 1
@@ -238,7 +238,7 @@ def _closure(must: IntArray, cannot: IntArray, group: IntArray) -> tuple[IntArra
     touched = np.unique(np.concatenate([must, cannot]))
     order = touched[np.argsort(group[touched], kind="stable")]
     numbers, first, size = np.unique(group[order], return_index=True, return_counts=True)
-    rivals = np.unique(np.sort(np.searchsorted(numbers, group[cannot]), axis=1), axis=0)
+    rivals = distinct_pairs(np.searchsorted(numbers, group[cannot]))
     n_implied = int(np.sum(size.astype(np.int64) ** 2) + np.sum(size[rivals].prod(axis=1)))
     check_allocation(
         (n_implied, 2),
@@ -262,7 +262,7 @@ def _distinct(parts: list[IntArray]) -> IntArray:
     if not parts:
         return np.empty((0, 2), dtype=np.int64)
     pairs = np.concatenate(parts)
-    return np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+    return distinct_pairs(pairs[pairs[:, 0] != pairs[:, 1]])
 
 
 def _chain(must: IntArray, n: int, a: int, b: int) -> IntArray:
@@ -360,7 +360,7 @@ def read_pairs(
                 f" pairs object {pairs[alone][0, 0]} with itself. Remove such pairs.",
             )
         )
-    return np.unique(np.sort(pairs.astype(np.int64), axis=1), axis=0)
+    return distinct_pairs(pairs.astype(np.int64))
 
 
 def _no_object(name: str, number: Any, n: int) -> ValueError:

@@ -14,7 +14,7 @@ from soffit.app.worker import Worker
 from soffit.inputs import read_input
 from soffit.io.data_error import need
 from soffit.io.source import Source
-from soffit.mixed_columns import MixedTable
+from soffit.mixed_columns import MixedTable, is_missing
 from soffit.results.summary import is_matrix_model
 from soffit.session.answers_and_edits import State, edits_of
 from soffit.session.object_table import (
@@ -194,13 +194,9 @@ def _frame_columns(X: Any) -> list[Column]:
         if values.dtype.kind in "iuf":
             found.append(number_column(str(name), values.astype(np.float64)))
         else:
-            texts = ["" if _is_missing(value) else str(value) for value in series]
+            texts = ["" if is_missing(value) else str(value) for value in series]
             found.append(text_column(str(name), texts))
     return found
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and np.isnan(value))
 
 
 # Columns of an array that are shown; more do not fit a table.

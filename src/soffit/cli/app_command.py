@@ -9,6 +9,7 @@ from typing import Annotated
 from soffit.cli.console import show_warnings
 from soffit.cli.options import (
     CLUSTERING,
+    UNWEIGHTED,
     Command,
     InputFile,
     Pairs,
@@ -42,7 +43,7 @@ def app(
     *,
     settings: SessionSettings,
     sessions: Sessions,
-    reading: Reading,
+    reading: Annotated[Reading, UNWEIGHTED],
     pairs: Pairs,
     port: PortOption = 0,
     no_browser: NoBrowserOption = False,

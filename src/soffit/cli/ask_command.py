@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich import box
 from rich.table import Table
@@ -14,6 +14,7 @@ from soffit._wording import count_of, visible
 from soffit.cli.console import Talk, show_summary, show_warnings
 from soffit.cli.options import (
     CLUSTERING,
+    UNWEIGHTED,
     Command,
     InputFile,
     Pairs,
@@ -51,7 +52,7 @@ def ask(
     *,
     settings: SessionSettings,
     sessions: Sessions,
-    reading: Reading,
+    reading: Annotated[Reading, UNWEIGHTED],
     pairs: Pairs,
     outputs: Outputs,
     verbosity: Verbosity,

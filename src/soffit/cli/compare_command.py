@@ -17,6 +17,7 @@ from soffit.cli.methods import METHODS, Settings, a, make_model, matrix_paramete
 from soffit.cli.options import (
     CLUSTERING,
     MODEL,
+    UNWEIGHTED,
     Command,
     InputFile,
     Only,
@@ -220,7 +221,7 @@ def compare(
         Settings, Only(("clusters", "max_clusters", "neighbors", "standardize", "seed", "jobs"))
     ],
     only: OnlyOption = None,
-    reading: Reading,
+    reading: Annotated[Reading, UNWEIGHTED],
     verbosity: Verbosity,
 ) -> None:
     """Compare all models of soffit and five of scikit-learn on one file.

@@ -25,7 +25,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from soffit._wording import count_of, in_words_of_the_command, shorten, visible
+from soffit._wording import count_of, in_words_of_the_command, number, shorten, visible
 
 if TYPE_CHECKING:
     from soffit.results.summary import Summary
@@ -66,8 +66,8 @@ class Talk:
             return
         grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         first_words = len(columns) - words
-        for number, column in enumerate(columns):
-            justify: Any = "right" if number < first_words else "left"
+        for place, column in enumerate(columns):
+            justify: Any = "right" if place < first_words else "left"
             grid.add_column(visible(column), justify=justify, overflow="fold")
         for row in rows:
             grid.add_row(*(Text(visible(cell)) for cell in row))
@@ -203,26 +203,27 @@ def show_summary(talk: Talk, summary: Summary, label: str | None = None) -> None
 
 
 def _show_clusters(talk: Talk, summary: Summary) -> None:
-    from soffit.results.pixel_grid import PixelGrid
-
     # Single pixels say nothing; the report has the mean pictures.
-    are_pixels = PixelGrid.of(summary) is not None
+    are_pixels = summary.pixels is not None
     heading, traits = "set apart by", _differences(summary)
     if are_pixels or not any(traits):
         heading, traits = _named_members(summary)
+    is_weighted = summary.weights is not None
     rows = [
         (
             shorten(summary.names[c.cluster], 30),
             str(c.size),
+            *((number(c.weight),) if c.weight is not None else ()),
             "-" if math.isnan(c.certainty) else f"{c.certainty:.2f}",
             trait,
         )
         for c, trait in zip(summary.clusters, traits, strict=False)
     ]
+    numbers = (summary.noun, "size", *(("weight",) if is_weighted else ()), "certainty")
     if any(traits):
-        talk.table((summary.noun, "size", "certainty", heading), rows)
+        talk.table((*numbers, heading), rows)
     else:
-        talk.table((summary.noun, "size", "certainty"), [row[:3] for row in rows], words=0)
+        talk.table(numbers, [row[: len(numbers)] for row in rows], words=0)
     if are_pixels:
         talk.say("The columns are pixels: a report shows the mean picture of each cluster.")
     if summary.n_clusters > _MOST_ROWS:
@@ -266,7 +267,7 @@ def _show_scores(talk: Talk, scores: dict[str, float], label: str) -> None:
 
 def show_choice(talk: Talk, summary: Summary) -> None:
     """Why this number of clusters, if the model chose it."""
-    from soffit.results.sentences import CLEAR_CHOICE, choice_evidence, choice_made
+    from soffit.results.sentences import CLEAR_CHOICE, LIKELY_CHOICE, choice_evidence, choice_made
 
     for sentence in (choice_made(summary), choice_evidence(summary)):
         if sentence:
@@ -275,7 +276,8 @@ def show_choice(talk: Talk, summary: Summary) -> None:
     # One cluster is an answer, not a fit to try; how to divide it is said at the end.
     if choice is None or choice.n_clusters == 1:
         return
-    if (choice.runner_up or 1) > 1 and choice.confidence < CLEAR_CHOICE:
+    # A doubtful choice is among the warnings, which say the same.
+    if (choice.runner_up or 1) > 1 and LIKELY_CHOICE <= choice.confidence < CLEAR_CHOICE:
         talk.say(f"Try -k {choice.runner_up} as well, and compare.")
 
 

@@ -195,6 +195,7 @@ def _read(talk: Talk, file: Path, reading: Reading) -> Any:
     for name, value in (
         ("--id", reading.id_column),
         ("--label", reading.label),
+        ("--weight", reading.weight),
         ("--impute", reading.impute),
     ):
         if value is not None:

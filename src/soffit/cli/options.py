@@ -227,6 +227,11 @@ class Reading(FileFormat):
     label: str | None = choice(
         "--label COLUMN", DATA, "A column of true classes, used for evaluation only."
     )
+    weight: str | None = choice(
+        "--weight COLUMN",
+        DATA,
+        "A column that says how many objects each row stands for. It is not used as a feature.",
+    )
     impute: Impute | None = choice(
         "--impute HOW",
         DATA,
@@ -252,6 +257,7 @@ class Reading(FileFormat):
             "drop": names_of(self.drop),
             "id": self.id_column,
             "label": self.label,
+            "sample_weight": self.weight,
             # Text and gaps stay as they are: a mixed distance compares them.
             "impute": "auto" if self.impute is None else self.impute.value,
             "text": "category" if self.text is TextColumns.auto else self.text.value,
@@ -263,6 +269,10 @@ class Reading(FileFormat):
             "impute": None if self.impute is None else self.impute.value,
             "text": self.text.value,
         }
+
+
+# The options of commands whose methods do not all support weights.
+UNWEIGHTED = Only(name for name in Reading.__dataclass_fields__ if name != "weight")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,11 +13,15 @@ from soffit.cli.console import Talk, existing, show_summary, usage_error
 from soffit.cli.dask_files import DaskOption, predict_in_blocks
 from soffit.cli.options import (
     AFTERWARDS,
+    RESULTS,
     Command,
     FileFormat,
     Only,
+    OptionGroup,
     Reading,
     Verbosity,
+    a_share,
+    choice,
     with_option_groups,
 )
 from soffit.cli.steps import Outputs, describe_file, read_source, show_files, with_remarks
@@ -70,12 +75,31 @@ NewFile = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Refusal(OptionGroup):
+    """Which new objects are assigned to no cluster, besides uncertain ones."""
+
+    max_novelty: float | None = choice(
+        "--max-novelty P",
+        RESULTS,
+        "In the output file, the cluster of an object whose novelty is above P, such as 0.99, is "
+        "-1: none.",
+        callback=a_share,
+    )
+
+    def check(self, output: Path | None) -> None:
+        """Reject a limit that would not be applied."""
+        if self.max_novelty is not None and output is None:
+            raise usage_error("It needs an output file: add -o clusters.csv.", "--max-novelty")
+
+
 @with_option_groups
 def predict(
     model_file: ModelFile,
     file: NewFile,
     *,
     outputs: Annotated[Outputs, Only(("output", "only_memberships", "min_certainty"))],
+    refusal: Refusal,
     reading: Annotated[Reading, Only(("id_column", "label", "impute"))],
     dask: DaskOption = None,
     layout: FileFormat,
@@ -86,22 +110,29 @@ def predict(
     Each new object gets a probability for every cluster of the model; the clusters themselves do
     not change. Its novelty tells how far outside everything seen it lies: of 1000 objects like the
     fitted ones, 10 have a novelty of 0.99 or more. What lies far outside is still placed in the
-    nearest cluster, often with certainty.
+    nearest cluster, often with certainty; --max-novelty leaves it out.
     """
     from soffit import load
     from soffit.results.summary import Summary
 
     if dask is not None:
-        if outputs.min_certainty is not None or reading != Reading():
-            raise usage_error("It takes no --min-certainty, --impute, --id or --label.", "--dask")
+        if outputs.min_certainty is not None or refusal != Refusal() or reading != Reading():
+            raise usage_error(
+                "It takes no --min-certainty, --max-novelty, --impute, --id or --label.", "--dask"
+            )
         model = load(str(existing(model_file)))
         talk, output = verbosity.talk(), outputs.output
         predict_in_blocks(talk, model, file, output, where=dask, name=model_file)
         return
     outputs.check(model_file, file)
+    refusal.check(outputs.output)
     talk = verbosity.talk()
     with talk.working(f"Loading {model_file}"):
         model = load(str(existing(model_file)))
+    if refusal.max_novelty is not None and not model._fitted.knows_novelty:
+        raise usage_error(
+            f"{type(model).__name__} measures no novelty. Use --min-certainty.", "--max-novelty"
+        )
     label, impute = reading.label, reading.impute
     given = {"id": reading.id_column, "label": label, "impute": impute and impute.value}
     source = _read(talk, model, existing(file), layout, **given)
@@ -110,13 +141,15 @@ def predict(
     for remark in remarks:
         talk.warn(remark)
     summary = Summary.of(result)
-    files = outputs.write_result(talk, result, source)
+    files = outputs.write_result(talk, result, source, max_novelty=refusal.max_novelty)
     name = type(model).__name__
     new = count_of(summary.n_objects, "new object")
     talk.say(f"{new} among {count_of(summary.n_clusters, 'cluster')} of {name}.", "bold")
     talk.say()
     show_summary(talk, summary, label)
     n_outside, sentence = objects_outside(result.novelty)
+    if sentence and refusal.max_novelty is None:
+        sentence += " --max-novelty 0.99 gives such objects no cluster (-1) in the output file."
     if sentence:
         talk.warn(sentence)
     show_files(talk, files)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -31,6 +33,7 @@ from soffit.distributed.placement import (
     place_lazily,
 )
 from soffit.distributed.row_blocks import Blocks, Drawn, draw
+from soffit.distributed.shared_value import MappedValue
 from soffit.fitting.fitted import Fitted
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Recipe
@@ -46,7 +49,6 @@ _WORKING = 4096
 _PROCESS = 5e8
 # Rows from which the spread of the columns is estimated, if only groups of rows are fitted.
 _PREPARED = 100_000
-_SEEDS = np.iinfo(np.int32).max
 
 
 class FitTable(Protocol):
@@ -107,7 +109,7 @@ def fit_blocks(
     n = int(blocks.starts()[-1])
     whole = n <= sample_size
     _check_shows(min(n, sample_size), n_clusters if n_clusters and n_clusters <= n else None)
-    salt = 0 if whole else int(seeds.randint(_SEEDS))
+    salt = 0 if whole else int(seeds.randint(np.iinfo(np.int32).max))
     progress.phase(f"sample of {min(n, sample_size):,} of {n:,} objects")
     micro = refine == "micro" and not whole
     size = min(n, sample_size, _PREPARED) if micro else min(n, sample_size)
@@ -122,7 +124,11 @@ def fit_blocks(
         found = _Sampled(inside.fit(sample.table, blocks.columns), sample.numbers)
     if not whole and refine == "leftovers" and found.fitted.knows_novelty:
         refinement = _Refinement(blocks, sample, salt, engine, progress)
-        found = refinement.attempt(found, inside.fit, inside.make_recipe, seeds)
+        with TemporaryDirectory(prefix="soffit-") as folder:
+            first = _Held(found, folder)
+            # Nothing else may hold the fit while it is in a file.
+            del found
+            found = refinement.attempt(first, inside.fit, inside.make_recipe, seeds)
     return BlocksFit(
         found.fitted,
         blocks,
@@ -182,6 +188,31 @@ class _Sampled:
     shared: Any = None
 
 
+class _Held:
+    """A fit to return to, which can wait in a file while another one needs the memory."""
+
+    def __init__(self, found: _Sampled, folder: str) -> None:
+        self._found: _Sampled | None = found
+        self._file: MappedValue | None = None
+        self._folder = folder
+
+    @property
+    def found(self) -> _Sampled:
+        """The fit."""
+        if self._found is None:
+            assert self._file is not None
+            self._found = self._file.read()
+        return self._found
+
+    def put_away(self) -> None:
+        """Keep it in a file, if it can be written to one."""
+        try:
+            self._file = MappedValue.write(self._found, self._folder)
+        except (OSError, pickle.PicklingError, AttributeError, TypeError):
+            return
+        self._found = None
+
+
 @dataclass(frozen=True, eq=False)
 class _Refinement:
     """The search for clusters that the sample does not show; see `soffit.distributed.leftovers`."""
@@ -193,27 +224,33 @@ class _Refinement:
     progress: Progress
 
     def attempt(
-        self, found: _Sampled, fit: FitTable, make_recipe: MakeRecipe, seeds: np.random.RandomState
+        self, first: _Held, fit: FitTable, make_recipe: MakeRecipe, seeds: np.random.RandomState
     ) -> _Sampled:
-        """The fit with these clusters, or without if there is no time for them."""
-        more = self.progress.attempt(lambda: self._run(found, fit, make_recipe, seeds))
+        """The fit with these clusters, or the first one if there is no time for them."""
+        more = self.progress.attempt(lambda: self._run(first, fit, make_recipe, seeds))
         if more is not None:
             return more
-        stopped = replace(found.fitted, stopped=self.progress.stopped or "max_time")
+        found = first.found
+        reason = self.progress.stopped or "max_time"
+        attributes = {**found.fitted.attributes, "stop_reason_": reason, "converged_": False}
+        stopped = replace(found.fitted, attributes=attributes, stopped=reason)
         return replace(found, fitted=stopped, leftover_share=float("nan"))
 
     def _run(
-        self, found: _Sampled, fit: FitTable, make_recipe: MakeRecipe, seeds: np.random.RandomState
+        self, first: _Held, fit: FitTable, make_recipe: MakeRecipe, seeds: np.random.RandomState
     ) -> _Sampled:
         progress, engine, salt = self.progress, self.engine, self.salt
         progress.phase("small groups in the sample")
-        k = int(found.fitted.attributes["n_clusters_"])
-        hidden = hidden_groups(found.fitted, self.sample.table, k)
+        k = int(first.found.fitted.attributes["n_clusters_"])
+        hidden = hidden_groups(first.found.fitted, self.sample.table, k)
         if len(hidden):
+            first.put_away()
             kept = np.setdiff1d(np.arange(len(self.sample.numbers)), hidden)
             found = _Sampled(
                 fit(self.sample.table[kept], self.blocks.columns), self.sample.numbers[kept]
             )
+        else:
+            found = first.found
         shared = engine.share(Placement.of(found.fitted), "model")
         progress.phase("leftovers")
         search = Search.of(self.blocks, len(self.sample.numbers), salt, engine, progress)

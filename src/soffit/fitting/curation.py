@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import IntArray, Matrix, is_sparse
+from soffit.affinity.distinct import first_rows
 from soffit.affinity.given_objects import Affinities, Objects
 from soffit.affinity.precomputed import Precomputed
 from soffit.fitting.data import Data
@@ -199,7 +200,7 @@ def split_fit(
 def distinct_objects(attributes: Mapping[str, Any]) -> IntArray | None:
     """The first of the objects that were fitted as one, for each distinct one; None without any."""
     index = attributes.get("copies_")
-    return None if index is None else np.unique(index, return_index=True)[1]
+    return None if index is None else first_rows(index)
 
 
 def _factorized(placer: Any, attributes: Mapping[str, Any]) -> Matrix:

@@ -278,11 +278,12 @@ def distinct_data(data: Data, n_clusters: int | None) -> Data:
     """
     objects, side = data.objects, data.side
     weights = data.constraints.checked_sample_weight(objects.n_objects)
+    objects = objects.weighted(weights)
     copies = objects.copies()
     if copies is not None:
         copies = _kept_apart(copies, side, n_clusters or 1)
     if copies is None:
-        return replace(data, side=side, weights=_relative(weights))
+        return replace(data, objects=objects, side=side, weights=_relative(weights))
     if side is not None:
         side = side.among_distinct(copies)
     return replace(

@@ -56,6 +56,10 @@ class Stage(Generic[Relations]):
         """The number of clusters, given or chosen."""
         return self.count.n_clusters
 
+    def draw_seed(self) -> int:
+        """A seed for a step that draws on its own."""
+        return int(self.random_state.randint(np.iinfo(np.int32).max))
+
     def warm_factor(self, n: int) -> FloatArray | None:
         """The last fit's factor, if `warm_start` is set and the shape matches."""
         return None if self.warm is None else self.warm.warm_factor(n, self.n_clusters)

@@ -24,7 +24,6 @@ from soffit.partition.candidates import size_aware_cut
 SHARE_KEPT = 0.63
 LEAST_PARTS = 2
 _CLEAN_CUT = 0.01
-_SEEDS = np.iinfo(np.int32).max
 
 
 def over_subsamples(
@@ -93,7 +92,7 @@ def fit_subsamples(
             break
         order = random_state.permutation(n)
         kept = np.sort(order[: _part_size(n, stage.n_clusters)])
-        seed = int(random_state.randint(_SEEDS))
+        seed = int(random_state.randint(np.iinfo(np.int32).max))
         memberships = stage.progress.attempt(partial(_memberships, fixed, stage, kept, seed))
         if memberships is None:
             break

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from soffit._threads import n_threads
+from soffit._threads import n_threads, search_each
 from soffit._typing import FloatArray
 from soffit.affinity.given_objects import Affinities
 from soffit.factorize import SOLVERS, Factorization, Problem, random_start
@@ -20,9 +18,6 @@ from soffit.factorize.starts import partition_start
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Solution, Stage
 from soffit.normalize import unnormalized
-
-# Seconds between two checks of a waiting thread.
-_PATIENCE = 0.2
 
 
 def factorize_from_starts(
@@ -89,24 +84,13 @@ def solve_in_threads(
         name = f"start {number + 1} of {len(starts)}" if number else None
         return solve(starts[number], callback=partial(progress.iteration, beside=name))
 
-    threads = min(n_threads(), len(starts))
-    if threads == 1:
+    if min(n_threads(), len(starts)) == 1:
         return lowest(search(number) for number in range(len(starts)))
-    searches: list[Future[Factorization]] = []
-    with ThreadPoolExecutor(threads, thread_name_prefix="soffit") as pool:
-        try:
-            for number in range(len(starts)):
-                searches.append(pool.submit(copy_context().run, search, number))
-            # Some systems do not wake a thread that waits without a timeout.
-            while wait(searches, timeout=_PATIENCE).not_done:
-                pass
-        except KeyboardInterrupt:
-            progress.stopped = "interrupted"
-            for waiting in searches:
-                waiting.cancel()
-    found = [ended.result() for ended in searches if not ended.cancelled()]
-    if not found:
-        raise KeyboardInterrupt
+
+    def stop() -> None:
+        progress.stopped = "interrupted"
+
+    found = search_each(search, range(len(starts)), stop)
     best = min(found, key=lambda result: result.objective)
     cut = [result.stopped for result in found if result.cut_short]
     if progress.stopped == "interrupted":

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray
 from soffit._wording import Message, Parameter, count_of
-from soffit.graph import undirected
+from soffit.graph import distinct_pairs, undirected
 from soffit.inputs import read_input
 from soffit.io.data_error import DataError, check_bytes, check_names, need, shown
 from soffit.io.source import Source, text_array
@@ -310,7 +310,7 @@ def _edge_notes(pairs: NDArray[np.intp], chosen: _EdgeColumns) -> list[str]:
     loops = int((pairs[:, 0] == pairs[:, 1]).sum())
     if loops:
         notes.append(f"{count_of(loops, 'edge')} from a node to itself stay on the diagonal.")
-    repeated = len(pairs) - len(np.unique(np.sort(pairs, axis=1), axis=0))
+    repeated = len(pairs) - len(distinct_pairs(pairs))
     if repeated:
         notes.append(
             f"{count_of(repeated, 'edge')} repeat another, in the same or the other direction; "

@@ -50,6 +50,7 @@ def read(  # noqa: PLR0913
     drop: Sequence[str] | None = None,
     id: str | None = None,
     label: str | None = None,
+    sample_weight: str | None = None,
     impute: Impute | None = None,
     text: TextRule | Any = "auto",
     sep: str | None = None,
@@ -85,6 +86,9 @@ def read(  # noqa: PLR0913
         text with a different value in every row.
     label : str, optional
         The column of known labels; it is not used as a feature.
+    sample_weight : str, optional
+        The column of the weights of the objects, such as how many each row stands for; it is not
+        used as a feature. Rows of weight 0 are left out. Models take the weights from the source.
     impute : {None, "none", "auto", "median", "mean", "drop"}, default=None
         What to do about missing and infinite values: refuse the file (None), leave them missing
         for ``metric="gower"`` ("none"; "auto" does so if at most a fifth of the entries is
@@ -143,14 +147,14 @@ def read(  # noqa: PLR0913
     >>> source.ids.tolist()
     ['a', 'b', 'c', 'd']
     """
-    weights = None
+    word_weights = None
     if hasattr(text, "_fitted"):
-        weights = _words_of(text)
+        word_weights = _words_of(text)
         text = "words"
     check_parameters("read", {"kind": kind, "impute": impute, "text": text}, _RULES)
     where = Path(path)
     chosen = (_names(columns, "columns"), _names(drop, "drop"))
-    choice = Choice(*chosen, id, label, impute, text, weights)
+    choice = Choice(*chosen, id, label, sample_weight, impute, text, word_weights)
     options = FileOptions.checked(
         sep=sep,
         decimal=decimal,
@@ -165,6 +169,11 @@ def read(  # noqa: PLR0913
         format_name = recognise(local.path)
         check_options(local.path, format_name, options)
         source = READERS[format_name](local.path, kind, choice, options)
+    if sample_weight is not None and source.sample_weight is None:
+        raise DataError(
+            Message(f"{path}: only columns of a table can be ", Parameter("sample_weight"), "."),
+            Message("Leave out ", Parameter("sample_weight"), "."),
+        )
     changed = _changed(kind, choice) | options.changed()
     return replace(source, path=str(where), options=changed, file=local)
 
@@ -206,7 +215,7 @@ def check_options(path: Path, format_name: str, options: FileOptions) -> None:
 def _changed(kind: str, choice: Choice) -> dict[str, Any]:
     """The options that are not at their defaults."""
     given = vars(choice) | {"text": None if choice.text == "auto" else choice.text}
-    del given["weights"]
+    del given["word_weights"]
     options = {} if kind == "auto" else {"kind": kind}
     return options | {name: value for name, value in given.items() if value is not None}
 

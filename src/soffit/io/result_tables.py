@@ -20,6 +20,7 @@ from soffit.io.tables.table import looks_like_identifier
 from soffit.io.text.delimited import DelimitedRows
 from soffit.io.text.dialect import NO_SEPARATOR
 from soffit.memberships.measures import column
+from soffit.mixed_columns import is_missing
 from soffit.results.per_object import ROUNDED, Result
 
 _SCORES = (
@@ -298,15 +299,11 @@ def _plain_series(name: str, values: Sequence[Any]) -> Any:
     """Numbers if all values are, else text."""
     import polars as pl
 
-    present = [value for value in values if not _is_missing(value)]
-    given = [None if _is_missing(value) else value for value in values]
+    present = [value for value in values if not is_missing(value)]
+    given = [None if is_missing(value) else value for value in values]
     if all(isinstance(value, (int, float, np.number)) for value in present):
         return pl.Series(name, [None if v is None else float(v) for v in given], dtype=pl.Float64)
     return pl.Series(name, [None if v is None else str(v) for v in given], dtype=pl.String)
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, (float, np.floating)) and bool(np.isnan(value)))
 
 
 def _prefixed(columns: Mapping[str, Any], taken: Sequence[str]) -> dict[str, Any]:

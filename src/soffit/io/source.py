@@ -39,6 +39,8 @@ class Source:
         Name of the column of identifiers.
     truth : ndarray of str or None
         The column of known labels; empty text where a label is missing.
+    sample_weight : ndarray of float or None
+        The weights of the objects; None if they count alike.
     notes : tuple of str
         What was left out, encoded, filled in or assumed, as sentences.
     origin : object
@@ -85,6 +87,7 @@ class Source:
     kept: NDArray[Any] | None = field(default=None, repr=False)
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_mixed: bool = False
+    sample_weight: NDArray[Any] | None = field(default=None, repr=False)
     file: Any = field(default=None, repr=False)
 
     @property

@@ -23,7 +23,7 @@ from sklearn.base import (
 )
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from soffit._parameters import (
     Function,
@@ -57,7 +57,7 @@ from soffit.fitting.fitted import Fitted, with_surroundings
 from soffit.fitting.monitor import FitEvent as FitEvent  # noqa: PLC0414 - public in soffit.models
 from soffit.fitting.monitor import Progress, Tasks, has_callbacks, warn_unless_converged, with_tasks
 from soffit.fitting.recipe import Recipe, run
-from soffit.inputs import check_columns, lazy_part, read_input, read_new_objects
+from soffit.inputs import check_columns, lazy_part, read_input, read_new_objects, weights_of_source
 from soffit.memberships.assignment import UNASSIGNED, assigned, check_share
 from soffit.mixed_columns import MixedTable
 from soffit.models.curated import Curated
@@ -254,6 +254,16 @@ class SimilarityEstimator(OfBlocks, BaseEstimator):
 
     def _read(self, X: Any, constraints: Constraints, y: Any) -> Data:
         """Read and check the arguments of `fit` without changing the model."""
+        weights = weights_of_source(X)
+        if weights is not None and constraints.sample_weight is None:
+            if not has_fit_parameter(self, "sample_weight"):
+                raise ValueError(
+                    Message(
+                        f"{type(self).__name__} does not support weights of objects. Leave out ",
+                        *(Parameter("sample_weight"), ", or use SoftClustering."),
+                    )
+                )
+            constraints = replace(constraints, sample_weight=weights)
         # scikit-learn's check records the columns on the estimator: let it do so on a copy.
         scratch = copy(self)
         objects = read_objects(

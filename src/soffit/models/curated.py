@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from soffit._parameters import OrNone, WholeNumber, check_parameter
 from soffit._typing import IntArray
-from soffit._wording import first_few
+from soffit._wording import capitalized, first_few
 from soffit.fitting.fitted import Fitted
 from soffit.fitting.recipe import Recipe
 
@@ -289,7 +289,7 @@ class Curated:
         if size < least:
             fewer = " or fewer parts" if least > 2 else ""
             raise ValueError(
-                f"{called[:1].upper()}{called[1:]} is the most probable one of {size} "
+                f"{capitalized(called)} is the most probable one of {size} "
                 f"object{'' if size == 1 else 's'} and cannot be split into {least} parts. Choose "
                 f"a larger cluster{fewer}."
             )

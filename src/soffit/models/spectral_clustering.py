@@ -29,7 +29,6 @@ from soffit.partition.rounding import (
     unit_rows,
 )
 
-_SEEDS = np.iinfo(np.int32).max
 # Lead given to a label over equally probable clusters; visible in single precision.
 _AHEAD = 1e-5
 
@@ -248,7 +247,7 @@ def _factorize(
     degrees = Graph.of(A).degrees()
     normalized = degree(A)
     stage.progress.phase("eigenvectors")
-    seed = int(stage.random_state.randint(_SEEDS))
+    seed = stage.draw_seed()
     round_rows = partial(round_rows, seed=seed)
     rounded = _partition(
         *(A, normalized.matrix, degrees, k, stage.relations.weights),

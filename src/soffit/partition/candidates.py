@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from soffit._kept import remembered
 from soffit._threads import check_time, each, is_late
 from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.affinity.distinct import Codes, mixed
 from soffit.graph import Graph, Locality, inverse_order
 from soffit.normalize import degree
 from soffit.partition.compressive import many_clusters
@@ -124,7 +125,24 @@ def share_inside(between: FloatArray) -> FloatArray:
 
 
 def n_fine_vectors(n_objects: int, n_clusters: int) -> int:
-    """Number of eigenvectors that the candidates need."""
+    """Number of eigenvectors that the candidates need.
+
+    Parameters
+    ----------
+    n_objects, n_clusters : int
+        Their numbers.
+
+    Returns
+    -------
+    int
+        At least `n_clusters`.
+
+    Examples
+    --------
+    >>> from soffit.factorize import n_fine_vectors
+    >>> n_fine_vectors(1000, 5) >= 5
+    True
+    """
     return max(min(max(4 * n_clusters, 20), n_objects // 6, 150), n_clusters)
 
 
@@ -190,6 +208,35 @@ def best_partition(
     On data with far outliers the smallest cuts separate a few outliers. With constraints, `correct`
     first adapts every candidate to them: a candidate that needs many changes has a large cut
     afterwards. `sizes` is the number of objects per node; one by default.
+
+    Parameters
+    ----------
+    A : array or CSR of shape (n, n)
+        Affinities.
+    V : array of shape (n, m)
+        Leading eigenvectors; `n_fine_vectors` says how many.
+    n_clusters : int
+        Number of clusters.
+    random_state : int
+        Seeds k-means.
+    correct : callable, optional
+        Adapts labels to the constraints.
+    sizes : array of shape (n,), optional
+        Number of objects per node.
+
+    Returns
+    -------
+    int array of shape (n,)
+        A cluster for each object.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import best_partition, leading_eigenvectors
+    >>> A = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> V = leading_eigenvectors(A / 3, 2)[1]
+    >>> np.bincount(best_partition(A, V, 2, random_state=0))
+    array([3, 3])
     """
     ranked = ranked_partitions(
         A, V, n_clusters, random_state=random_state, correct=correct, sizes=sizes
@@ -301,6 +348,24 @@ def graph_partition(
         Adapts labels to the constraints.
     weights : array of shape (n,), optional
         Weights of the objects, 1 on average.
+
+    Returns
+    -------
+    GraphPartition
+        Labels, and the eigenvectors from which they come.
+
+    Examples
+    --------
+    >>> from soffit.affinity import NeighborGraph
+    >>> from soffit.datasets import make_gaussians
+    >>> from soffit.factorize import graph_partition
+    >>> from soffit.metrics import adjusted_rand
+    >>> from soffit.normalize import normalize
+    >>> X, labels, _ = make_gaussians(90, n_clusters=3, separation=9.0, random_state=7)
+    >>> A = NeighborGraph(10).fit(X).matrix_
+    >>> found = graph_partition(A, normalize(A, "degree").matrix, 3)
+    >>> adjusted_rand(labels, found.labels)
+    1.0
     """
     graph = Graph.of(A)
     if not graph.is_sparse or graph.n <= _MOST_NODES:
@@ -464,7 +529,6 @@ def spectral_partitions(A: Matrix, n_clusters: int, *, n_kmeans: int) -> list[In
 
 # --- the order of the objects ---------------------------------------------------------------------
 
-Codes = NDArray[np.uint64]
 # Rounds, at most, in which an object's code takes up those of its neighbours.
 _ROUNDS = 3
 # Dense matrices of more objects keep their order: a copy in another order would take much memory.
@@ -497,12 +561,12 @@ def linked_objects(A: Matrix) -> IntArray:
 
 def _codes(A: sp.csr_array) -> Codes:
     """Codes of all objects, in as few rounds as tell them apart."""
-    links = np.where(A.data != 0, _mixed(_rounded_bits(A.data)), np.uint64(0))
+    links = np.where(A.data != 0, mixed(_rounded_bits(A.data)), np.uint64(0))
     codes = np.zeros(A.shape[0], dtype=np.uint64)
     for _ in range(_ROUNDS):
         sums = np.zeros(len(links) + 1, dtype=np.uint64)
-        np.cumsum(links * _mixed(codes + np.uint64(1))[A.indices], out=sums[1:])
-        codes = _mixed(codes + sums[A.indptr[1:]] - sums[A.indptr[:-1]])
+        np.cumsum(links * mixed(codes + np.uint64(1))[A.indices], out=sums[1:])
+        codes = mixed(codes + sums[A.indptr[1:]] - sums[A.indptr[:-1]])
         if len(np.unique(codes)) == len(codes):
             break
     return codes
@@ -512,10 +576,3 @@ def _rounded_bits(weights: NDArray[np.floating]) -> Codes:
     """The first digits of each weight over the largest: others depend on precision and sums."""
     bits = (weights / weights.max()).astype(np.float32).view(np.uint32)
     return ((bits + np.uint32(1 << 11)) >> np.uint32(12)).astype(np.uint64)
-
-
-def _mixed(codes: Codes) -> Codes:
-    """Codes in which every bit depends on every bit: the finalizer of SplitMix64."""
-    codes = (codes ^ (codes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    codes = (codes ^ (codes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return codes ^ (codes >> np.uint64(31))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from soffit._wording import count_of, number, short_percent, shorten
 from soffit.report.html import (
     caption_of,
@@ -16,7 +18,6 @@ from soffit.report.html import (
     tick_text,
     words,
 )
-from soffit.results.pixel_grid import PixelGrid
 from soffit.results.profiles import Distribution, Profile, ProfileRow, distributions
 from soffit.results.summary import Summary
 
@@ -64,17 +65,14 @@ def _own_columns(summary: Summary) -> str:
             "There is only one cluster, so there are no differences to describe. These are the "
             "values of all objects."
         )
-        content += "" if PixelGrid.of(summary) is not None else small_multiples(summary)
-    elif PixelGrid.of(summary) is not None:
+        return content + ("" if summary.pixels is not None else small_multiples(summary))
+    if summary.pixels is not None:
         return ""
-    else:
-        profile = Profile.of(summary)
-        if profile is None:
-            content = paragraph("All columns are constant.")
-        else:
-            both = heat_map(summary, profile) + small_multiples(summary)
-            content = f'<div class="profile">{both}</div>'
-    return content
+    profile = Profile.of(summary)
+    if profile is None:
+        return paragraph("All columns are constant.")
+    both = heat_map(summary, profile) + small_multiples(summary)
+    return f'<div class="profile">{both}</div>'
 
 
 # --- the heat map ---------------------------------------------------------------------------------
@@ -223,8 +221,7 @@ def _numbers(summary: Summary, item: Distribution) -> str:
                 f'<path d="{path(points, closed=True)}" class="shape k{cluster}">{title}</path>'
             )
         else:
-            ends = (place(float(q)) for q in item.quartiles[cluster][[0, 2]])
-            x1, x2 = ends
+            x1, x2 = (place(float(q)) for q in item.quartiles[cluster][[0, 2]])
             content.append(
                 f'<line x1="{x1:.1f}" y1="{base - 6:.1f}" x2="{max(x2, x1 + 1):.1f}" '
                 f'y2="{base - 6:.1f}" class="span k{cluster}">{title}</line>'
@@ -238,9 +235,8 @@ def _numbers(summary: Summary, item: Distribution) -> str:
 
 
 def _outline(
-    item: Distribution, cluster: int, place: object, base: float, scale: float
+    item: Distribution, cluster: int, at: Callable[[float], float], base: float, scale: float
 ) -> list[tuple[float, float]]:
-    at = place if callable(place) else float
     edges, heights = item.edges, item.heights[cluster]
     if item.is_discrete:
         points = [(at(float(edges[0])), base)]
@@ -262,8 +258,9 @@ def _outline(
     ]
 
 
-def _axis(low: float, high: float, place: object, height: float, room: float) -> list[str]:
-    at = place if callable(place) else float
+def _axis(
+    low: float, high: float, at: Callable[[float], float], height: float, room: float
+) -> list[str]:
     y = height - _FOOT
     content = [line(room, y, _WIDTH - 6, y, "axis")]
     ticks = nice_ticks(low, high)

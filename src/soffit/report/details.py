@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from soffit._typing import FloatArray, is_sparse
-from soffit._wording import Say, count_of, number, short_percent, shorten
+from soffit._wording import count_of, number, short_percent, shorten
 from soffit.figures.calibration_plot import merged_bins
 from soffit.figures.reconstruction import average, blocks, fitted_of
 from soffit.memberships.measures import group_sums
@@ -18,7 +18,6 @@ from soffit.report.html import (
     line,
     name,
     nice_ticks,
-    paragraph,
     path,
     png,
     svg,
@@ -27,7 +26,6 @@ from soffit.report.html import (
     tick_text,
     words,
 )
-from soffit.report.method import account
 from soffit.results.fit_quality import settings
 from soffit.results.sentences import missing_labels
 from soffit.results.summary import SCORES, UNCERTAIN_BELOW, Summary
@@ -174,6 +172,9 @@ def numbers_table(summary: Summary) -> str:
         "of memberships. Certainty is the mean largest membership of the members. Uncertain "
         f"members have a largest membership below {UNCERTAIN_BELOW:g}."
     )
+    if summary.weights is not None:
+        header.insert(3, "Weight")
+        meaning += " Weight is the sum of the weights of the members."
     if stability is not None:
         header.append("Stability")
         meaning += " Stability is the overlap with the same cluster in other fits; 1 is perfect."
@@ -187,6 +188,8 @@ def numbers_table(summary: Summary) -> str:
             f"{row.certainty:.2f}" if row.size else "empty",
             f"{row.n_uncertain:,}",
         ]
+        if row.weight is not None:
+            cells.insert(3, f"{row.weight:,.6g}")
         if stability is not None:
             cells.append(f"{float(stability[row.cluster]):.2f}")
         rows.append(cells)
@@ -210,11 +213,6 @@ def details_section(summary: Summary) -> str:
         for key, heading, content in panels
         if content
     )
-
-
-def account_section(summary: Summary, say: Say) -> str:
-    """The method."""
-    return "".join(paragraph(part) for part in account(summary, say))
 
 
 # --- memberships ----------------------------------------------------------------------------------
@@ -247,10 +245,7 @@ def _hierarchy(summary: Summary) -> str:
     levels = getattr(summary.model, "levels_", None)
     if not levels:
         return ""
-    sizes = [
-        np.bincount(level.memberships.argmax(axis=1), minlength=level.n_clusters)
-        for level in levels
-    ]
+    sizes = [Summary.of(level.memberships).sizes for level in levels]
     rows = [
         (count_of(len(found), "cluster"), ", ".join(f"{size:,}" for size in found))
         for found in sorted(sizes, key=len)
@@ -344,20 +339,16 @@ def _objective(summary: Summary) -> str:
 def _settings(summary: Summary) -> str:
     if summary.model is None:
         return ""
-    rows = [
-        (_written(setting.name), _written(setting.value), _written(setting.default))
-        for setting in sorted(settings(summary.model), key=lambda s: not s.is_changed)
-    ]
-    n_changed = sum(setting.is_changed for setting in settings(summary.model))
-    caption = (
-        f"{count_of(n_changed, 'setting')} "
-        f"{'differs from its default' if n_changed == 1 else 'differ from their defaults'}"
-        " and come first."
-        if n_changed
-        else "All settings have their default values."
-    ).replace("default and come", "default and comes")
+    found = sorted(settings(summary.model), key=lambda setting: not setting.is_changed)
+    rows = [tuple(map(_code, (item.name, item.value, item.default))) for item in found]
+    n_changed = sum(setting.is_changed for setting in found)
+    caption = "All settings have their default values."
+    if n_changed == 1:
+        caption = "1 setting differs from its default and comes first."
+    elif n_changed:
+        caption = f"{n_changed} settings differ from their defaults and come first."
     return table(caption, ("Setting", "Value", "Default"), rows)
 
 
-def _written(value: str) -> str:
+def _code(value: str) -> str:
     return f"<code>{text(value)}</code>"

@@ -19,9 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from soffit._wording import (
-    visible,
-)
+from soffit._wording import visible
 
 _PERCENT = re.compile(r"(\d) %")
 _TAG = re.compile(r"(<[^>]*>)")

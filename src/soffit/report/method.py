@@ -35,7 +35,12 @@ _AFFINITIES = {
 _PEOPLE = ("euclidean", "manhattan", "hamming", "jaccard", "minkowski", "canberra", "mahalanobis")
 
 
-def account(summary: Summary, say: Say) -> list[str]:
+def account_section(summary: Summary, say: Say) -> str:
+    """What was clustered, by which method, and how the fit went."""
+    return "".join(map(paragraph, _account(summary, say)))
+
+
+def _account(summary: Summary, say: Say) -> list[str]:
     """Paragraphs, already HTML."""
     first = [*_input(summary), *_notes(summary)]
     if summary.model is None:

@@ -69,28 +69,20 @@ class Column:
         return self.kind in ("number", "share", "fixed")
 
 
-@dataclass(frozen=True, eq=False)
-class _Ranked:
-    """The most probable clusters of each object, best first."""
-
-    clusters: IntArray
-    shares: FloatArray
-
-
 def object_columns(summary: Summary) -> list[Column]:
     """All columns in the order of the page."""
-    ranked = _ranked(summary, 3)
+    clusters, shares = summary.top(3)
     noun = summary.noun
     first = [
         _id_column(summary),
         _code(
             noun.capitalize(),
             f"The most probable {noun}",
-            ranked.clusters[:, 0],
+            clusters[:, 0],
             summary.names,
             "cluster",
         ),
-        _share("Certainty", f"Membership in the most probable {noun}", ranked.shares[:, 0]),
+        _share("Certainty", f"Membership in the most probable {noun}", shares[:, 0]),
     ]
     if summary.truth is not None:
         first.append(_label_column(summary.truth))
@@ -108,15 +100,11 @@ def object_columns(summary: Summary) -> list[Column]:
         if summary.n_clusters > rank:
             place = f"{word.lower()} most probable {noun}"
             last += [
-                _code(word, f"The {place}", ranked.clusters[:, rank], summary.names, "cluster"),
-                _share("Share", f"Membership in the {place}", ranked.shares[:, rank]),
+                _code(word, f"The {place}", clusters[:, rank], summary.names, "cluster"),
+                _share("Share", f"Membership in the {place}", shares[:, rank]),
             ]
     taken = sum(len(column.payload) for column in (*first, *last))
     return [*first, *own_columns(summary, _MOST_CHARACTERS - taken), *last]
-
-
-def _ranked(summary: Summary, most: int) -> _Ranked:
-    return _Ranked(*summary.top(most))
 
 
 def _id_column(summary: Summary) -> Column:
@@ -159,9 +147,8 @@ def _smallest(values: NDArray[Any]) -> NDArray[Any]:
 
 def own_columns(summary: Summary, room: int) -> list[Column]:
     """The user's columns, those that separate the clusters best first, as far as there is room."""
-    grid = PixelGrid.of(summary)
-    if grid is not None:
-        column = _picture_column(summary, grid)
+    if summary.pixels is not None:
+        column = _picture_column(summary, summary.pixels)
         return [column] if len(column.payload) <= room else []
     found: list[Column] = []
     left = room
@@ -187,9 +174,7 @@ def _in_order(summary: Summary) -> Iterator[ColumnGroup]:
 
 
 def _own(summary: Summary, group: ColumnGroup) -> Column:
-    table, means = summary.table, summary.means
-    if table is None or means is None:
-        raise ValueError("There is no table.")
+    table, means = summary.measured_table()
     if group.values:
         return _text_column(summary, group)
     j = group.members[0]
@@ -262,9 +247,7 @@ def _decimals(numbers: FloatArray, is_single: bool) -> int | None:
 
 
 def _text_column(summary: Summary, group: ColumnGroup) -> Column:
-    table, means = summary.table, summary.means
-    if table is None or means is None:
-        raise ValueError("There is no table.")
+    _, means = summary.measured_table()
     names, codes = _texts(summary, group)
     members = list(group.members)
     inside = means.inside[:, members]

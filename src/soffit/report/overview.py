@@ -19,7 +19,7 @@ from soffit._wording import (
     shorten,
 )
 from soffit.report.html import bullets, dot, name, paragraph, picture, text
-from soffit.results.cautions import Caution, checks
+from soffit.results.cautions import Caution, cautions, checks
 from soffit.results.differences import Difference
 from soffit.results.members import (
     Between,
@@ -29,7 +29,6 @@ from soffit.results.members import (
     least_certain,
     overlap_with,
 )
-from soffit.results.pixel_grid import PixelGrid
 from soffit.results.sentences import differing, division, headline
 from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
 
@@ -107,7 +106,7 @@ def _how_many(summary: Summary) -> str:
 
 def warnings_list(summary: Summary, say: Say) -> str:
     """Warnings about the result; nothing if there are none."""
-    found = [check.caution for check in checks(summary) if check.caution is not None]
+    found = cautions(summary)
     if not found:
         return ""
     items = bullets([_warning(caution, say) for caution in found], kind="remarks")
@@ -124,10 +123,10 @@ def _warning(caution: Caution, say: Say) -> str:
 
 def checks_section(summary: Summary, say: Say) -> str:
     """What was checked, with what result, and what could not be checked."""
-    done = [check for check in checks(summary) if not check.skipped]
-    skipped = [check for check in checks(summary) if check.skipped]
-    fine = [check.subject for check in done if check.caution is None]
-    bad = [check.subject for check in done if check.caution is not None]
+    found = checks(summary)
+    skipped = [check for check in found if check.skipped]
+    fine = [check.subject for check in found if not check.skipped and check.caution is None]
+    bad = [check.subject for check in found if check.caution is not None]
     sentences = []
     if fine:
         sentences.append(f"Nothing unusual was found in {listed(fine)}.")
@@ -168,7 +167,6 @@ class _Card:
     def __init__(self, summary: Summary) -> None:
         self._summary = summary
         self._members = Members(summary)
-        self._grid = PixelGrid.of(summary)
         # Numbers of rows mean nothing to a reader.
         self._has_names = summary.has_given_links or (
             summary.ids is not None and not all(map(str.isdecimal, summary.ids))
@@ -202,11 +200,11 @@ class _Card:
         )
 
     def _picture(self, cluster: int) -> str:
-        means, grid = self._summary.means, self._grid
-        if grid is None or means is None:
+        grid = self._summary.pixels
+        if grid is None:
             return ""
         label = f"Mean picture of {self._summary.name_of(cluster)}"
-        table = np.asarray(self._summary.table)
+        table, means = self._summary.measured_table()
         typical = "".join(
             picture(grid.picture(table[i]), f"A typical member, {shorten(self._summary.id_of(i))}")
             for i in self._members.typical(cluster)
@@ -217,7 +215,7 @@ class _Card:
     def _signs(self, cluster: int) -> str:
         """What sets the cluster apart, as short phrases; nothing for single pixels."""
         summary = self._summary
-        if summary.means is None or summary.n_clusters == 1 or self._grid is not None:
+        if summary.means is None or summary.n_clusters == 1 or summary.pixels is not None:
             return ""
         are_words = is_sparse(summary.table)
         found = summary.apart(cluster, _MOST_WORDS) if are_words else summary.apart(cluster)
@@ -283,8 +281,7 @@ def between_section(summary: Summary) -> str:
     found = least_certain(summary, _MOST)
     if not found:
         return ""
-    grid = PixelGrid.of(summary)
-    cards = "".join(_card(summary, between(summary, position), grid) for position in found)
+    cards = "".join(_card(summary, between(summary, position)) for position in found)
     n = int(np.count_nonzero(summary.certainty < CLEAR_FROM))
     # Not simply the least certain ones: pairs of clusters take turns.
     more = f" {len(found)} of them are shown." if n > len(found) else ""
@@ -297,7 +294,7 @@ def between_section(summary: Summary) -> str:
     )
 
 
-def _card(summary: Summary, found: Between, grid: PixelGrid | None) -> str:
+def _card(summary: Summary, found: Between) -> str:
     shares = "".join(
         f'<span class="c{cluster}" style="width:{100 * share:.1f}%"></span>'
         for cluster, share in zip(found.clusters, found.shares, strict=True)
@@ -309,7 +306,7 @@ def _card(summary: Summary, found: Between, grid: PixelGrid | None) -> str:
     heading = name(shorten(summary.id_of(found.position)))
     is_number = summary.ids is None or summary.ids[found.position].isdecimal()
     kind = "Object " if is_number else ""
-    content = _pictures(summary, found, grid) if grid is not None else _values(summary, found)
+    content = _values(summary, found) if summary.pixels is None else _pictures(summary, found)
     return (
         f'<article class="card between"><h3>{kind}{heading}</h3>'
         f'<div class="size">{shares}</div><p>{words}.</p>{content}</article>'
@@ -344,11 +341,10 @@ def _mark(is_nearer: bool) -> str:
     return ' class="nearer"' if is_nearer else ""
 
 
-def _pictures(summary: Summary, found: Between, grid: PixelGrid) -> str:
-    means = summary.means
-    if means is None:
-        return ""
-    own = grid.picture(np.asarray(summary.table)[found.position])
+def _pictures(summary: Summary, found: Between) -> str:
+    grid, (table, means) = summary.pixels, summary.measured_table()
+    assert grid is not None
+    own = grid.picture(table[found.position])
     parts = [f"<figure>{picture(own, 'The object')}<figcaption>it</figcaption></figure>"]
     for cluster in found.clusters:
         label = summary.name_of(cluster)

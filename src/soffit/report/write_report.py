@@ -12,12 +12,11 @@ from soffit._wording import in_words_of_the_command
 from soffit.figures.style import colour, on_dark, readable_on
 from soffit.report import overview
 from soffit.report.column_figures import columns_section
-from soffit.report.details import account_section, details_section, labels_section
+from soffit.report.details import details_section, labels_section
 from soffit.report.html import script_hash, text
-from soffit.report.method import recipe_section
+from soffit.report.method import account_section, recipe_section
 from soffit.report.object_map import map_section
 from soffit.report.objects import objects_section
-from soffit.report.overview import between_section
 from soffit.results.summary import Summary
 
 _SCRIPTS = ("unpack.js", "table.js", "map.js")
@@ -46,7 +45,7 @@ def page(summary: Summary, *, title: str | None, command: str | None, points: An
     script = "\n".join(_file(name) for name in _SCRIPTS)
     parts = {
         "columns": columns_section(summary),
-        "between": between_section(summary),
+        "between": overview.between_section(summary),
         "labels": labels_section(summary),
         "warnings": overview.warnings_list(summary, say),
     }

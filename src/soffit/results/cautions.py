@@ -23,12 +23,11 @@ from soffit._wording import (
 from soffit.affinity.distinct import repeated_rows
 from soffit.affinity.given_objects import Standardizer, outweighing
 from soffit.results.fit_quality import UNSTABLE_BELOW, agreement_sentence
-from soffit.results.sentences import telling_sentence, uncertainty
+from soffit.results.sentences import LIKELY_CHOICE, telling_sentence, uncertainty
 from soffit.results.summary import Summary
 
 _LOW_RECALL = 0.9
 _LOW_STABILITY = 0.5
-_LOW_CONFIDENCE = 0.5
 _MANY_UNCERTAIN = 0.25
 # A cluster with fewer objects than this share of an even one is tiny; so is one below three.
 _TINY_SHARE = 0.1
@@ -161,7 +160,7 @@ def _shaky_clusters(summary: Summary) -> Caution | None:
 
 def _doubtful_number(summary: Summary) -> Caution | None:
     choice = summary.choice
-    if choice is None or choice.confidence >= _LOW_CONFIDENCE or choice.runner_up is None:
+    if choice is None or choice.confidence >= LIKELY_CHOICE or choice.runner_up is None:
         return None
     return Caution(
         "The number of clusters is uncertain",

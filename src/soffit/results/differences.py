@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
@@ -87,20 +88,28 @@ class ColumnMeans:
     presence: FloatArray | None = None
 
     @classmethod
-    def of(cls, table: Matrix, memberships: Matrix) -> ColumnMeans:
-        """Measure a table."""
-        sums, total = _sums(table, memberships)
-        weight: FloatArray = np.asarray(memberships.sum(axis=0))[:, np.newaxis]
-        count: FloatArray = np.full(table.shape[1], float(table.shape[0]))
+    def of(
+        cls, table: Matrix, memberships: Matrix, weights: FloatArray | None = None
+    ) -> ColumnMeans:
+        """Measure a table, whose objects may have weights."""
+        n = float(table.shape[0])
+        if weights is not None:
+            # Weights of 1 on average: all sums are those of as many objects.
+            weights = weights * (n / weights.sum())
+            memberships = _times(memberships, weights)
+        sums, total = _sums(table, memberships, weights)
+        sizes = np.asarray(memberships.sum(axis=0))
+        weight: FloatArray = sizes[:, np.newaxis]
+        count: FloatArray = np.full(table.shape[1], n)
         if np.isnan(total).any():
-            sums, total, weight, count = _sums_with_gaps(table, memberships)
+            sums, total, weight, count = _sums_with_gaps(table, memberships, weights)
         overall = divided(total, count)
-        spread = _standard_deviation(table, overall)
+        spread = _standard_deviation(table, overall, weights)
         inside = divided(sums, weight)
         gap = np.where(np.isclose(inside, overall, rtol=1e-12, atol=0.0), 0.0, inside - overall)
         difference = np.where(weight > 0, divided(gap, spread), 0.0)
-        presence = _presence(table, memberships) if is_sparse(table) else None
-        shares = memberships.sum(axis=0) / max(memberships.shape[0], 1)
+        presence = _presence(table, memberships, weights) if is_sparse(table) else None
+        shares = sizes / max(n, 1.0)
         return cls(inside, overall, spread, difference, _is_binary(table), shares, presence)
 
     def notable(self, cluster: int, most: int = MOST_COLUMNS) -> list[int]:
@@ -123,10 +132,19 @@ class ColumnMeans:
         return [int(column) for column in order if size[column] >= NOTABLE * others]
 
 
-def _presence(table: Matrix, memberships: Matrix) -> FloatArray:
+def _times(values: Matrix, weights: FloatArray | None) -> Matrix:
+    """The rows of a matrix times their weights; the matrix itself without weights."""
+    if weights is None:
+        return values
+    if is_sparse(values):
+        return sp.csr_array(sp.diags_array(weights) @ values)
+    return values * weights[:, np.newaxis]
+
+
+def _presence(table: Matrix, memberships: Matrix, weights: FloatArray | None) -> FloatArray:
     there = table != 0
     sums = as_array((there.T @ memberships).T).astype(np.float64, copy=False)
-    total = np.asarray(there.sum(axis=0), dtype=np.float64).ravel()
+    total = np.asarray(_times(there, weights).sum(axis=0), dtype=np.float64).ravel()
     inside = divided(sums, memberships.sum(axis=0)[:, np.newaxis])
     return np.vstack([inside, total / table.shape[0]])
 
@@ -145,21 +163,28 @@ def _blocks(table: Matrix) -> Iterator[tuple[slice, FloatArray]]:
         yield rows, np.asarray(table[rows], dtype=np.float64)
 
 
-def _sums(table: Matrix, memberships: Matrix) -> tuple[FloatArray, FloatArray]:
-    """Sums of every column, weighted by memberships and plain."""
+def _sums(
+    table: Matrix, memberships: Matrix, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Sums of every column over each cluster, and over all objects."""
     if is_sparse(table):
         weighted = as_array((table.T @ memberships).T).astype(np.float64, copy=False)
-        return weighted, np.asarray(table.sum(axis=0), dtype=np.float64).ravel()
+        total = _times(table, weights).sum(axis=0)
+        return weighted, np.asarray(total, dtype=np.float64).ravel()
     weighted = np.zeros((memberships.shape[1], table.shape[1]))
     total = np.zeros(table.shape[1])
     for rows, block in _blocks(table):
         weighted += memberships[rows].T @ block
-        total += block.sum(axis=0)
+        total += _times(block, _part(weights, rows)).sum(axis=0)
     return weighted, total
 
 
+def _part(weights: FloatArray | None, rows: slice) -> FloatArray | None:
+    return None if weights is None else weights[rows]
+
+
 def _sums_with_gaps(
-    table: FloatArray, memberships: Matrix
+    table: FloatArray, memberships: Matrix, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Sums over the values that are there, and the memberships and objects that these have."""
     k, p = memberships.shape[1], table.shape[1]
@@ -170,8 +195,9 @@ def _sums_with_gaps(
         values = np.where(known, block, 0.0)
         weighted += memberships[rows].T @ values
         weight += memberships[rows].T @ known
-        total += values.sum(axis=0)
-        count += known.sum(axis=0)
+        own = _part(weights, rows)
+        total += _times(values, own).sum(axis=0)
+        count += _times(known, own).sum(axis=0)
     return weighted, total, weight, count
 
 
@@ -186,18 +212,22 @@ def comparable(table: FloatArray) -> FloatArray:
     return np.asarray(steps / np.where(spread > 0, spread, 1.0))
 
 
-def _standard_deviation(table: Matrix, mean: FloatArray) -> FloatArray:
+def _standard_deviation(table: Matrix, mean: FloatArray, weights: FloatArray | None) -> FloatArray:
     n: Any = table.shape[0]
     if is_sparse(table):
-        squares = np.asarray(table.multiply(table).sum(axis=0), dtype=np.float64).ravel()
+        squares = _times(table.multiply(table), weights).sum(axis=0)
+        squares = np.asarray(squares, dtype=np.float64).ravel()
         variance = squares / n - mean**2
         # What is left of a constant column is the rounding of its squares.
         variance = np.where(variance > 1e-12 * squares / n, variance, 0.0)
     else:
         variance = np.zeros(table.shape[1])
-        n = np.maximum(sum((~np.isnan(b)).sum(axis=0) for _, b in _blocks(table)), 1)
-        for _, block in _blocks(table):
-            variance += np.nansum((block - mean) ** 2, axis=0) / n
+        known = (_times(~np.isnan(b), _part(weights, rows)) for rows, b in _blocks(table))
+        n = sum(there.sum(axis=0) for there in known)
+        n = np.where(n > 0, n, 1)
+        for rows, block in _blocks(table):
+            squares = _times((block - mean) ** 2, _part(weights, rows))
+            variance += np.nansum(squares, axis=0) / n
     spread = np.sqrt(variance)
     # A constant column has no spread but that of rounding.
     return np.where(spread > 1e-12 * np.abs(mean), spread, 0.0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from soffit._wording import count_of, percent
+from soffit._wording import capitalized, count_of, percent
 
 # Why a fit ended without converging: `{limit}` is the parameter's value, in the words of the
 # interface.
@@ -82,7 +82,7 @@ class EarlyStop:
         again = "set warm_start=True and fit again to continue" if self.can_continue else ""
         if self.reason == "max_time":
             return f"Increase max_time{', or ' + again if again else ''}."
-        return f"{again[:1].upper()}{again[1:]}." if again else "Fit again without stopping."
+        return f"{capitalized(again)}." if again else "Fit again without stopping."
 
     def _named_limit(self) -> str:
         unit = " s" if self.reason == "max_time" else ""

@@ -10,7 +10,6 @@ from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._wording import count_of, listed, number, short_percent, shorten
 from soffit.affinity.distinct import repeated_rows
 from soffit.results.differences import NOTABLE, ColumnMeans, divided
-from soffit.results.pixel_grid import PixelGrid
 from soffit.results.profiles import ColumnGroup, column_groups
 from soffit.results.summary import CLEAR_FROM, Summary
 
@@ -98,7 +97,7 @@ def in_short(summary: Summary, cluster: int) -> str:
     The two best linked members of a graph, the three most telling words, else the first column.
     """
     is_named = summary.names[cluster] != str(cluster)
-    if is_named or summary.n_clusters == 1 or PixelGrid.of(summary) is not None:
+    if is_named or summary.n_clusters == 1 or summary.pixels is not None:
         return ""
     if summary.table is None:
         found = Members(summary).central(cluster, 2) if summary.has_given_links else []

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, is_sparse
 from soffit.memberships import entropy
-from soffit.memberships.assignment import assigned
+from soffit.memberships.assignment import UNASSIGNED, assigned
 from soffit.memberships.measures import check_memberships, dense_rows, largest
 
 # Tolerance for row sums that other programs have rounded; too small for unnormalized factors.
@@ -182,15 +182,20 @@ class Result:
         }
         return replace(self, memberships=dense_rows(self.memberships, rows), **found)
 
-    def with_refusal(self, min_certainty: float | None) -> Result:
-        """The same, with the label -1 for objects whose certainty is too low.
+    def with_refusal(self, min_certainty: float | None, max_novelty: float | None = None) -> Result:
+        """The same, with the label -1 for objects that are too uncertain or too novel.
 
         Parameters
         ----------
         min_certainty : float or None
             The lowest certainty, from 0 to 1; None assigns all objects.
+        max_novelty : float or None
+            The highest novelty, from 0 to 1; None assigns all objects.
         """
-        return replace(self, labels=assigned(self.memberships, min_certainty=min_certainty))
+        labels = assigned(self.memberships, min_certainty=min_certainty)
+        if max_novelty is not None and self.novelty is not None:
+            labels = np.where(self.novelty > max_novelty, UNASSIGNED, labels)
+        return replace(self, labels=labels)
 
 
 # --- reading --------------------------------------------------------------------------------------

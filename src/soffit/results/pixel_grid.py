@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from soffit._typing import FloatArray, IntArray, is_sparse
-from soffit.results.summary import Summary
+from soffit._typing import FloatArray, IntArray
 
 _NAMED = re.compile(r"(?:pixel|pix|px|p|r|row|x)?[ _.-]?(\d+)[ _.x,-]+(?:c|col|y)?(\d+)", re.I)
 _NUMBERED = re.compile(r"(?:pixel|pix|px|feature|column|col|x|v)?[ _.-]?(\d+)", re.I)
@@ -28,19 +27,18 @@ class PixelGrid:
     high: float
 
     @classmethod
-    def of(cls, summary: Summary) -> PixelGrid | None:
+    def of(cls, table: FloatArray, names: tuple[str, ...]) -> PixelGrid | None:
         """The grid, if the columns are the pixels of a picture; else None.
 
         The columns are named by row and column, as in ``pixel_0_7``, or numbered row by row, as in
         ``pixel63``; and neighbouring pixels are correlated.
         """
-        table = summary.table
-        if table is None or is_sparse(table) or summary.mixed is not None or len(table) < 2:
+        if len(table) < 2:
             return None
-        columns = _named_grid(summary.columns)
+        columns = _named_grid(names)
         if columns is None:
-            columns = _numbered_grid(summary.columns)
-        if columns is None or not _is_smooth(np.asarray(table), columns):
+            columns = _numbered_grid(names)
+        if columns is None or not _is_smooth(table, columns):
             return None
         return cls(columns, float(np.min(table)), float(np.max(table)))
 

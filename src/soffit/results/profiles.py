@@ -172,9 +172,7 @@ def _rows(
     group: ColumnGroup,
     clusters: IntArray,
 ) -> list[ProfileRow]:
-    means, members = summary.means, group.members
-    if means is None:
-        return []
+    (_, means), members = summary.measured_table(), group.members
     if group.values:
         frequent = sorted(members, key=lambda j: -means.overall[j])[:_MOST_VALUES]
         # Of two values one says it all.
@@ -261,9 +259,7 @@ def distributions(summary: Summary, most: int = 6) -> list[Distribution]:
 
 
 def _distribution(summary: Summary, group: ColumnGroup, share: float) -> Distribution:
-    table, means = summary.table, summary.means
-    if table is None or means is None:
-        raise ValueError("There is no table.")
+    table, means = summary.measured_table()
     k = summary.n_clusters
     blank = np.full((k, 3), np.nan)
     if is_sparse(table):
@@ -291,9 +287,7 @@ def _distribution(summary: Summary, group: ColumnGroup, share: float) -> Distrib
 
 
 def _category_shares(summary: Summary, group: ColumnGroup) -> tuple[FloatArray, tuple[str, ...]]:
-    means = summary.means
-    if means is None:
-        raise ValueError("There is no table.")
+    _, means = summary.measured_table()
     members = sorted(group.members, key=lambda j: -means.overall[j])[:_MOST_CATEGORIES]
     heights = means.inside[:, members]
     if not group.values:

@@ -20,7 +20,6 @@ from soffit._wording import (
 )
 from soffit.affinity.given_objects import outweighing
 from soffit.results.members import called
-from soffit.results.pixel_grid import PixelGrid
 from soffit.results.profiles import separating_groups, separation
 from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
 
@@ -29,9 +28,9 @@ _MOST_SIZES = 6
 # from which it is.
 _NAMED_COLUMNS = 3
 _TELLING = 0.15
-# Confidence from which a choice is called clear, and likely.
+# Confidence from which a choice is called clear, and likely; below that there is a warning.
 CLEAR_CHOICE = 0.8
-_LIKELY_CHOICE = 0.5
+LIKELY_CHOICE = 0.5
 # A valley of this share of the density beside it is hardly one.
 _HARDLY_LOWER = 0.95
 
@@ -70,7 +69,7 @@ def _sizes(summary: Summary) -> str:
 
 def differing(summary: Summary) -> str:
     """The columns in which the clusters differ most, in one sentence; or nothing."""
-    if summary.n_clusters == 1 or PixelGrid.of(summary) is not None:
+    if summary.n_clusters == 1 or summary.pixels is not None:
         return ""
     own = _separating(summary)
     known = [] if summary.attributes is None else _separating(summary.attributes)
@@ -169,7 +168,7 @@ def choice_made(summary: Summary) -> str:
     if choice.runner_up is None:
         return f"{chosen}: with so few objects no other number was considered."
     how = "clear" if choice.confidence >= CLEAR_CHOICE else "likely"
-    how = how if choice.confidence >= _LIKELY_CHOICE else "a close call"
+    how = how if choice.confidence >= LIKELY_CHOICE else "a close call"
     return (
         f"{chosen} among {int(choice.ks.min())} to {int(choice.ks.max())}: confidence "
         f"{choice.confidence:.2f} ({how}), runner-up {choice.runner_up}."

@@ -22,7 +22,7 @@ from soffit.affinity.mixed_table import MixedPreparation
 from soffit.inputs import lazy_part, read_attributes, read_input
 from soffit.memberships import entropy
 from soffit.memberships.measures import column, dense_rows, largest, top_clusters
-from soffit.mixed_columns import MixedTable
+from soffit.mixed_columns import MixedTable, is_missing
 from soffit.results.differences import MOST_COLUMNS, ColumnMeans, Difference, telling_columns
 from soffit.results.fit_quality import EarlyStop
 from soffit.results.per_object import (
@@ -32,6 +32,7 @@ from soffit.results.per_object import (
     memberships_of,
     probabilities,
 )
+from soffit.results.pixel_grid import PixelGrid
 
 # An object is uncertain if its largest membership is below this.
 UNCERTAIN_BELOW = 0.6
@@ -51,6 +52,7 @@ class Cluster:
     n_uncertain: int  # How many of them are uncertain.
     # The columns that set it apart, the largest difference first; attributes of nodes.
     apart: tuple[Difference, ...] = ()
+    weight: float | None = None  # Sum of the weights of these objects; None without weights.
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -62,7 +64,7 @@ class Cluster:
             "certainty": self.certainty,
             "n_uncertain": self.n_uncertain,
             "apart": [difference.as_dict() for difference in self.apart],
-        }
+        } | ({} if self.weight is None else {"weight": self.weight})
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class Summary:
     ids: tuple[str, ...] | None = None
     id_name: str = "id"
     truth: NDArray[np.str_] | None = None  # empty where an object's label is not known
+    weights: FloatArray | None = None  # of the objects; None if they count alike
     table: Matrix | None = None
     columns: tuple[str, ...] = ()
     all_sizes: tuple[int, ...] = ()  # of all objects, if those described are a sample of them
@@ -200,6 +203,7 @@ class Summary:
             ids=_ids(found_ids, n),
             id_name=str(_first(*id_names)),
             truth=_truth(found_truth, n),
+            weights=_one_per_object(getattr(source, "sample_weight", None), n),
             table=features,
             columns=_column_names(None if mixed else columns, found_columns, features),
             mixed=mixed,
@@ -292,7 +296,30 @@ class Summary:
     @cached_property
     def means(self) -> ColumnMeans | None:
         """Means of the columns inside the clusters; None without a table."""
-        return None if self.table is None else ColumnMeans.of(self.table, self.memberships)
+        if self.table is None:
+            return None
+        return ColumnMeans.of(self.table, self.memberships, self.weights)
+
+    @cached_property
+    def weighted_sizes(self) -> FloatArray | None:
+        """Weight of the objects whose most probable cluster is each one; None without weights."""
+        if self.weights is None:
+            return None
+        sums = np.bincount(self.labels, self.weights, minlength=self.n_clusters)
+        return np.asarray(sums, dtype=np.float64)
+
+    def measured_table(self) -> tuple[Matrix, ColumnMeans]:
+        """The table and its means, for parts of a page that need one."""
+        if self.table is None or self.means is None:
+            raise ValueError("There is no table.")
+        return self.table, self.means
+
+    @cached_property
+    def pixels(self) -> PixelGrid | None:
+        """Which column is which pixel, if the columns are the pixels of small pictures."""
+        if self.table is None or is_sparse(self.table) or self.mixed is not None:
+            return None
+        return PixelGrid.of(np.asarray(self.table), self.columns)
 
     def apart(self, cluster: int, most: int = MOST_COLUMNS) -> tuple[Difference, ...]:
         """The columns that set a cluster apart, the largest difference first."""
@@ -334,6 +361,7 @@ class Summary:
         unsure = np.bincount(self.labels[self.is_uncertain], minlength=self.n_clusters)
         # Where there are no columns, what else is known describes the clusters.
         described = self.attributes if self.table is None and self.attributes else self
+        weights = self.weighted_sizes
         return tuple(
             Cluster(
                 c,
@@ -343,6 +371,7 @@ class Summary:
                 float(self.mean_certainty[c]),
                 int(unsure[c]),
                 described.apart(c),
+                None if weights is None else float(weights[c]),
             )
             for c in range(self.n_clusters)
         )
@@ -370,7 +399,7 @@ class Summary:
             for name, values in known.items()
             if len(values) == self.n_objects
             and any(value is not None for value in values)
-            and ["" if _is_missing(value) else str(value) for value in values] != truth
+            and ["" if is_missing(value) else str(value) for value in values] != truth
         }
         if not columns:
             return None
@@ -558,14 +587,10 @@ def _ids(ids: Any, n: int) -> tuple[str, ...] | None:
 def _truth(truth: Any, n: int) -> NDArray[np.str_] | None:
     if truth is None:
         return None
-    found = np.array(["" if _is_missing(value) else str(value) for value in truth], dtype=np.str_)
+    found = np.array(["" if is_missing(value) else str(value) for value in truth], dtype=np.str_)
     if len(found) != n:
         raise ValueError(f"truth has {len(found)} labels for {n} objects. Pass one per object.")
     return found if (found != "").any() else None
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and np.isnan(value))
 
 
 def _mixed_table(model: Any, source: Any, table: Any) -> MixedTable | None:

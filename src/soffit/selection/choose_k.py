@@ -164,7 +164,6 @@ _BEYOND = 1.5
 # Below this dimension links are weak anywhere, and valleys must be deeper.
 _THIN = 1.5
 _DEEPER = 0.05
-_SEEDS = np.iinfo(np.int32).max
 
 
 @renamed_parameters(resamples="n_resamples")
@@ -319,7 +318,7 @@ def choose_k_of_graph(
     numbers = _checked_numbers(ks, max_clusters, A.shape[0])
     if not _is_whole(n_resamples) or n_resamples < 0:
         raise ParameterError("n_resamples", n_resamples, "an integer of at least 0")
-    seed = int(check_random_state(random_state).randint(_SEEDS))
+    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     settings: dict[str, Any] = {"n_resamples": int(n_resamples), "random_state": seed}
     with one_blas_thread():
         if ks is None:

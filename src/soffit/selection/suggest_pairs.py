@@ -217,9 +217,6 @@ def _merged(between: FloatArray, apart: Any, levels: list[int], rule: MergeRule)
     return found
 
 
-_SEEDS = np.iinfo(np.int32).max
-
-
 def suggest_pairs(
     model: Any, n_pairs: int, *, names: bool = False, random_state: Any = 0
 ) -> IntArray | list[tuple[Any, Any]]:
@@ -329,7 +326,7 @@ def valued_pairs(
     generator = check_random_state(random_state)
     # One BLAS thread, as in fits: the same bytes on any machine.
     with one_blas_thread():
-        seed = int(generator.randint(_SEEDS))
+        seed = int(generator.randint(np.iinfo(np.int32).max))
         known_regions = {} if known_regions is None else known_regions
         if k not in known_regions:
             known_regions[k] = find_regions(graph, k, seed=seed)

@@ -15,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from soffit._typing import IntArray
-from soffit.graph import pair_components
+from soffit.affinity import SideInformation
+from soffit.memberships.matching import partners
 
 Pair = tuple[int, int]
 Key = tuple[int | None, tuple[tuple[int, ...], ...], tuple[Pair, ...]]
@@ -126,14 +127,9 @@ def _replay(order: list[Any], who: list[Any], edit: Edit, step: int) -> None:
 
 def counterparts(former: IntArray, new: IntArray) -> list[int | None]:
     """The cluster of the new labels that shares most objects with each former cluster."""
-    from scipy.optimize import linear_sum_assignment
-
     shared = np.zeros((int(former.max()) + 1, int(new.max()) + 1))
     np.add.at(shared, (former, new), 1.0)
-    place: list[int | None] = [None] * len(shared)
-    for number, partner in zip(*linear_sum_assignment(-shared), strict=True):
-        place[number] = int(partner)
-    return place
+    return [None if partner < 0 else int(partner) for partner in partners(shared)]
 
 
 # --- the state ------------------------------------------------------------------------------------
@@ -204,22 +200,8 @@ class State:
 
     def needed_clusters(self, n: int) -> int:
         """A number of clusters that the answers need at least: objects that all differ."""
-        if not self.apart:
-            return 1
         links = [(group[0], other) for group in self.together for other in group[1:]]
-        ends = np.array(links, dtype=np.int64).reshape(-1, 2)
-        part = pair_components(ends[:, 0], ends[:, 1], n)
-        rivals: dict[int, set[int]] = {}
-        for a, b in self.apart:
-            one, other = int(part[a]), int(part[b])
-            if one != other:
-                rivals.setdefault(one, set()).add(other)
-                rivals.setdefault(other, set()).add(one)
-        largest = 1
-        for first in sorted(rivals, key=lambda component: -len(rivals[component])):
-            clique = [first]
-            for other in sorted(rivals[first], key=lambda component: -len(rivals[component])):
-                if all(other in rivals[member] for member in clique):
-                    clique.append(other)
-            largest = max(largest, len(clique))
-        return largest
+        must, cannot = (
+            np.array(pairs, dtype=np.int64).reshape(-1, 2) for pairs in (links, self.apart)
+        )
+        return SideInformation(must, cannot, n).n_clusters()

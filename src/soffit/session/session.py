@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from soffit._kept import Kept, keeping
+from soffit._threads import recorded_warnings
 from soffit._typing import IntArray
-from soffit._wording import count_of, listed, message_of, spelled
+from soffit._wording import capitalized, count_of, listed, message_of, spelled
 from soffit.graph import Graph
 from soffit.memberships.answers import chances_wrong
 from soffit.memberships.measures import column, dense_rows, largest
 from soffit.results.cautions import cautions
-from soffit.results.summary import Summary
+from soffit.results.summary import CLEAR_FROM, UNCERTAIN_BELOW, Summary
 from soffit.selection.suggest_pairs import before_answers, valued_pairs
 from soffit.session.answers_and_edits import Edit, Key, State, counterparts, renumbered
 from soffit.session.object_table import ObjectTable
@@ -36,9 +37,8 @@ _SMALL = 50_000
 _QUESTIONS = 8
 # Questions end when the best one left concerns fewer objects than this share of all.
 LITTLE = 0.005
-# Objects of a frozen cluster that are linked, and the membership from which they may be.
+# Objects of a frozen cluster that are linked.
 _MOST_FROZEN = 200
-_CLEAR = 0.8
 # Answers that are wrong with at least this probability are worth a second look.
 _PROBABLY = 0.3
 
@@ -246,7 +246,7 @@ class Session:
             memberships = outcome.model.memberships_
             labels = outcome.model.labels_
             share = column(memberships, cluster)
-            clear = np.flatnonzero((labels == cluster) & (share >= _CLEAR))
+            clear = np.flatnonzero((labels == cluster) & (share >= CLEAR_FROM))
             if len(clear) < 2:
                 raise ValueError(
                     f"{self._called(cluster)} has fewer than two objects that clearly belong to "
@@ -397,12 +397,8 @@ class Session:
             self._fits.move_to_end(state.key)
             return known, []
         model = clone(self.template).set_params(n_clusters=state.n_clusters, callback=callback)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            warnings.simplefilter("ignore", DeprecationWarning)
-            warnings.simplefilter("ignore", FutureWarning)
-            with keeping(self._steps):
-                model.fit(self.data, **state.fit_arguments())
+        with recorded_warnings() as caught, keeping(self._steps):
+            model.fit(self.data, **state.fit_arguments())
         model.set_params(callback=None)
         self._fits[state.key] = model
         while len(self._fits) > (_FITS_KEPT if self.n_objects <= _SMALL else 2):
@@ -550,7 +546,8 @@ def _change(before: Outcome, model: Any, slots: tuple[int, ...]) -> Change:
     former = np.asarray(before.slots)[before.model.labels_]
     moved = former != np.asarray(slots)[model.labels_]
     unsure = [
-        int((largest(outcome.memberships_)[1] < 0.6).sum()) for outcome in (before.model, model)
+        int((largest(found.memberships_)[1] < UNCERTAIN_BELOW).sum())
+        for found in (before.model, model)
     ]
     parts = []
     if before.model.n_clusters_ != model.n_clusters_:
@@ -561,5 +558,4 @@ def _change(before: Outcome, model: Any, slots: tuple[int, ...]) -> Change:
     parts.append(f"{spelled(count, 'object')} moved to another cluster")
     if unsure[0] != unsure[1]:
         parts.append(f"{unsure[1]:,} uncertain instead of {unsure[0]:,}")
-    sentence = listed(parts)
-    return Change(moved, sentence[:1].upper() + sentence[1:] + ".")
+    return Change(moved, f"{capitalized(listed(parts))}.")

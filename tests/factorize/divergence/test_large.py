@@ -7,19 +7,15 @@ from tests.reference.problems import block_diagonal
 from tests.reference.relations import planted_graph, relation_problem
 from tests.reference.threads import printed_with_one_and_two_threads
 
-from soffit.factorize.divergence import relations as _em_relations
 from soffit.factorize.divergence.em import bipartite_rows
 from soffit.factorize.divergence.em_starts import solve_em_from_starts
 from soffit.metrics import accuracy
-from soffit.partition import candidates
 from soffit.partition.candidates import informative_partition
 
 
 @pytest.fixture
-def everything_is_large(monkeypatch):
-    monkeypatch.setattr(_em_relations, "_LARGE", 100)
-    monkeypatch.setattr(candidates, "_MOST_NODES", 600)
-    monkeypatch.setattr(candidates, "_NODES_PER_SWEPT_CLUSTER", 20)
+def everything_is_large(limits):
+    limits(divergence_objects=100, graph_nodes=600, nodes_per_cluster=20)
 
 
 def _solve(A, k, **options):
@@ -41,10 +37,10 @@ def test_planted_blocks_are_found(dtype):
 
 @pytest.mark.usefixtures("everything_is_large")
 @pytest.mark.parametrize(("k", "margin"), [(3, 0.01), (4, 0.01), (6, 0.02)])
-def test_the_fit_is_nearly_as_good_as_the_best_of_many_starts(k, margin, monkeypatch):
+def test_the_fit_is_nearly_as_good_as_the_best_of_many_starts(k, margin, limits):
     A, _ = planted_graph([200, 250, 300, 350], 7, inside=9.0, outside=3.0)
     large = _solve(A, k)
-    monkeypatch.setattr(_em_relations, "_LARGE", 10**9)
+    limits(divergence_objects=10**9)
     assert large.objective <= (1 + margin) * _solve(A, k).objective
 
 
@@ -70,8 +66,8 @@ def test_the_phase_is_announced_and_a_callback_ends_the_search():
 
 
 @pytest.mark.usefixtures("everything_is_large")
-def test_many_clusters_need_no_eigenvectors(monkeypatch):
-    monkeypatch.setattr(candidates, "_MOST_VECTORS", 5)
+def test_many_clusters_need_no_eigenvectors(limits):
+    limits(vectors=5)
     A, labels = planted_graph([150] * 8, 17, inside=14.0, outside=1.0)
     found = _solve(A, 8)
     assert accuracy(labels, bipartite_rows(found).argmax(axis=1)) > 0.8

@@ -36,8 +36,8 @@ def _sparse_weights(A, m, seed, dtype):
 
 @dtypes
 @pytest.mark.parametrize("m", [1, 3, 17])
-def test_ratios_agree_with_products(dtype, m, monkeypatch):
-    monkeypatch.setattr(_em_support, "_ROWS", 7)
+def test_ratios_agree_with_products(dtype, m, limits):
+    limits(support_rows=7)
     A = sp.csr_array(random_matrix(20, 7, density=0.4).astype(dtype))
     B, H = _sparse_weights(A, m, 11, dtype)
     relations = Edges(A)
@@ -91,8 +91,8 @@ def test_the_first_step_is_the_published_one():
 
 
 @dtypes
-def test_full_rows_go_where_the_other_solver_goes(dtype, monkeypatch):
-    monkeypatch.setattr(_em_support, "_ROWS", 16)
+def test_full_rows_go_where_the_other_solver_goes(dtype, monkeypatch, limits):
+    limits(support_rows=16)
     monkeypatch.setattr(_em_support, "_SLOW", ())
     A, _ = planted_graph([40, 50, 60], 37)
     problem, start = relation_problem(A.astype(dtype), 3), random_rows(150, 3, 41)
@@ -130,8 +130,8 @@ def test_promises_are_kept_on_random_problems(*, seed, n, k, density):
     )
 
 
-def test_rows_begin_with_their_own_cluster_and_where_their_ties_go(monkeypatch):
-    monkeypatch.setattr(_em_support, "_ROWS", 6)
+def test_rows_begin_with_their_own_cluster_and_where_their_ties_go(limits):
+    limits(support_rows=6)
     A = sp.csr_array(random_matrix(20, 43, density=0.3))
     A.data[A.indptr[4] : A.indptr[5]] = 0.0
     A = sp.csr_array(A.minimum(A.T))
@@ -170,12 +170,12 @@ def test_vanished_entries_are_not_kept():
     )
 
 
-def test_likelihoods_agree(monkeypatch):
+def test_likelihoods_agree(limits):
     A, _ = planted_graph([30, 40], 71)
     problem = relation_problem(A, 3)
     found = solve_em(problem, random_rows(70, 3, 73), max_iter=20)
     plain = log_likelihood(problem, found)
-    monkeypatch.setattr("soffit.factorize.divergence.relations._LARGE", 50)
+    limits(divergence_objects=50)
     assert log_likelihood(problem, found) == pytest.approx(plain, rel=1e-12)
     relations = Edges(A)
     step = relations.step(found.factor * found.scale, found.factor)[1]

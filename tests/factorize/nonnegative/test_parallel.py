@@ -58,10 +58,10 @@ def test_fourth_root_never_raises_the_loss(seed):
     assert np.all(np.diff(losses) <= 1e-12 * np.array(losses[:-1]))
 
 
-def test_several_pieces_of_a_large_matrix(monkeypatch):
+def test_several_pieces_of_a_large_matrix(limits):
     problem = nonnegative_problem(random_matrix(70, 23), 3)
     start = positive_start(70, 3, 29)
     expected = solve_parallel(problem, start, max_iter=5)
-    monkeypatch.setattr("soffit._threads._BLOCK_ENTRIES", 64)
+    limits(block_entries=64)
     found = solve_parallel(problem, start, max_iter=5)
     np.testing.assert_allclose(found.factor, expected.factor, rtol=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,21 +56,17 @@ def test_side_information_counts_as_with_whole_rows(problem: Problem) -> None:
     assert sparse.objective == pytest.approx(dense.objective, rel=1e-6)
 
 
-def test_few_entries_per_row_never_raise_the_loss(
-    problem: Problem, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(few_entries, "_MOST", 2)
+def test_few_entries_per_row_never_raise_the_loss(problem: Problem, limits: Any) -> None:
+    limits(entries_per_row=2)
     found = solve_rows(problem, starts()[1], tol=1e-9)
     assert np.diff(found.factor.indptr).max() <= 2
     assert (np.diff(found.history) <= 1e-12).all()
     np.testing.assert_allclose(found.factor.sum(axis=1), 1.0)
 
 
-def test_concurrent_ranges_give_the_same_loss_and_bytes(
-    problem: Problem, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_ranges_give_the_same_loss_and_bytes(problem: Problem, limits: Any) -> None:
     whole = solve_rows(problem, starts()[1], tol=1e-9)
-    monkeypatch.setattr(few_entries, "_RANGE", 50)
+    limits(sparse_simplex_range=50)
     parts = [solve_rows(problem, starts()[1], tol=1e-9) for _ in range(2)]
     assert parts[0].objective == pytest.approx(whole.objective, rel=1e-3)
     assert np.array_equal(parts[0].factor.data, parts[1].factor.data)
@@ -99,8 +96,8 @@ def test_new_objects_are_placed_as_with_whole_rows(problem: Problem) -> None:
         assert abs(placed.toarray() - expected).max() < 0.02
 
 
-def test_the_largest_entries_of_a_row_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(few_entries, "_MOST", 2)
+def test_the_largest_entries_of_a_row_are_kept(limits: Any) -> None:
+    limits(entries_per_row=2)
     rows = sp.csr_array(np.array([[0.1, 0.3, 0.0, 0.6], [0.0, 1.0, 0.0, 0.0]]))
     again = few_entries.Entries.of(rows).csr(4, np.dtype(np.float64))
     np.testing.assert_allclose(again.toarray(), [[0, 1 / 3, 0, 2 / 3], [0, 1, 0, 0]])

@@ -33,23 +33,21 @@ def problem_of(A, k, scale="cluster"):
 
 @pytest.mark.parametrize("at_once", [1, 3, 16])
 @pytest.mark.parametrize("scale", ["single", "cluster", "held"])
-def test_ranges_reach_the_loss_of_one_range(rng, monkeypatch, scale, at_once):
+def test_ranges_reach_the_loss_of_one_range(rng, limits, scale, at_once):
     A, group = blocks(rng, 300, 4)
     problem = problem_of(A, 4, scale)
     start = labels_start(group, 4)
     alone = solve_rows(problem, start, tol=1e-9, max_iter=500)
-    monkeypatch.setattr(_rows, "_RANGE", 37)
-    monkeypatch.setattr(_rows, "_AT_ONCE", at_once)
+    limits(simplex_range=37, simplex_at_once=at_once)
     ranged = solve_rows(problem, start, tol=1e-9, max_iter=500)
     assert np.all(np.diff(ranged.history) <= 1e-9 * ranged.history[0])
     assert ranged.objective == pytest.approx(alone.objective, rel=1e-4)
     np.testing.assert_allclose(ranged.factor.sum(axis=1), 1.0, atol=1e-9)
 
 
-def test_ranges_give_the_same_bytes_for_one_and_two_threads(rng, monkeypatch):
+def test_ranges_give_the_same_bytes_for_one_and_two_threads(rng, monkeypatch, limits):
     A, group = blocks(rng, 400, 3, np.float32)
-    monkeypatch.setattr(_rows, "_RANGE", 50)
-    monkeypatch.setattr(_rows, "_AT_ONCE", 3)
+    limits(simplex_range=50, simplex_at_once=3)
     found = []
     for threads in ("1", "2"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
@@ -57,36 +55,35 @@ def test_ranges_give_the_same_bytes_for_one_and_two_threads(rng, monkeypatch):
     assert found[0].factor.tobytes() == found[1].factor.tobytes()
 
 
-def test_a_group_of_one_range_reads_what_has_become_of_the_others(rng, monkeypatch):
+def test_a_group_of_one_range_reads_what_has_become_of_the_others(rng, limits):
     A, group = blocks(rng, 120, 3)
     problem = problem_of(A, 3, "held")
     start = labels_start(group, 3)
     alone = solve_rows(problem, start, max_iter=1)
-    monkeypatch.setattr(_rows, "_RANGE", 17)
-    monkeypatch.setattr(_rows, "_AT_ONCE", 1)
+    limits(simplex_range=17, simplex_at_once=1)
     ranged = solve_rows(problem, start, max_iter=1)
     np.testing.assert_allclose(ranged.factor, alone.factor, atol=1e-7)
 
 
-def test_a_sweep_that_raises_the_loss_is_undone(rng, monkeypatch):
+def test_a_sweep_that_raises_the_loss_is_undone(rng, limits):
     # In a complete bipartite graph of two ranges, moving both at once overshoots.
     n = 60
     A = np.zeros((n, n))
     A[: n // 2, n // 2 :] = 1.0
     A = sp.csr_array(A + A.T)
-    monkeypatch.setattr(_rows, "_RANGE", n // 2)
+    limits(simplex_range=n // 2)
     start = np.tile([0.9, 0.1], (n, 1))
     start[n // 2 :] = [0.1, 0.9]
     found = solve_rows(Problem(A, 2, scale="single"), start, max_iter=50, tol=1e-10)
     assert np.all(np.diff(found.history) <= 1e-12 * found.history[0])
-    monkeypatch.setattr(_rows, "_RANGE", n)
+    limits(simplex_range=n)
     alone = solve_rows(Problem(A, 2, scale="single"), start, max_iter=50, tol=1e-10)
     assert found.objective <= alone.objective * 1.01
 
 
-def test_half_a_move_is_tried_before_it_is_undone(rng, monkeypatch):
+def test_half_a_move_is_tried_before_it_is_undone(rng, monkeypatch, limits):
     A, group = blocks(rng, 300, 3)
-    monkeypatch.setattr(_rows, "_RANGE", 50)
+    limits(simplex_range=50)
     true_loss, seen = _rows.loss, []
 
     def loss(*arguments):
@@ -120,7 +117,7 @@ def test_supported_sweep_is_gauss_seidel_where_all_clusters_are_around(rng):
     np.testing.assert_allclose(gram, U.T @ U, atol=1e-12)
 
 
-def test_many_clusters_use_those_around_a_row(rng, monkeypatch):
+def test_many_clusters_use_those_around_a_row(rng, limits):
     k = 40
     A, group = blocks(rng, 800, k)
     start = labels_start(group, k, spread=0.0)
@@ -132,7 +129,7 @@ def test_many_clusters_use_those_around_a_row(rng, monkeypatch):
     assert np.all(later[found.factor > 0] | (found.n_iter > 1))
     np.testing.assert_allclose(found.factor.sum(axis=1), 1.0, atol=1e-9)
     # The same clusters as with every row's whole problem.
-    monkeypatch.setattr(_rows, "_FEW_CLUSTERS", 100)
+    limits(simplex_clusters=100)
     whole = solve_rows(problem_of(A, k, "held"), start)
     assert np.mean(found.factor.argmax(axis=1) == whole.factor.argmax(axis=1)) > 0.97
 
@@ -148,12 +145,11 @@ def test_an_order_changes_nothing_but_rounding(rng):
     np.testing.assert_allclose(local.factor, plain.factor, atol=5e-3)
 
 
-def test_gram_by_blocks_is_the_gram(rng, monkeypatch):
-    from soffit.factorize import problem as _scale
+def test_gram_by_blocks_is_the_gram(rng, limits):
 
     U = rng.random((500, 70)) * (rng.random((500, 70)) < 0.1)
     expected = U.T @ U
-    monkeypatch.setattr(_scale, "_ENTRIES", 70 * 33)
+    limits(product_entries=70 * 33)
     np.testing.assert_allclose(exact_gram(U), expected, atol=1e-12)
     np.testing.assert_allclose(exact_gram(U[:, :5]), expected[:5, :5], atol=1e-12)
     A = sp.csr_array(np.eye(500))

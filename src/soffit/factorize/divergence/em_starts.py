@@ -37,7 +37,6 @@ _MARGIN = 0.02
 _DRAWS = 12
 _CHEAP = 10**6
 _LEAST_DRAWS = 2
-_SEEDS = np.iinfo(np.int32).max
 
 
 def usual_number_of_draws(A: Matrix, n_clusters: int) -> int:
@@ -71,7 +70,7 @@ def solve_em_from_starts(
     if is_large(A):
         return _solve_large(problem, max_iter=max_iter, tol=tol, callback=callback, phase=phase)
     # One seed per draw, so that the draws can run in any thread.
-    seeds = random_state.randint(_SEEDS, size=n_draws)
+    seeds = random_state.randint(np.iinfo(np.int32).max, size=n_draws)
     diffused = each(lambda seed: diffused_start(A, k, np.random.RandomState(seed)), seeds)
     starts = [*spectral_starts(A, k), *diffused]
     first = min(_SHORT, max_iter)

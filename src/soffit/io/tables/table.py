@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,8 @@ _SURELY_AN_IDENTIFIER = re.compile(r"(.*[ _.\-])?(ids?|identifier|uuid)", re.IGN
 _CAMEL_CASE = re.compile(r".*[a-z]I[dD]")
 # In fewer rows, consecutive numbers may be measurements.
 _FEWEST_NUMBERED = 30
+# Names of a column that says how many objects each row stands for.
+_COUNTS = frozenset(("freq", "frequency", "count", "counts", "n", "cases"))
 _WHOLE_NUMBER = re.compile(r"[-+]?\d+")
 # What to pass for a square matrix.
 SAY_WHICH = Message(
@@ -122,9 +124,10 @@ class Choice:
     drop: Sequence[str] | None = None
     id: str | None = None
     label: str | None = None
+    sample_weight: str | None = None
     impute: Impute | None = None
     text: TextRule = "auto"
-    weights: WordWeights | None = None
+    word_weights: WordWeights | None = None
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,8 @@ def check_choice(rows: Rows, choice: Choice) -> None:
     """Refuse names of columns that do not exist."""
     for parameter, given in (("columns", choice.columns), ("drop", choice.drop)):
         check_names(rows.path, list(given or ()), rows.names, parameter)
-    for parameter, name in (("id", choice.id), ("label", choice.label)):
+    for parameter in ("id", "label", "sample_weight"):
+        name = getattr(choice, parameter)
         check_names(rows.path, [] if name is None else [name], rows.names, parameter)
 
 
@@ -166,18 +170,20 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
     if ids is None:
         ids, roles, many = _named_by_text(rows, choice, roles, many, notes)
     documents = _documents(rows, choice, roles, split)
+    weights = None if choice.sample_weight is None else _weights(rows, choice.sample_weight)
     if documents:
         notes += left_out_notes(replace(split, documents=[]), many, named=ids is not None)
-        table = word_table(rows.path, _joined(rows, documents), documents, choice.weights)
+        table = word_table(rows.path, _joined(rows, documents), documents, choice.word_weights)
         notes += table.notes
         described = _described(roles, ids, found, table.kept, notes)
-        return Source(
+        source = Source(
             *("table", table.values, table.words),
             notes=tuple(notes),
             origin=rows,
             path=str(rows.path),
             **described,
         )
+        return _weighted(source, weights, choice.sample_weight)
     notes += left_out_notes(split, many, named=ids is not None)
     codes = choice.text == "category"
     notes += encode_note(chosen, choice.text)
@@ -198,9 +204,10 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
     notes += said
     described = _described(roles, ids, found, selected, notes)
     notes += _constant_note(X, names)
+    notes += [] if choice.sample_weight else _counts_note(X, names, texts)
     has_gaps = choice.impute not in (None, "drop") and bool(np.isnan(X).any())
     truths = codes and any(rows.kinds.get(name) == "boolean" for name in names)
-    return Source(
+    source = Source(
         "table",
         X,
         columns=tuple(names),
@@ -211,6 +218,53 @@ def read_table(rows: Rows, choice: Choice, *, ask: bool) -> Source:
         path=str(rows.path),
         **described,
     )
+    return _weighted(source, weights, choice.sample_weight)
+
+
+def _weights(rows: Rows, name: str) -> FloatArray:
+    """The weights of all rows: a column of numbers, none missing or negative."""
+    if rows.kinds[name] != "number":
+        raise DataError(
+            f"{rows.path}: the column {shown(name)} of weights does not hold numbers.",
+            Message("Choose another column with ", Parameter("sample_weight"), "."),
+        )
+    weights = np.asarray(collect(rows, [name], [], [], 0).numbers[:, 0], dtype=np.float64)
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        first = int(wrong.argmax())
+        what = "is missing" if np.isnan(weights[first]) else f"is {weights[first]:g}"
+        raise DataError(
+            f"{rows.path}: the weight in {rows.place(first)} of {shown(name)} {what}.",
+            "Weights must be numbers of at least 0; rows of weight 0 are left out.",
+        )
+    if not weights.any():
+        raise DataError(
+            f"{rows.path}: all weights in {shown(name)} are 0.",
+            Message("Choose another column with ", Parameter("sample_weight"), "."),
+        )
+    return weights
+
+
+def _weighted(source: Source, weights: FloatArray | None, name: str | None) -> Source:
+    """The source with its weights, without rows of weight 0."""
+    if weights is None:
+        return source
+    kept = np.arange(len(weights)) if source.kept is None else source.kept
+    counts = weights[kept] > 0
+    notes = [f"{shown(name or '')} holds the weights of the objects."]
+    weighted = replace(source, sample_weight=weights[kept][counts])
+    if not counts.all():
+        notes.append(f"{count_of(int((~counts).sum()), 'row')} of weight 0 left out.")
+        ids = text_array((kept + 1).tolist()) if source.ids is None else source.ids
+        weighted = replace(
+            weighted,
+            data=source.data[counts],
+            ids=ids[counts],
+            id_name="row" if source.ids is None else source.id_name,
+            truth=None if source.truth is None else source.truth[counts],
+            kept=kept[counts],
+        )
+    return replace(weighted, notes=(*source.notes, *notes))
 
 
 def _described(
@@ -233,7 +287,7 @@ def _described(
 
 
 def _assign_roles(rows: Rows, choice: Choice, notes: list[str]) -> _Roles:
-    taken = {name for name in (choice.id, choice.label) if name is not None}
+    taken = {n for n in (choice.id, choice.label, choice.sample_weight) if n is not None}
     dropped = set(choice.drop or ())
     maybe_id = None
     if choice.id is None:
@@ -305,7 +359,7 @@ def _named_by_text(
     """
     tried = list(many)
     if choice.columns is not None:
-        unused = {*choice.columns, *(choice.drop or ()), choice.label}
+        unused = {*choice.columns, *(choice.drop or ()), choice.label, choice.sample_weight}
         tried = [n for n in rows.names if rows.kinds[n] == "text" and n not in unused]
     for name in tried:
         values = _different_texts(rows, name)
@@ -346,7 +400,7 @@ def _documents(rows: Rows, choice: Choice, roles: _Roles, split: Split) -> list[
 
 def _no_documents(rows: Rows, choice: Choice, roles: _Roles) -> DataError:
     texts = first_few(map(shown, roles.words)) or "none"
-    if choice.weights is None:
+    if choice.word_weights is None:
         whose, remedy = "", Message("Name the column of documents in ", Parameter("columns"), ".")
     else:
         whose = ", which the model was fitted to"
@@ -484,3 +538,22 @@ def _constant_note(X: FloatArray, names: Sequence[str]) -> list[str]:
         return []
     same = [name for name, alike in zip(names, constant, strict=True) if alike]
     return [f"Constant, so without effect: {first_few(map(shown, same))}."]
+
+
+def _counts_note(X: FloatArray, names: Sequence[str], texts: Mapping[str, Any]) -> list[Message]:
+    """A column of counts beside columns of text only, as in tables of frequencies."""
+    numbers = [place for place, name in enumerate(names) if name not in texts]
+    counts = [place for place in numbers if names[place].strip().lower() in _COUNTS]
+    values = X[:, counts]
+    if not texts or len(counts) != 1 or not np.array_equal(values, np.rint(np.maximum(values, 0))):
+        return []
+    others = X[:, [place for place in numbers if place not in counts]]
+    if not np.isin(others, (0, 1)).all():
+        return []
+    name = names[counts[0]]
+    return [
+        Message(
+            f"{shown(name)} seems to count objects and is compared like any other column. Pass ",
+            *(Parameter("sample_weight", name), " if each row stands for so many objects."),
+        )
+    ]
