@@ -172,7 +172,16 @@ _ROWS = 2**11
 
 @dataclass(frozen=True, eq=False)
 class SeededMixture:
-    """A fitted mixture; `memberships` evaluates it anywhere in the feature space."""
+    """A fitted mixture; `memberships` evaluates it anywhere in the feature space.
+
+    Examples
+    --------
+    >>> from soffit.datasets import make_gaussians
+    >>> from soffit.memberships import fit_seeded_mixture
+    >>> X, labels, _ = make_gaussians(200, n_clusters=2, random_state=7)
+    >>> fit_seeded_mixture(X, labels, 2, random_state=0).means.shape[0] >= 2
+    True
+    """
 
     projection: Projection
     owner: IntArray
