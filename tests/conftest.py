@@ -63,6 +63,8 @@ LIMITS = {
     "block_entries": "soffit._threads._BLOCK_ENTRIES",
     "moment_rows": "soffit.affinity.given_objects._ROWS",
     "links_compared": "soffit.affinity.neighbor_graph._COMPARED",
+    "links_ranked": "soffit.affinity.neighbor_graph._LINKED_ENTRIES",
+    "link_values": "soffit.affinity.neighbor_graph._PLAIN",
     "list_comparisons": "soffit.affinity.neighbor_graph._FEW_COMPARISONS",
     "exact_components": "soffit.affinity.neighbor_graph._MOST_EXACT_COMPONENTS",
     "exact_coordinates": "soffit.affinity.neighbor_graph._MOST_EXACT_COORDINATES",

@@ -443,8 +443,8 @@ class Graph:
         share = np.divide(right, right.sum(), out=np.zeros_like(right), where=right > 0)
         if self.is_sparse:
             A = self.csr.copy()
-            rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-            A.data = np.maximum(A.data - left[rows] * share[A.indices], 0).astype(A.dtype)
+            excess = A.data - left[row_numbers(A)] * share[A.indices]
+            A.data = np.maximum(excess, 0).astype(A.dtype)
             A.eliminate_zeros()
             return Graph.of(A)
         excess = np.multiply.outer(left, share).astype(self.dtype)

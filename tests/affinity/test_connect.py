@@ -225,7 +225,7 @@ def test_shortest_link_of_few_objects(limits):
 @pytest.mark.parametrize("stored", [np.asarray, sp.csr_array])
 def test_short_links_cannot_be_shortened_at_one_end(metric, stored, limits):
     """Each joins its component to another one; a move of either end alone makes it longer."""
-    limits(links_compared=50, link_sample=20, link_turns=30)
+    limits(links_compared=50, links_ranked=300, link_sample=20, link_turns=30)
     rng = np.random.default_rng(7103)
     component = rng.integers(0, 4, size=180)
     X = rng.normal(size=(4, 6))[component] * 4 + rng.normal(size=(180, 6))
@@ -238,6 +238,21 @@ def test_short_links_cannot_be_shortened_at_one_end(metric, stored, limits):
         assert distance == pytest.approx(D[first, second], abs=1e-9)
         assert distance == pytest.approx(D[first].min(), abs=1e-9)
         assert distance == pytest.approx(D[component == c, second].min(), abs=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e5])
+def test_short_links_do_not_depend_on_how_they_are_searched(offset, limits):
+    """Ranking by products finds the links that measuring every pair finds."""
+    rng = np.random.default_rng(911)
+    component = rng.integers(0, 5, size=400)
+    X = offset + rng.normal(size=(5, 8))[component] * 6 + rng.normal(size=(400, 8))
+    wanted = np.arange(4)
+    limits(link_sample=20)
+    ranked = _connect._short_links(X, component, wanted, "euclidean", 2)
+    limits(link_values=(0.0, 0.0))
+    measured = _connect._short_links(X, component, wanted, "euclidean", 2)
+    assert [link[:2] for link in ranked] == [link[:2] for link in measured]
+    np.testing.assert_allclose([a[2] for a in ranked], [b[2] for b in measured], rtol=1e-9)
 
 
 def test_links_too_long_to_measure_are_found():

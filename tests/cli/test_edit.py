@@ -172,7 +172,7 @@ def test_novel_objects_are_refused(soffit, model, flowers, tmp_path):
     refused = [row for row in found if row["cluster"] == "-1"]
     assert refused == [row for row in found if float(row["novelty"]) > 0.999]
     assert refused[-1] is found[-1]
-    assert f"{len(refused)} of 151 objects have a novelty above 0.999" in shown
+    assert "1 of 151 objects has a novelty above 0.999: its cluster is -1" in shown
     both = ("--max-novelty", 0.999, "--min-certainty", 0.8)
     shown = soffit("predict", model, new, "-o", out, *both).output.replace("\n", " ")
     more = [row for row in rows_of(out) if row["cluster"] == "-1"]

@@ -218,20 +218,20 @@ def test_cluster_sizes_add_up(weights: list[float], extra: int) -> None:
     ("call", "error", "message"),
     [
         (lambda: datasets.make_gaussians(2), ValueError, "n_samples must be at least"),
-        (lambda: datasets.make_gaussians(2.5), TypeError, "n_samples must be an integer"),
+        (lambda: datasets.make_gaussians(2.5), ValueError, "must be an integer of at least 1"),
         (lambda: datasets.make_gaussians(9, covariance="tied"), ValueError, "'tied'"),
         (lambda: datasets.make_gaussians(9, weights=[1, 2]), ValueError, "one number per cluster"),
         (lambda: datasets.make_gaussians(9, weights=[1, 0, 2]), ValueError, "above zero"),
         (lambda: datasets.make_gaussians(9, centers=[1.0, 2.0]), ValueError, "centers"),
         (lambda: datasets.make_gaussians(9, separation=-1), ValueError, "separation"),
-        (lambda: datasets.make_gaussians(9, separation="far"), TypeError, "separation"),
+        (lambda: datasets.make_gaussians(9, separation="far"), ValueError, "separation"),
         (lambda: datasets.make_student_t(9, dof=0), ValueError, "dof"),
         (lambda: datasets.make_unequal(9, weights=()), ValueError, "n_clusters"),
         (lambda: datasets.make_moons(9, noise=0), ValueError, "noise"),
         (lambda: datasets.make_moons(9, n_features=1), ValueError, "n_features"),
         (lambda: datasets.make_rings(9, radii=()), ValueError, "radii"),
         (lambda: datasets.make_rings(9, radii=(1, np.nan)), ValueError, "radii"),
-        (lambda: datasets.make_bridge(11), ValueError, "n_samples must be at least 12"),
+        (lambda: datasets.make_bridge(11), ValueError, "must be an integer of at least 12"),
     ],
 )
 def test_bad_arguments_are_named(

@@ -63,11 +63,11 @@ def test_posterior_is_calibrated():
     ("arguments", "error", "message"),
     [
         ({"n_samples": 2}, ValueError, "n_samples must be at least the number of clusters"),
-        ({"n_lines": 0}, ValueError, "n_lines must be at least 1"),
-        ({"noise": 0.0}, ValueError, "noise must be finite and above zero"),
-        ({"offset": -1.0}, ValueError, "offset must be finite and zero or above"),
-        ({"n_features": 1}, ValueError, "n_features must be at least 2"),
-        ({"n_lines": 2.5}, TypeError, "n_lines must be an integer"),
+        ({"n_lines": 0}, ValueError, "n_lines must be an integer of at least 1"),
+        ({"noise": 0.0}, ValueError, "noise must be a number above 0"),
+        ({"offset": -1.0}, ValueError, "offset must be a number of at least 0"),
+        ({"n_features": 1}, ValueError, "n_features must be an integer of at least 2"),
+        ({"n_lines": 2.5}, ValueError, "n_lines must be an integer"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, error, message):

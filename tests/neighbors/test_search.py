@@ -17,6 +17,7 @@ from soffit.neighbors.search import (
     _among_themselves,
     _by_products,
     _dtype_of_ranks,
+    _one_by_one,
     _ordered,
     _rounds,
     nearest_neighbors,
@@ -398,6 +399,20 @@ def test_rounds_hold_every_pair_once_and_no_part_twice(count):
     found = sorted(tuple(sorted((a.start, b.start))) for pairs in rounds for a, b in pairs)
     starts = [part.start for part in parts]
     assert found == sorted((a, b) for a in starts for b in starts if a <= b)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("offset", [0.0, 300.0])
+def test_few_new_rows_find_what_many_find(rng, dtype, offset):
+    X = (rng.normal(size=(3_000, 70)) + offset).astype(dtype)
+    X[100:140] = X[5]  # more copies than neighbours
+    new = np.ascontiguousarray(X[[5, 7, 139]])
+    new[1] += dtype(0.25)
+    found = _ordered(*_one_by_one(new, X, 12, 2))
+    expected = _ordered(*_by_products(new, X, 12, 1))
+    for values, others in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(values, others)
+        assert values.dtype == others.dtype
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])

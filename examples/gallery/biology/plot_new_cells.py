@@ -31,7 +31,7 @@ new.obs[["soffit", "soffit_certainty", "soffit_novelty"]].head(3)
 
 # %%
 known = (new.obs["bulk_labels"] != "CD19+ B").to_numpy()
-plt.figure(figsize=(5.5, 3))
+plt.figure(figsize=(7.5, 3))
 bins = np.linspace(0, 1, 21)
 plt.hist(
     new.obs["soffit_novelty"][known], bins, density=True, alpha=0.6, label="types in the reference"
@@ -39,10 +39,9 @@ plt.hist(
 plt.hist(new.obs["soffit_novelty"][~known], bins, density=True, alpha=0.6, label="B cells")
 plt.xlabel("novelty")
 plt.ylabel("density")
-plt.legend()
+plt.legend(loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %%
-# Most B cells get a certain place among the known types all the same: the certainty answers another
-# question.
+# The certainty answers another question: which of the known types is the nearest.
 new.obs[~known][["soffit_certainty", "soffit_novelty"]].median().round(2)

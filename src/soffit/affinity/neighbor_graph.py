@@ -47,6 +47,9 @@ _FEW = 64
 _LINKED_OBJECTS = 2**16
 _COMPARED = 2**14
 _MOST_TURNS = 4
+# Entries of the rows that are ranked at once, and between which their largest entry lies.
+_LINKED_ENTRIES = 2**20
+_PLAIN = (1e-10, 1e10)
 
 Links = tuple[IntArray, IntArray, FloatArray]
 Link = tuple[int, int, float]
@@ -174,9 +177,18 @@ def _short_links(
         ends[:, number] = chosen[inside[i]], chosen[j]
         length[number] = among[inside[i], j]
 
+    # Rows of ordinary size are ranked by products, and only the nearest ones are measured.
+    is_plain = metric in ("euclidean", "l2") and not sp.issparse(X)
+    ranked = is_plain and _PLAIN[0] < float(np.abs(X[chosen]).max()) < _PLAIN[1]
+    rows_at_once = max(_LINKED_ENTRIES // X.shape[1], 1) if ranked else _COMPARED
+    center = X[chosen].mean(axis=0) if ranked else None
+
     def nearest_across(part: range, rows: Any, *, outside: bool) -> tuple[IntArray, FloatArray]:
         there = slice(part.start, part.stop)
-        block = distances(rows, X[there], metric=metric, n_jobs=1)
+        if center is None:
+            block = distances(rows, X[there], metric=metric, n_jobs=1)
+        else:
+            block = _ranks(rows - center, X[there] - center)
         block[(component[there] == wanted[:, None]) == outside] = np.inf
         closest = block.argmin(axis=1)
         return closest + part.start, block[np.arange(len(wanted)), closest]
@@ -184,14 +196,27 @@ def _short_links(
     for turn in range(_MOST_TURNS):
         fixed, moved = X[ends[turn % 2]], ends[1 - turn % 2]
         search = partial(nearest_across, rows=fixed, outside=turn % 2 == 0)
-        parts = each(search, pieces(len(component), _COMPARED), n_jobs)
+        parts = each(search, pieces(len(component), rows_at_once), n_jobs)
         numbers, lengths = (np.array(values) for values in zip(*parts, strict=True))
         best = lengths.argmin(axis=0), np.arange(len(wanted))
-        closer = lengths[best] < length
-        moved[closer], length[closer] = numbers[best][closer], lengths[best][closer]
+        nearest, reached = numbers[best], lengths[best]
+        if ranked:
+            measured = np.diagonal(distances(fixed, X[nearest], metric=metric))
+            reached = np.where(np.isfinite(reached), measured, np.inf)
+        closer = reached < length
+        moved[closer], length[closer] = nearest[closer], reached[closer]
         if not closer.any() and turn > 0:
             break
     return list(zip(*ends, length, strict=True))
+
+
+def _ranks(rows: FloatArray, others: FloatArray) -> FloatArray:
+    """Half the squared distances of some rows to others, less a number for each of the rows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        halves = 0.5 * np.einsum("ij,ij->i", others, others)
+        ranks = halves - rows @ others.T
+    # Squares of outliers may overflow.
+    return np.where(np.isnan(ranks), np.inf, ranks)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from soffit._parameters import Number, WholeNumber, check_parameter
 from soffit._typing import FloatArray, IntArray
 
 
@@ -87,24 +87,16 @@ class SimilaritySample:
 Seed: TypeAlias = int | np.random.RandomState | None
 
 
-def check_count(value: object, name: str, minimum: int = 1) -> int:
+def check_count(value: Any, name: str, minimum: int = 1) -> int:
     """Return an integer that is at least `minimum`."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}. Pass an int.")
-    if value < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {value}. Pass a larger number.")
+    check_parameter(name, value, WholeNumber(minimum))
     return int(value)
 
 
-def check_number(value: object, name: str, *, positive: bool = True) -> float:
+def check_number(value: Any, name: str, *, positive: bool = True) -> float:
     """Return a finite number, above zero unless `positive` is false (then zero is allowed)."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {value!r}. Pass a float.")
-    number = float(value)
-    if not np.isfinite(number) or number < 0 or (positive and number == 0):
-        wanted = "above zero" if positive else "zero or above"
-        raise ValueError(f"{name} must be finite and {wanted}, got {value}. Pass such a number.")
-    return number
+    check_parameter(name, value, Number(0.0, strict=positive))
+    return float(value)
 
 
 def cluster_sizes(n_samples: int, n_clusters: int, weights: Sequence[float] | None) -> IntArray:

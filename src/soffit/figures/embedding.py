@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from soffit._threads import one_blas_thread
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.factorize import leading_eigenvectors
-from soffit.graph import as_array, without_diagonal
+from soffit.graph import as_array, reciprocal, row_numbers, without_diagonal
 from soffit.memberships.measures import largest
 from soffit.normalize import degree
 
@@ -144,7 +144,7 @@ def graph_map(A: Matrix, memberships: FloatArray) -> FloatArray:
         return membership_map(memberships)
     points = _RADIUS * _start(ties, memberships)
     P = _shares(ties)
-    rows = np.repeat(np.arange(n), np.diff(P.indptr))
+    rows = row_numbers(P)
     rng = np.random.default_rng(_SEED)
     n_steps = _STEPS if n <= _LARGE else _FEWER_STEPS
     for step in range(n_steps):
@@ -244,8 +244,7 @@ def graph_links(A: Matrix) -> sp.csr_array:
 def _shares(ties: sp.csr_array) -> sp.csr_array:
     """Links divided by their sums per object."""
     sums = np.asarray(ties.sum(axis=1)).ravel()
-    share = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
-    return sp.csr_array(sp.diags_array(share) @ ties)
+    return sp.csr_array(sp.diags_array(reciprocal(sums)) @ ties)
 
 
 def _strongest(A: FloatArray) -> sp.csr_array:

@@ -32,7 +32,7 @@ from soffit.fitting.recipe import (
     leave_rows,
     similarity_recipe,
 )
-from soffit.graph import Graph, without_diagonal
+from soffit.graph import Graph, reciprocal, without_diagonal
 from soffit.memberships.tree import ClusterTree, Level
 from soffit.models.relation_factorization import RelationModel, relation_problem
 from soffit.normalize import unnormalized
@@ -309,9 +309,7 @@ class SoftHierarchy(RelationModel):
         memberships = of_distinct_objects(vars(self), chosen.memberships)
         degrees = _degrees(without_diagonal(self.affinity_matrix_))
         B = _bipartite(memberships, degrees)
-        weights = chosen.weights
-        inverse = np.divide(1.0, weights, out=np.zeros_like(weights), where=weights > 0)
-        return FactoredAffinity(B, np.diag(inverse).astype(B.dtype))
+        return FactoredAffinity(B, np.diag(reciprocal(chosen.weights)).astype(B.dtype))
 
     def _level(self, level: int) -> Level:
         if not hasattr(self, "levels_"):

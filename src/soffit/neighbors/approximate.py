@@ -193,7 +193,7 @@ def _room(
 
     The points of the leaf, the numbers of the candidates (and of those in further lists that are
     asked), the places of lists among them, the coordinates of some of the candidates, their squared
-    distances and the numbers of groups.
+    distances to two points and the numbers of groups.
     """
     from soffit.neighbors.kernels import BLOCK, JOIN_GROUP
 
@@ -203,7 +203,7 @@ def _room(
         np.empty(widest * (length + 1) + n_asked * length, dtype=np.int32),
         np.empty((widest, length), dtype=np.int32),
         np.zeros((d, BLOCK), dtype=np.float32),
-        np.empty(BLOCK + JOIN_GROUP, dtype=np.float32),
+        np.empty((2, BLOCK + JOIN_GROUP), dtype=np.float32),
         np.empty(BLOCK // JOIN_GROUP, dtype=np.int64),
     )
 

@@ -295,27 +295,31 @@ def leaves_of(Y, normals, offsets, leaves):
 
 
 # Candidates compared at once: their copies stay in the cache for all rows of a leaf.
-BLOCK = 256
+BLOCK = 512
 # Squares are scanned in groups of this size: most groups hold nothing near.
 JOIN_GROUP = 16
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def squares_to(x, columns, count, squares):
-    """Squared distances of x to the first `count` columns; the number of rows is a multiple of 4.
+def squares_to(x, y, columns, count, squares):
+    """Squared distances of x and y, one per row, to the first `count` columns.
 
-    Four coordinates per pass: loops over candidates become vector instructions.
+    Four coordinates per pass: loops over candidates become vector instructions. Both points use the
+    columns that are loaded. The number of rows is a multiple of 4.
     """
+    of_x, of_y = squares[0], squares[1]
     for b in range(count):
-        squares[b] = np.float32(0.0)
+        of_x[b] = np.float32(0.0)
+        of_y[b] = np.float32(0.0)
     for q in range(0, columns.shape[0], 4):
         x0, x1, x2, x3 = x[q], x[q + 1], x[q + 2], x[q + 3]
+        y0, y1, y2, y3 = y[q], y[q + 1], y[q + 2], y[q + 3]
         for b in range(count):
-            s0 = x0 - columns[q, b]
-            s1 = x1 - columns[q + 1, b]
-            s2 = x2 - columns[q + 2, b]
-            s3 = x3 - columns[q + 3, b]
-            squares[b] += s0 * s0 + s1 * s1 + s2 * s2 + s3 * s3
+            c0, c1, c2, c3 = columns[q, b], columns[q + 1, b], columns[q + 2, b], columns[q + 3, b]
+            s0, s1, s2, s3 = x0 - c0, x1 - c1, x2 - c2, x3 - c3
+            of_x[b] += s0 * s0 + s1 * s1 + s2 * s2 + s3 * s3
+            t0, t1, t2, t3 = y0 - c0, y1 - c1, y2 - c2, y3 - c3
+            of_y[b] += t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -402,16 +406,17 @@ def join_leaves(
                 count = BLOCK
             _copy_columns(X, found, start, count, columns)
             for a in range(size):
-                i = found[a]
-                squares_to(rows[a], columns, count, new)
+                i, one = found[a], new[a % 2]
+                if a % 2 == 0:
+                    squares_to(rows[a], rows[min(a + 1, size - 1)], columns, count, new)
                 # Neither the point itself nor the points already in its list.
                 if start <= a < start + count:
-                    new[a - start] = np.inf
+                    one[a - start] = np.inf
                 for t in range(length):
                     at = listed[a, t] - start
                     if 0 <= at < count:
-                        new[at] = np.inf
-                _take_nearer(new, found, start, count, members[i], squares[i], groups)
+                        one[at] = np.inf
+                _take_nearer(one, found, start, count, members[i], squares[i], groups)
 
 
 @njit(cache=True, nogil=True)
@@ -489,8 +494,10 @@ def find_nearest(
                 count = BLOCK
             _copy_columns(X, found, start, count, columns)
             for c in range(first, last):
-                squares_to(Y[c], columns, count, new)
-                _take_nearer(new, found, start, count, near[c], squares[c], groups)
+                at = (c - first) % 2
+                if at == 0:
+                    squares_to(Y[c], Y[min(c + 1, last - 1)], columns, count, new)
+                _take_nearer(new[at], found, start, count, near[c], squares[c], groups)
         for c in range(first, last):
             _ask(Y[c], X, lists, near[c], squares[c], asked, place, found, n_found)
         first = last

@@ -39,6 +39,9 @@ _PROBED = 16
 _CLEAR = 0.02
 _SAMPLE = 32
 _SINGLE = (1e-10, 1e10)
+# Up to so many new rows are compared with a table of at least so many values one by one; their
+# squared distances differ by less than this share of them from those summed in another order.
+_FEW_NEW, _MANY_VALUES, _ROUNDED = 4, 2**20, 1e-9
 # Few rows are ranked in double precision: a loop for single precision need not be compiled.
 _FEW_ROWS = 2_000
 
@@ -241,6 +244,8 @@ def neighbors_of(
             found = _by_tree(X_new, X, n_neighbors, n_jobs)
         elif X_new is X and X.shape[1] >= _WIDE:
             found = _among_themselves(X, n_neighbors, n_jobs)
+        elif len(X_new) <= _FEW_NEW and X.size >= _MANY_VALUES:
+            found = _one_by_one(X_new, X, n_neighbors, n_jobs)
         else:
             found = _by_products(X_new, X, n_neighbors, n_jobs)
     elif sp.issparse(X) and metric in ("euclidean", "l2", "cosine") and X.shape[0] >= _FEW_ROWS:
@@ -315,6 +320,35 @@ def _by_products(
     return indices, np.sqrt(squares).astype(X.dtype, copy=False)
 
 
+def _one_by_one(
+    X_new: FloatArray, X: FloatArray, n_neighbors: int, n_jobs: int | None
+) -> tuple[IntArray, FloatArray]:
+    """The same for a few rows, without a copy of the table."""
+    from scipy.spatial.distance import cdist
+
+    from soffit.neighbors.kernels import nearest_listed
+
+    wanted = np.ascontiguousarray(X_new, dtype=np.float64)
+    squares = np.empty((len(wanted), len(X)))
+
+    def compare(part: range) -> None:
+        there = slice(part.start, part.stop)
+        squares[:, there] = cdist(wanted, X[there].astype(np.float64), "sqeuclidean")
+
+    each(compare, pieces(len(X), _TASK), n_jobs)
+    indices = np.empty((len(wanted), n_neighbors), dtype=np.int64)
+    nearest = np.empty(indices.shape)
+    last = np.partition(squares, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
+    for i, limit in enumerate(last):
+        # The same sums as everywhere else decide among those that differ by rounding.
+        close = np.flatnonzero(~(squares[i] > limit * (1 + _ROUNDED)))
+        reference, row = X[close].astype(np.float64), slice(i, i + 1)
+        listed = np.arange(len(close), dtype=np.int32)[None]
+        nearest_listed(listed, wanted[row], reference, indices[row], nearest[row])
+        indices[i] = close[indices[i]]
+    return indices, np.sqrt(nearest).astype(X.dtype, copy=False)
+
+
 def _among_themselves(
     X: FloatArray, n_neighbors: int, n_jobs: int | None
 ) -> tuple[IntArray, FloatArray]:
@@ -322,14 +356,24 @@ def _among_themselves(
     from soffit.neighbors.kernels import nearest_listed, take_ranks
 
     n = len(X)
-    exact = np.ascontiguousarray(X, dtype=np.float64)
-    centred = exact - exact.mean(axis=0)
-    half_norms = 0.5 * np.einsum("ij,ij->i", centred, centred)
-    if _dtype_of_ranks(centred, half_norms, n_neighbors) == np.float64:
+    exact, rows = np.empty(X.shape), np.empty(X.shape, dtype=np.float32)
+    half_norms, center = np.empty(n), X.mean(axis=0, dtype=np.float64)
+
+    def prepare(part: range) -> None:
+        # Block by block in all threads: the first use of memory takes longer than the arithmetic.
+        chosen = slice(part.start, part.stop)
+        exact[chosen] = X[chosen]
+        centred = exact[chosen] - center
+        half_norms[chosen] = 0.5 * np.einsum("ij,ij->i", centred, centred)
+        # If squares overflow, these rows are not used.
+        with np.errstate(over="ignore"):
+            rows[chosen] = centred
+
+    each(prepare, pieces(n, _TASK), n_jobs)
+    if _dtype_of_ranks(rows, half_norms, n_neighbors) == np.float64:
         return _by_products(X, X, n_neighbors, n_jobs)
     reach = _rounding(X.shape[1], np.float32) * (half_norms + half_norms.max()) - half_norms
-    rows, half = centred.astype(np.float32), half_norms.astype(np.float32)
-    columns = np.ascontiguousarray(rows.T)
+    half = half_norms.astype(np.float32)
     margin = min(n_neighbors + 8, n)
     lowest = np.full((n, margin), np.inf, dtype=np.float32)
     listed = np.zeros((n, margin), dtype=np.int32)
@@ -340,7 +384,7 @@ def _among_themselves(
 
     def compare(pair: tuple[range, range]) -> None:
         here, there = (slice(part.start, part.stop) for part in pair)
-        product = rows[here] @ columns[:, there]
+        product = rows[here] @ rows[there].T
         take_ranks(product, half, here.start, there.start, lowest, listed)
 
     def measure(part: range) -> None:

@@ -109,7 +109,7 @@ class Correction:
         self._half = reciprocal(self._graph.degrees(), 0.5)[:, None]
         must, cannot = side.must, side.cannot
         component = pair_components(must[:, 0], must[:, 1], n)
-        self._touched = np.unique(np.concatenate([must.ravel(), cannot.ravel()]))
+        self._touched = side.touched()
         numbers, self._group = np.unique(component[self._touched], return_inverse=True)
         self._n_groups = len(numbers)
         self._order = np.argsort(-np.bincount(self._group), kind="stable")

@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from soffit._typing import IntArray
-from soffit.graph import pair_components
-from soffit.memberships.measures import partners
+from soffit.affinity import SideInformation
+from soffit.memberships.matching import partners
 
 Pair = tuple[int, int]
 Key = tuple[int | None, tuple[tuple[int, ...], ...], tuple[Pair, ...]]
@@ -200,22 +200,8 @@ class State:
 
     def needed_clusters(self, n: int) -> int:
         """A number of clusters that the answers need at least: objects that all differ."""
-        if not self.apart:
-            return 1
         links = [(group[0], other) for group in self.together for other in group[1:]]
-        ends = np.array(links, dtype=np.int64).reshape(-1, 2)
-        part = pair_components(ends[:, 0], ends[:, 1], n)
-        rivals: dict[int, set[int]] = {}
-        for a, b in self.apart:
-            one, other = int(part[a]), int(part[b])
-            if one != other:
-                rivals.setdefault(one, set()).add(other)
-                rivals.setdefault(other, set()).add(one)
-        largest = 1
-        for first in sorted(rivals, key=lambda component: -len(rivals[component])):
-            clique = [first]
-            for other in sorted(rivals[first], key=lambda component: -len(rivals[component])):
-                if all(other in rivals[member] for member in clique):
-                    clique.append(other)
-            largest = max(largest, len(clique))
-        return largest
+        must, cannot = (
+            np.array(pairs, dtype=np.int64).reshape(-1, 2) for pairs in (links, self.apart)
+        )
+        return SideInformation(must, cannot, n).n_clusters()
