@@ -279,7 +279,7 @@ def survives(folder: Path, n: int) -> bool:
         model = SoftClustering(
             K, **given, callback=lambda event: once.pop()() if once else None
         ).fit(X)
-        client.wait_for_workers(2)
+        client.wait_for_workers(2, timeout=120)
         rows = client.compute(model.memberships_)
         time.sleep(1.0)
         kill()

@@ -31,6 +31,7 @@ extensions = [
     "myst_parser",
     "sphinx_design",
     "sphinx_copybutton",
+    "see_also",
     "site_parts",
 ]
 root_doc = "index"
@@ -81,6 +82,8 @@ sphinx_gallery_conf: dict[str, Any] = {
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,
+    # Times of the machine that built the site tell readers nothing.
+    "min_reported_time": 1_000_000,
     # As many at a time as Sphinx has processes (-j).
     "parallel": True,
     "plot_gallery": os.environ.get("SOFFIT_DOCS_GALLERY", "1") != "0",

@@ -73,7 +73,7 @@ def draw(digits: np.ndarray, memberships: np.ndarray) -> Figure:
     figure = Figure(figsize=(16, 4.9), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=[1.1, 1], wspace=0.02)
     typical = typical_digits(digits, memberships)
-    left.suptitle("1,797 handwritten digits, clustered without labels", x=0.02, ha="left")
+    left.suptitle("1,797 handwritten digits, no labels used; rings: uncertain", x=0.02, ha="left")
     draw_map(left.subplots(), digits, memberships, typical)
     right.suptitle("The most uncertain digits: what each may be", x=0.01, ha="left")
     draw_uncertain(right, digits, memberships, typical)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -82,6 +83,9 @@ class Worker:
                 waited = time.monotonic() - started
                 if computed > patience or waited > _WAITING * patience:
                     hung.set()
+                    # It tells the log where it is.
+                    process.send_signal(signal.SIGUSR1)
+                    over.wait(1.0)
                     process.kill()
                     return
 
@@ -102,7 +106,9 @@ class Worker:
             code = process.wait()
             self._forget()
             if hung.is_set():
-                return "hang", f"no end after {SUITES[name].patience:g} s of processor time"
+                waited = time.monotonic() - started
+                what = f"no end after {waited:.0f} s, {self.seconds:.1f} s of processor time"
+                return "hang", f"{what}: {self._last_words()}"
             return "crash", f"the process ended with code {code}: {self._last_words()}"
         if self._done >= _CASES_PER_WORKER:
             self.close()
@@ -157,8 +163,9 @@ class Worker:
 
     def _last_words(self) -> str:
         lines = self._log.read_text(errors="replace").splitlines()
-        here = [line.strip() for line in lines if line.strip().startswith(("File", "Fatal"))]
-        return " | ".join(here[:7])[-900:]
+        signs = ("File", "Fatal", "Thread", "Current thread")
+        here = [line.strip() for line in lines if line.strip().startswith(signs)]
+        return " | ".join(here[:12])[-1500:]
 
 
 def run_all(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import traceback
@@ -23,6 +25,8 @@ def main() -> None:
     from fuzz.outcome import ViolationError
     from fuzz.suites import SUITES
 
+    # The driver asks a worker that hangs where it is.
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     print("ready", file=replies, flush=True)

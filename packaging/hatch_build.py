@@ -20,6 +20,9 @@ def absolute(target: str, site: str, source: str) -> str:
     page = re.fullmatch(r"docs/([\w/]+)\.md(#[\w-]+)?", target)
     if page:
         return f"{site}{page[1]}.html{page[2] or ''}"
+    example = re.fullmatch(r"examples/gallery/(\w+/plot_\w+)\.py", target)
+    if example:
+        return f"{site}auto_examples/{example[1]}.html"
     if target == "examples/gallery":
         return f"{site}auto_examples/index.html"
     if target.endswith(".png"):

@@ -117,6 +117,8 @@ def _mathml(tex: str, *, block: bool = False) -> str:
     known = re.sub(r"\\[bB]ig+[lr]?\s*([)\]}]|\\\})", r"\\right\1", known)
     known = re.sub(r"\\[bB]ig+(?![a-z])", "", known)
     known = re.sub(r"\\textstyle(?![a-z])", "", known)
+    # One digit or letter each, without braces: \frac12, \tfrac1n.
+    known = re.sub(r"\\[td]?frac\s*([0-9a-z])\s*([0-9a-z])", r"\\frac{\1}{\2}", known)
     known = re.sub(r"\\dots(?![a-z])", r"\\ldots", known)
     try:
         return str(tex2mathml(known, as_block=block))

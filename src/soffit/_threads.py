@@ -439,3 +439,13 @@ def without_warnings(category: type[Warning] = Warning, message: str = "") -> It
     with _filters.held(save):
         warnings.filterwarnings("ignore", message, category)
         yield
+
+
+@contextmanager
+def recorded_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """A context whose warnings are collected instead of shown, but for those about libraries."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        yield caught

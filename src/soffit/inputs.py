@@ -377,7 +377,31 @@ def _table_of_cells(values: Any, names: NDArray[Any]) -> Input:
 
 
 def read_graph_of_cells(annotated: Any, key: str) -> sp.csr_array:
-    """The weights of a neighbour graph of an AnnData object, checked."""
+    """The weights of a neighbour graph of an AnnData object, checked.
+
+    Parameters
+    ----------
+    annotated : AnnData
+        The cells.
+    key : str
+        Where the graph is in ``obsp``, such as "connectivities".
+
+    Returns
+    -------
+    CSR of shape (n, n)
+        Symmetric weights.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> from soffit.inputs import read_graph_of_cells
+    >>> cells = anndata.AnnData(np.zeros((2, 1)))
+    >>> cells.obsp["connectivities"] = sp.csr_array([[0.0, 1.0], [1.0, 0.0]])
+    >>> read_graph_of_cells(cells, "connectivities").nnz
+    2
+    """
     if key not in annotated.obsp:
         raise ValueError(
             f"The AnnData object has no obsp[{key!r}]. Compute the neighbour graph first (for "
@@ -399,6 +423,18 @@ def read_new_objects(X: Any, n_features: int, *, takes_matrix: bool) -> Input:
         Number of features of the model.
     takes_matrix : bool
         Whether the model was fitted to a graph or a matrix of all objects.
+
+    Returns
+    -------
+    Input
+        The objects, with their names and columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.inputs import read_new_objects
+    >>> read_new_objects(np.zeros((2, 3)), 3, takes_matrix=False).data.shape
+    (2, 3)
     """
     names = {(c.__module__.partition(".")[0], c.__name__) for c in type(X).__mro__}
     if ("anndata", "AnnData") not in names:
@@ -421,7 +457,24 @@ def read_new_objects(X: Any, n_features: int, *, takes_matrix: bool) -> Input:
 
 
 def check_columns(model: Any, columns: NDArray[Any] | None) -> None:
-    """Refuse new objects whose columns are not those of the fit, in the same order."""
+    """Refuse new objects whose columns are not those of the fit, in the same order.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model.
+    columns : array of str or None
+        Names of the columns of the new objects, if they have any.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from soffit import SoftClustering
+    >>> from soffit.inputs import check_columns
+    >>> frame = pd.DataFrame({"a": [0.0, 0.1, 5.0, 5.1], "b": [0.0, 0.2, 5.0, 5.2]})
+    >>> model = SoftClustering(2, n_neighbors=1, random_state=0).fit(frame)
+    >>> check_columns(model, frame.columns.to_numpy())
+    """
     fitted = vars(model).get("feature_names_in_")
     if columns is None or fitted is None or list(columns) == list(fitted):
         return
@@ -451,6 +504,23 @@ def read_attributes(X: Any) -> dict[str, list[Any]]:
 
     Attributes of the nodes of networkx and igraph graphs, columns of ``obs`` of AnnData; nothing
     for anything else.
+
+    Parameters
+    ----------
+    X : object
+        Anything.
+
+    Returns
+    -------
+    dict of lists
+        Values by name.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from soffit.inputs import read_attributes
+    >>> read_attributes(nx.karate_club_graph())["club"][:2]
+    ['Mr. Hi', 'Mr. Hi']
     """
     kinds = {(c.__module__.partition(".")[0], c.__name__) for c in type(X).__mro__}
     if ("anndata", "AnnData") in kinds:
@@ -471,6 +541,23 @@ def lazy_part(X: Any) -> Any:
     """The collection of Dask or zarr that X is, or that AnnData holds; None for anything else.
 
     AnnData with a neighbour graph is a graph in memory, whatever else it holds.
+
+    Parameters
+    ----------
+    X : object
+        Anything.
+
+    Returns
+    -------
+    object or None
+        The collection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.inputs import lazy_part
+    >>> lazy_part(np.zeros((3, 2))) is None
+    True
     """
     kinds = {(c.__module__.partition(".")[0], c.__name__) for c in type(X).__mro__}
     if kinds & _LAZY:
@@ -499,7 +586,25 @@ _LAZY |= {("zarr", "Group")}
 
 
 def weights_of_source(X: Any) -> Any:
-    """The weights of the objects, if X is the content of a file that has them; else None."""
+    """The weights of the objects, if X is the content of a file that has them; else None.
+
+    Parameters
+    ----------
+    X : object
+        Anything.
+
+    Returns
+    -------
+    array of shape (n,) or None
+        The weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.inputs import weights_of_source
+    >>> weights_of_source(np.zeros((3, 2))) is None
+    True
+    """
     return X.sample_weight if _READERS.get(("soffit", type(X).__name__)) is _from_source else None
 
 

@@ -131,6 +131,16 @@ def model_of(adata: Any, key: str = "soffit") -> Any:
     ------
     KeyError
         If there are no results with this key, or no model was kept.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> from soffit import scanpy as ss
+    >>> from soffit.datasets import make_gaussians
+    >>> cells = anndata.AnnData(make_gaussians(90, n_clusters=3, random_state=7).X)
+    >>> ss.soft_clusters(cells, n_clusters=3)
+    >>> ss.model_of(cells).n_clusters_
+    3
     """
     notes = _notes(adata, key)
     if "model" not in notes:
@@ -221,6 +231,18 @@ def place(
         If the reference holds no model.
     ValueError
         If the cells lack genes or coordinates, or the reference was clustered by its graph.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> from soffit import scanpy as ss
+    >>> from soffit.datasets import make_gaussians
+    >>> cells = anndata.AnnData(make_gaussians(90, n_clusters=3, random_state=7).X)
+    >>> more = anndata.AnnData(make_gaussians(9, n_clusters=3, random_state=8).X)
+    >>> ss.soft_clusters(cells, n_clusters=3)
+    >>> ss.place(cells, more)
+    >>> more.obsm["X_soffit"].shape
+    (9, 3)
     """
     model = model_of(adata_ref, key)
     cells = adata_new.copy() if copy else adata_new
@@ -269,6 +291,19 @@ def report(
         that exists.
     title : str, optional
         Title of the page.
+
+    Examples
+    --------
+    >>> import anndata, os, tempfile
+    >>> from soffit import scanpy as ss
+    >>> from soffit.datasets import make_gaussians
+    >>> cells = anndata.AnnData(make_gaussians(90, n_clusters=3, random_state=7).X)
+    >>> ss.soft_clusters(cells, n_clusters=3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "cells.html")
+    ...     ss.report(cells, path)
+    ...     os.path.exists(path)
+    True
     """
     notes = _notes(adata, key)
     found = model_of(adata, key) if "model" in notes else _stored(adata, key)

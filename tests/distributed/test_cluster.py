@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import dask
@@ -120,3 +121,19 @@ def test_a_fit_that_is_stopped_cancels_its_tasks(table, cluster):
 def _wait_until_idle(dask_scheduler):
     left = [task for task in dask_scheduler.tasks.values() if "drawn" in str(task.key)]
     assert len(left) <= 2
+
+
+def test_a_worker_that_does_not_answer_is_not_waited_for(cluster, monkeypatch):
+    from soffit.distributed import shared_value
+
+    monkeypatch.setattr(shared_value, "_PATIENCE", 1.0)
+    cluster.wait_for_workers(2, timeout=60)
+    silent = sorted(cluster.run(os.getpid).values())[0]
+    os.kill(silent, signal.SIGSTOP)
+    try:
+        begin = time.perf_counter()
+        shared = shared_value.share(cluster, np.arange(5.0), "test")
+        assert time.perf_counter() - begin < 5.0
+    finally:
+        os.kill(silent, signal.SIGCONT)
+    assert (shared_value.resolved(shared.compute()) == np.arange(5.0)).all()

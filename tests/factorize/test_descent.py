@@ -46,6 +46,15 @@ def test_a_nearly_exact_factorization_settles_when_it_improves_slowly():
     assert not descent.has_converged(1e-5)
 
 
+def test_more_entries_than_pairs_settle_sooner():
+    """With k = n - 10, tens of seconds went into digits that say nothing about the objects."""
+    for n, settled in ((7, False), (6, True)):
+        descent = Descent(1.01e-3, np.ones((n, 3)), np.ones(3), norm=1.0)
+        descent.record(1.0e-3, np.ones((n, 3)), np.ones(3))
+        assert descent.has_converged(1e-5) is settled
+        assert not descent.has_converged(0.9e-5)
+
+
 @pytest.mark.parametrize("solver", ["rows", "coordinate"])
 def test_nearly_as_many_clusters_as_objects_converge_soon(solver):
     X = np.random.default_rng(61).normal(size=(40, 3))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from soffit.memberships import align, match_clusters
-from soffit.memberships.measures import encode_labels
+from soffit.memberships.matching import encode_labels
 
 
 def random_memberships(seed: int, n_objects: int, n_clusters: int) -> np.ndarray:

@@ -112,6 +112,15 @@ def test_every_public_name_has_a_page_with_source(site: Path) -> None:
     assert "sphx-glr-thumbcontainer" in flagship, "no examples on the page of SoftClustering"
 
 
+def test_every_page_of_the_api_names_its_relatives(site: Path) -> None:
+    registries = {"soffit.affinity.AFFINITIES", "soffit.factorize.SOLVERS"}
+    registries |= {"soffit.normalize.NORMALIZATIONS"}
+    found = {page.stem: text_of(page) for page in (site / "api" / "generated").glob("*.html")}
+    assert len(found) > 100
+    alone = {name for name, text in found.items() if "admonition seealso" not in text}
+    assert alone <= registries
+
+
 def test_the_gallery_is_complete(site: Path) -> None:
     scripts = list((ROOT / "examples" / "gallery").rglob("plot_*.py"))
     assert len(scripts) >= 25

@@ -43,6 +43,5 @@ plt.legend(loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %%
-# Most B cells get a certain place among the known types all the same: the certainty answers another
-# question.
+# The certainty answers another question: which of the known types is the nearest.
 new.obs[~known][["soffit_certainty", "soffit_novelty"]].median().round(2)

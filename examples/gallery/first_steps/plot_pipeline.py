@@ -38,7 +38,7 @@ plt.bar_label(bars, fmt="%.3f")
 plt.axhline(baseline, color="grey", linestyle="--", label=f"30 components: {baseline:.3f}")
 plt.ylim(0.7, 1)
 plt.ylabel("accuracy of the classifier")
-plt.legend(loc="lower right")
+plt.legend(loc="upper left")
 plt.show()
 
 # %%

@@ -46,5 +46,5 @@ right.set(xlabel="largest membership", ylabel="digits")
 plt.show()
 
 # %%
-# Handwritten digits are one data set. The page on uncertainty has fifty, and those on which
+# Handwritten digits are one data set. The page on uncertainty has 81, and those on which
 # memberships are too sure.

@@ -195,7 +195,26 @@ AFFINITIES: dict[str, Callable[[Settings], Affinity]] = {
 
 
 def make_affinity(affinity: Any, settings: Settings) -> Affinity:
-    """An unfitted affinity: by name, from a function of two tables, or a clone."""
+    """An unfitted affinity: by name, from a function of two tables, or a clone.
+
+    Parameters
+    ----------
+    affinity : str, callable or Affinity
+        One of `AFFINITIES`, a function of two tables, or an affinity.
+    settings : Settings
+        What the named ones take from the model.
+
+    Returns
+    -------
+    Affinity
+        Not fitted.
+
+    Examples
+    --------
+    >>> from soffit.affinity import Settings, make_affinity
+    >>> make_affinity("nearest_neighbors", Settings(n_neighbors=5)).n_neighbors
+    5
+    """
     if isinstance(affinity, Affinity):
         fresh: Affinity = clone(affinity)
         return fresh

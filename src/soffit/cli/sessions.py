@@ -10,7 +10,14 @@ from soffit._wording import as_options, in_words_of_the_command
 from soffit.cli.console import Talk, usage_error
 from soffit.cli.methods import DEFAULT_METHOD, Settings, make_model
 from soffit.cli.options import Only, OptionGroup, Pairs, Reading, choice
-from soffit.cli.steps import check_number, read_pairs, read_source, without_numbers
+from soffit.cli.steps import (
+    check_number,
+    compiling_told,
+    read_pairs,
+    read_source,
+    steps,
+    without_numbers,
+)
 
 if TYPE_CHECKING:
     from soffit.session.files import SessionFolder
@@ -135,13 +142,7 @@ def _command(file: Path, source: Any, settings: Settings) -> list[str]:
 
 def with_model(session: Session, talk: Talk, text: str) -> Any:
     """Fit the current state, with a spinner; returns the result."""
-    from soffit._compile import told_of_compiling
-    from soffit.cli.steps import steps
-
-    with (
-        talk.working(text) as tell,
-        told_of_compiling(lambda _: tell("Compiling, once (soffit warmup does it ahead)")),
-    ):
+    with talk.working(text) as tell, compiling_told(tell):
         outcome = session.refit(lambda event: tell(steps(event)))
     for note in outcome.notes:
         talk.warn(in_words_of_the_command(note))

@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import typer
 
 from soffit._compile import told_of_compiling
 from soffit._parameters import ParameterError
+from soffit._threads import recorded_warnings
 from soffit._wording import in_words_of_the_command, listed
 from soffit.cli.console import Talk, existing, usage_error
 from soffit.cli.methods import METHODS, Settings, make_model
@@ -153,7 +155,7 @@ def fit_model(
             name, settings, source.kind, is_mixed=source.is_mixed, **parameters, **watch
         )
         data = without_numbers(source)
-        with told_of_compiling(lambda _: tell("Compiling, once (soffit warmup does it ahead)")):
+        with compiling_told(tell):
             _, remarks = with_remarks(lambda: model.fit(data, **(pairs or {})), model)
     if model.stop_reason_ == "interrupted":
         raise KeyboardInterrupt
@@ -167,12 +169,14 @@ def steps(event: Any) -> str:
     return f"{event.phase.capitalize()}, step {event.iteration}"
 
 
+def compiling_told(tell: Callable[[str], None]) -> AbstractContextManager[None]:
+    """A context in which a person is told that the first fit after an installation compiles."""
+    return told_of_compiling(lambda _: tell("Compiling, once (soffit warmup does it ahead)"))
+
+
 def with_remarks(work: Callable[[], Any], model: Any = None) -> tuple[Any, list[str]]:
     """The result of some work, and its warnings in the words of the command."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", FutureWarning)
+    with recorded_warnings() as caught:
         result = work()
     remarks = [_in_words(warning, model) for warning in caught]
     return result, list(dict.fromkeys(remarks))

@@ -12,6 +12,7 @@ import pickle
 import shutil
 import tempfile
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -26,6 +27,9 @@ _ALIGNED = 64
 # Values that a worker keeps open.
 _MOST_OPEN = 4
 _HERE = ("inproc://", "tcp://127.", "tls://127.", "tcp://[::1]", "tls://[::1]")
+# Seconds to wait for the answer of a worker, and the priority of the question among its tasks.
+_PATIENCE = 10.0
+_URGENT = 100
 # Files live as long as their client, because tasks may outlive the collections they belong to.
 _folders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
@@ -95,9 +99,7 @@ def share(client: Any, value: Any, name: str) -> Any:
         return delayed(value, name=key, traverse=False)
     if client.scheduler.address.startswith(_HERE):
         mapped = MappedValue.write(value, _folder_of(client))
-        seen = client.run(os.path.exists, mapped.path, on_error="ignore")
-        # Workers in a container may have an address of this machine, but not its files.
-        if seen and all(seen.values()):
+        if _is_seen(client, mapped.path):
             return delayed(mapped, name=key, traverse=False)
     whole = pickle.dumps(value, protocol=5)
     # At one worker, from which the others take the whole.
@@ -107,6 +109,26 @@ def share(client: Any, value: Any, name: str) -> Any:
         for first, last in pairwise([*range(0, len(whole), _PIECE), len(whole)])
     ]
     return delayed(client.submit(_assembled, pieces, key=key, **near))
+
+
+def _is_seen(client: Any, path: str) -> bool:
+    """Whether the workers see a file; those in a container have an address of this machine, too.
+
+    Workers that are dying do not answer: a task that waits for one is given up.
+    """
+    from distributed import TimeoutError as NoAnswer
+    from distributed import wait
+
+    alone: dict[str, Any] = {"pure": False, "allow_other_workers": False, "priority": _URGENT}
+    futures = [
+        client.submit(os.path.exists, path, workers=[address], **alone)
+        for address in sorted(client.scheduler_info(n_workers=-1)["workers"])
+    ]
+    with suppress(NoAnswer):
+        wait(futures, timeout=_PATIENCE)
+    answers = [future.result() for future in futures if future.status == "finished"]
+    client.cancel(futures)
+    return bool(answers) and all(answers)
 
 
 def _folder_of(client: Any) -> str:

@@ -151,15 +151,18 @@ class Descent:
     def has_converged(self, tol: float, *, over: int = 1) -> bool:
         """Whether each of the last `over` iterations gained at most `tol` times the loss.
 
-        A loss below 10 `tol` times the squared norm of the matrix, as with nearly as many clusters
-        as objects, need not fall further if it falls slowly: relative to itself it would do so for
-        thousands of iterations.
+        A loss below 10 `tol` times the squared norm of the matrix need not fall further if it falls
+        slowly: relative to itself it would do so for thousands of iterations. With more than half
+        as many clusters as objects, 100 `tol`: the factor has more entries than the matrix has
+        pairs, and what is left says nothing about the objects.
         """
         if len(self.history) <= over:
             return False
         now = self.history[-1]
         gain = self.history[-1 - over] - now
-        is_exact = now <= 10.0 * tol * self._norm and gain <= over * _SLOW * now
+        n, k = self._reached.factor.shape
+        share = tol * (10.0 if 2 * k < n else 100.0)
+        is_exact = now <= share * self._norm and gain <= over * _SLOW * now
         return is_exact or gain <= over * tol * max(now, _NEGLIGIBLE * self._norm)
 
     def result(self) -> Factorization:

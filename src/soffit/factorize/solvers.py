@@ -71,5 +71,29 @@ class Extension(Protocol):
 
 
 def extension(problem: Problem, found: Factorization) -> Extension:
-    """The extension of the problem's family."""
+    """The extension of the problem's family.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was fitted.
+    found : Factorization
+        Its solution.
+
+    Returns
+    -------
+    Extension
+        Places new objects by their affinities to the fitted ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import Problem, solve_rows
+    >>> from soffit.memberships import extension
+    >>> A = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> problem = Problem(A, 2)
+    >>> found = solve_rows(problem, np.kron(np.eye(2), np.ones((3, 1))))
+    >>> extension(problem, found).place(A[:1], A[:1].sum(axis=1)).round(2)
+    array([[1., 0.]])
+    """
     return FAMILIES[problem.family].rows.of(problem, found)

@@ -46,7 +46,27 @@ MANY_CLUSTERS = 150
 def random_start(
     n_objects: int, n_clusters: int, random_state: np.random.RandomState
 ) -> FloatArray:
-    """Rows drawn uniformly from the simplex (a flat Dirichlet distribution)."""
+    """Rows drawn uniformly from the simplex (a flat Dirichlet distribution).
+
+    Parameters
+    ----------
+    n_objects, n_clusters : int
+        Shape of the start.
+    random_state : numpy.random.RandomState
+        The generator.
+
+    Returns
+    -------
+    array of shape (n_objects, n_clusters)
+        Rows sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import random_start
+    >>> random_start(4, 3, np.random.RandomState(0)).sum(axis=1)
+    array([1., 1., 1., 1.])
+    """
     return make_rows_sum_to_one(random_state.standard_exponential((n_objects, n_clusters)))
 
 
@@ -57,7 +77,32 @@ def labels_start(
     spread: float | None = None,
     dtype: DTypeLike = np.float64,
 ) -> FloatArray:
-    """Rows close to the given labels: 1 - spread on the label, the rest spread evenly."""
+    """Rows close to the given labels: 1 - spread on the label, the rest spread evenly.
+
+    Parameters
+    ----------
+    labels : int array of shape (n,)
+        A cluster for each object.
+    n_clusters : int
+        Number of clusters.
+    spread : float, optional
+        What is spread evenly over all clusters.
+    dtype : dtype
+        Precision of the start.
+
+    Returns
+    -------
+    array of shape (n, n_clusters)
+        Rows on the simplex.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import labels_start
+    >>> labels_start(np.array([0, 1]), 2, spread=0.2)
+    array([[0.9, 0.1],
+           [0.1, 0.9]])
+    """
     if spread is None:
         spread = _SPREAD if n_clusters <= MANY_CLUSTERS else 0.0
     W = np.full((len(labels), n_clusters), spread / n_clusters, dtype=dtype)
@@ -81,7 +126,31 @@ def spectral_start(
     rounding: Literal["qr", "kmeans"] = "qr",
     random_state: int = 0,
 ) -> FloatArray:
-    """Rows close to labels from the leading eigenvectors of a normalized matrix."""
+    """Rows close to labels from the leading eigenvectors of a normalized matrix.
+
+    Parameters
+    ----------
+    N : array or CSR of shape (n, n)
+        Affinities normalized by degrees.
+    n_clusters : int
+        Number of clusters.
+    rounding : {"qr", "kmeans"}
+        How eigenvectors become labels.
+    random_state : int
+        Seeds k-means.
+
+    Returns
+    -------
+    array of shape (n, n_clusters)
+        Rows on the simplex.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import spectral_start
+    >>> spectral_start(np.kron(np.eye(2), np.full((3, 3), 1 / 3)), 2).shape
+    (6, 2)
+    """
     _, V = leading_eigenvectors(N, n_clusters, random_state=random_state)
     labels = cluster_qr(V) if rounding == "qr" else cluster_kmeans(V, random_state=random_state)
     return labels_start(labels, n_clusters)
@@ -94,6 +163,30 @@ def diffused_start(
 
     After many steps only slow modes of the graph are left; standardised and exponentiated they
     give soft regions without computing eigenvectors. Isolated objects get uniform rows.
+
+    Parameters
+    ----------
+    A : array or CSR of shape (n, n)
+        Affinities.
+    n_clusters : int
+        Number of clusters.
+    random_state : numpy.random.RandomState
+        The generator.
+    steps : int
+        Number of steps of the walk.
+
+    Returns
+    -------
+    array of shape (n, n_clusters)
+        Rows on the simplex.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import diffused_start
+    >>> A = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> diffused_start(A, 2, np.random.RandomState(0)).shape
+    (6, 2)
     """
     graph = Graph.of(A)
     degrees = graph.degrees()

@@ -8,7 +8,7 @@ import numpy as np
 
 from soffit._typing import IntArray
 from soffit.figures.style import SHARE, colour_bar, escaped, new_figure, scale
-from soffit.memberships.measures import check_same_length, encode_labels, partners
+from soffit.memberships.matching import check_same_length, encode_labels, partners
 
 # Larger tables show their largest classes and clusters.
 _MOST = 60

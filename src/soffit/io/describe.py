@@ -16,12 +16,11 @@ from soffit._wording import Message, Parameter, count_of
 from soffit.io.data_error import DataError
 from soffit.io.file_options import FileOptions
 from soffit.io.formats import LocalFile, recognise
-from soffit.io.graph_files import could_be_edges, has_edge_header
 from soffit.io.matrices.arrays import read_npy, read_npz, shapes
 from soffit.io.read import check_options, open_rows, read
 from soffit.io.source import Source
 from soffit.io.tables.table import SAY_WHICH, looks_like_identifier
-from soffit.io.tables.tabular import NO_VALUE, Rows
+from soffit.io.tables.tabular import NO_VALUE, Rows, could_be_edges, has_edge_header
 
 # Distinct values are counted up to this number.
 _COUNTED = 1000

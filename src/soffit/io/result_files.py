@@ -245,6 +245,18 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     ------
     DataError
         If the file cannot be read or does not hold a result.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from soffit import io
+    >>> result = io.Result.from_memberships(np.array([[0.9, 0.1], [0.2, 0.8]]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "clusters.csv")
+    ...     io.write_result(result, path)
+    ...     io.read_result(path).labels
+    array([0, 1])
     """
     local = LocalFile.of(Path(path))
     with local.named():

@@ -14,7 +14,8 @@ from soffit.memberships.calibration import (
     with_pairs,
 )
 from soffit.memberships.ensemble import Ensemble, carried_over, combine, pair_agreement
-from soffit.memberships.measures import align, entropy, match_clusters, soften, top_memberships
+from soffit.memberships.matching import align, match_clusters
+from soffit.memberships.measures import entropy, soften, top_memberships
 from soffit.memberships.mixture import SeededMixture, fit_seeded_mixture
 from soffit.memberships.tree import ClusterTree, Level
 

@@ -25,9 +25,9 @@ from soffit.affinity import SideInformation
 from soffit.affinity.side_information import without_negative
 from soffit.graph import Graph, Locality, reciprocal, replace_rows, stacked
 from soffit.memberships.free_mixture import LEAST_TRUST, free_mixture
+from soffit.memberships.matching import align
 from soffit.memberships.measures import (
     FLOOR,
-    align,
     dense_rows,
     in_blocks,
     powered,
@@ -56,6 +56,22 @@ def walk_length(eigenvalue: float) -> int:
 
     :math:`t = 0.5 / (1 - \lambda_{k+1})` lazy steps: the spectral gap after the k clusters sets the
     rate at which memberships become uniform inside a cluster.
+
+    Parameters
+    ----------
+    eigenvalue : float
+        The one after those of the clusters, of the affinities normalized by degrees.
+
+    Returns
+    -------
+    int
+        Number of steps.
+
+    Examples
+    --------
+    >>> from soffit.memberships import walk_length
+    >>> walk_length(0.9)
+    5
     """
     gap = max(1.0 - float(eigenvalue), 1e-9)
     return int(np.clip(_SHARE_OF_GAP / gap, 1, _MOST_STEPS))
@@ -98,6 +114,33 @@ def random_walk(A: Matrix, W: Any, steps: int, *, locality: Locality | None = No
     """Smooth memberships by lazy random-walk steps on the graph; isolated objects stay.
 
     Memberships in CSR form stay in it: every step drops entries close to zero.
+
+    Parameters
+    ----------
+    A : array or CSR of shape (n, n)
+        Affinities, symmetric.
+    W : array or CSR of shape (n, k)
+        Memberships; not changed.
+    steps : int
+        Number of lazy steps: half of each object stays where it is.
+    locality : Locality, optional
+        An order of the objects in which neighbours are near, which makes steps faster.
+
+    Returns
+    -------
+    Walk
+        The smoothed memberships, and what places new objects likewise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.memberships import random_walk
+    >>> path = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    >>> W = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
+    >>> random_walk(path, W, 1).memberships
+    array([[0.75, 0.25],
+           [0.5 , 0.5 ],
+           [0.25, 0.75]])
     """
     graph = Graph.of(A)
     if is_sparse(W):
@@ -231,7 +274,27 @@ def _coefficients(steps: int) -> tuple[FloatArray, FloatArray]:
 
 
 def sharpen(W: Any, power: float) -> Any:
-    """Rows raised to a power and normalized to sum to one."""
+    """Rows raised to a power and normalized to sum to one.
+
+    Parameters
+    ----------
+    W : array or CSR of shape (n, k)
+        Memberships.
+    power : float
+        Above 1 they become more certain, below 1 less.
+
+    Returns
+    -------
+    array or CSR of shape (n, k)
+        Rows sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.memberships import sharpen
+    >>> sharpen(np.array([[0.75, 0.25]]), 2.0)
+    array([[0.9, 0.1]])
+    """
     if is_sparse(W):
         return powered(W, power)
     raised = (W / W.max(axis=1, keepdims=True)) ** W.dtype.type(power)

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit.graph import Graph, reciprocal
+from soffit.memberships.matching import align
 from soffit.memberships.measures import (
-    align,
     entropy,
     largest,
     largest_without_excess,
@@ -163,7 +163,25 @@ def carried_over(memberships: Any, block: Matrix, correction: Any) -> Any:
 
 
 def pair_agreement(labels: IntArray) -> float:
-    """Share of objects with equal labels, averaged over all pairs of rows of `labels`."""
+    """Share of objects with equal labels, averaged over all pairs of rows of `labels`.
+
+    Parameters
+    ----------
+    labels : int array of shape (m, n)
+        One row per partition, with matched numbers of clusters; -1 is left out.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.memberships import pair_agreement
+    >>> pair_agreement(np.array([[0, 0, 1, 1], [0, 0, 1, 0]]))
+    0.75
+    """
     r, n = labels.shape
     equal = sum(np.count_nonzero(labels[a] == labels[b]) for a in range(r) for b in range(a))
     return float(equal) / (n * r * (r - 1) / 2)

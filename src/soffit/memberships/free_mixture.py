@@ -14,7 +14,7 @@ import numpy as np
 from soffit._threads import each
 from soffit._typing import FloatArray, IntArray
 from soffit.memberships.em_steps import n_parameters
-from soffit.memberships.measures import align
+from soffit.memberships.matching import align
 from soffit.memberships.mixture import (
     Candidate,
     Description,

@@ -316,6 +316,36 @@ def fit_seeded_mixture(
     tried with the best tails in the few directions. An information criterion decides. Without EM
     steps (`n_steps=0`) the components describe the clusters as they are. Objects may have weights,
     1 on average; directions are the same for all weights.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Features.
+    labels : int array of shape (n,)
+        The clusters at which the mixture starts.
+    n_clusters : int
+        Number of clusters.
+    random_state : int
+        Seeds the sample.
+    weights : array of shape (n,), optional
+        Weights of the objects, 1 on average.
+    n_steps : int
+        Number of EM steps.
+    max_objects : int
+        Size of the sample.
+
+    Returns
+    -------
+    SeededMixture
+        Its `memberships` are those of any objects.
+
+    Examples
+    --------
+    >>> from soffit.datasets import make_gaussians
+    >>> from soffit.memberships import fit_seeded_mixture
+    >>> X, labels, _ = make_gaussians(200, n_clusters=2, random_state=7)
+    >>> fit_seeded_mixture(X, labels, 2, random_state=0).memberships(X).shape
+    (200, 2)
     """
     found = describe_partitions(
         *(X, [labels], n_clusters),

@@ -12,7 +12,7 @@ from soffit._memory import check_allocation
 from soffit._parameters import OneOf, check_parameter
 from soffit._threads import without_warnings
 from soffit._typing import IntArray
-from soffit.memberships.measures import check_same_length, encode_labels, partners
+from soffit.memberships.matching import check_same_length, encode_labels, partners
 
 
 def _codes(y_true: Any, y_pred: Any) -> tuple[IntArray, IntArray]:

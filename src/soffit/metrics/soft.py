@@ -13,14 +13,8 @@ from scipy.spatial.distance import cdist
 from soffit._parameters import WholeNumber, check_parameter
 from soffit._typing import FloatArray, IntArray, is_sparse
 from soffit.graph import Graph, as_array
-from soffit.memberships.measures import (
-    check_memberships,
-    check_same_length,
-    encode_labels,
-    largest,
-    overlap_table,
-    partners,
-)
+from soffit.memberships.matching import check_same_length, encode_labels, overlap_table, partners
+from soffit.memberships.measures import check_memberships, largest
 
 # Wide enough for float32 and for values rounded in a file, far too narrow for raw factors.
 _ROW_SUM_TOLERANCE = 1e-3

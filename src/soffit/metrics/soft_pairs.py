@@ -13,7 +13,7 @@ from soffit._memory import check_allocation
 from soffit._parameters import WholeNumber, check_parameter
 from soffit._typing import FloatArray, IntArray
 from soffit.graph import as_array
-from soffit.memberships.measures import check_same_length, encode_labels
+from soffit.memberships.matching import check_same_length, encode_labels
 from soffit.metrics.hard import adjusted_rand
 from soffit.metrics.soft import check_probabilities
 

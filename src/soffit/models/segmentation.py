@@ -16,7 +16,7 @@ from soffit.affinity.given_objects import Affinities
 from soffit.affinity.pixels import image_affinity
 from soffit.factorize import Correction, best_partition, n_fine_vectors
 from soffit.fitting.recipe import Recipe
-from soffit.graph import as_array
+from soffit.graph import Graph, as_array
 from soffit.memberships import walk_length
 from soffit.models.soft_clustering import SoftClustering, Start, find_start
 from soffit.partition.multilevel import multilevel_eigenvectors
@@ -41,20 +41,19 @@ class PixelClustering(SoftClustering):
 def find_pixel_start(
     A: Matrix,
     N: Matrix,
-    degrees: FloatArray,
     k: int,
     side: SideInformation | None,
     *,
     weights: FloatArray | None = None,
 ) -> Start:
     """A partition by multilevel eigenvectors, and a limited number of walk steps."""
-    if is_sparse(A) and A.shape[0] > _FEW and np.all(degrees > 0):
+    if is_sparse(A) and A.shape[0] > _FEW and len(Graph.of(A).linked()) == A.shape[0]:
         values, V = multilevel_eigenvectors(A, max(n_fine_vectors(A.shape[0], k), k + 1))
         correct = None if side is None else Correction(A, side)
         labels = best_partition(A, V, k, random_state=0, correct=correct, sizes=weights)
         start = Start(labels, walk_length(values[k]))
     else:
-        start = find_start(A, N, degrees, k, side, weights=weights)
+        start = find_start(A, N, k, side, weights=weights)
     return replace(start, n_steps=min(start.n_steps, _MOST_STEPS))
 
 

@@ -445,31 +445,29 @@ def _factorize(
     degrees = Graph.of(A).degrees()
     normalized = degree(A)
     N = normalized.matrix
-    warm = stage.warm_factor(A.shape[0])
     side = given.side if obeys else None
 
     def begin(side: SideInformation | None) -> Start:
         """A partition of the graph; must-links, if any, add edges first."""
         if side is None:
-            return find_start(A, N, degrees, k, None, weights=given.weights)
+            return find_start(A, N, k, None, weights=given.weights)
         joined = side.joined(A, constraint_weight)
-        sums = Graph.of(joined).degrees()
-        N_joined = degree(joined).matrix
-        return find_start(joined, N_joined, sums, k, side, weights=given.weights)
+        return find_start(joined, degree(joined).matrix, k, side, weights=given.weights)
 
     stage.progress.phase("start")
     start = begin(side)
     stage.progress.keep_result()
-    alternatives: list[Alternative] | None = None
+    alternatives: list[Alternative] = []
     if start.ranked and side is None:
-        alternatives = stage.progress.attempt(lambda: _weigh(stage, start, A, euclidean))
+        alternatives = stage.progress.attempt(lambda: _weigh(stage, start, A, euclidean)) or []
+    warm = stage.warm_factor(A.shape[0])
     if warm is None or stage.warm is None:
         labels = alternatives[0].labels if alternatives else start.labels
         if given.side is not None and side is None:
             # The pairs may ask for another partition as a whole.
             turned = stage.progress.attempt(lambda: begin(given.side).labels)
             if turned is not None and predicts_better(turned, labels, A, given.side):
-                labels, alternatives = turned, None
+                labels, alternatives = turned, []
         rows, held = _rows_of(labels, k, A.dtype), None
         locality = start.locality or start.order
     else:
@@ -500,7 +498,7 @@ def _factorize(
         *(problem, normalized, found, {"n_steps_": start.n_steps}, part),
         graph=A,
         locality=locality,
-        alternatives=tuple(alternatives or ()),
+        alternatives=tuple(alternatives),
     )
 
 
@@ -554,7 +552,6 @@ def _background(given: Affinities) -> FloatArray | None:
 def find_start(
     A: Matrix,
     N: Matrix,
-    degrees: FloatArray,
     k: int,
     side: SideInformation | None,
     *,
@@ -564,7 +561,8 @@ def find_start(
 
     Isolated objects are spread evenly over the clusters.
     """
-    labels = np.arange(len(degrees)) % k
+    n = A.shape[0]
+    labels = np.arange(n) % k
     linked = linked_objects(A)
     if len(linked) < max(k, 2):
         return Start(labels, n_steps=1)
@@ -581,10 +579,10 @@ def find_start(
         ranked.append(replace(one, labels=everywhere))
     locality = None
     if found.locality is not None:
-        locality = Locality.beginning_with(linked[found.locality.order], len(degrees))
+        locality = Locality.beginning_with(linked[found.locality.order], n)
     steps = 1 if found.eigenvalue is None else walk_length(found.eigenvalue)
     steps = steps if is_sparse(A) else min(steps, _MOST_DENSE_STEPS)
-    order = Locality.beginning_with(linked, len(degrees))
+    order = Locality.beginning_with(linked, n)
     return Start(labels, steps, locality, tuple(ranked), order)
 
 

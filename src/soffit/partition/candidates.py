@@ -125,7 +125,24 @@ def share_inside(between: FloatArray) -> FloatArray:
 
 
 def n_fine_vectors(n_objects: int, n_clusters: int) -> int:
-    """Number of eigenvectors that the candidates need."""
+    """Number of eigenvectors that the candidates need.
+
+    Parameters
+    ----------
+    n_objects, n_clusters : int
+        Their numbers.
+
+    Returns
+    -------
+    int
+        At least `n_clusters`.
+
+    Examples
+    --------
+    >>> from soffit.factorize import n_fine_vectors
+    >>> n_fine_vectors(1000, 5) >= 5
+    True
+    """
     return max(min(max(4 * n_clusters, 20), n_objects // 6, 150), n_clusters)
 
 
@@ -191,6 +208,35 @@ def best_partition(
     On data with far outliers the smallest cuts separate a few outliers. With constraints, `correct`
     first adapts every candidate to them: a candidate that needs many changes has a large cut
     afterwards. `sizes` is the number of objects per node; one by default.
+
+    Parameters
+    ----------
+    A : array or CSR of shape (n, n)
+        Affinities.
+    V : array of shape (n, m)
+        Leading eigenvectors; `n_fine_vectors` says how many.
+    n_clusters : int
+        Number of clusters.
+    random_state : int
+        Seeds k-means.
+    correct : callable, optional
+        Adapts labels to the constraints.
+    sizes : array of shape (n,), optional
+        Number of objects per node.
+
+    Returns
+    -------
+    int array of shape (n,)
+        A cluster for each object.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import best_partition, leading_eigenvectors
+    >>> A = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> V = leading_eigenvectors(A / 3, 2)[1]
+    >>> np.bincount(best_partition(A, V, 2, random_state=0))
+    array([3, 3])
     """
     ranked = ranked_partitions(
         A, V, n_clusters, random_state=random_state, correct=correct, sizes=sizes
@@ -302,6 +348,24 @@ def graph_partition(
         Adapts labels to the constraints.
     weights : array of shape (n,), optional
         Weights of the objects, 1 on average.
+
+    Returns
+    -------
+    GraphPartition
+        Labels, and the eigenvectors from which they come.
+
+    Examples
+    --------
+    >>> from soffit.affinity import NeighborGraph
+    >>> from soffit.datasets import make_gaussians
+    >>> from soffit.factorize import graph_partition
+    >>> from soffit.metrics import adjusted_rand
+    >>> from soffit.normalize import normalize
+    >>> X, labels, _ = make_gaussians(90, n_clusters=3, separation=9.0, random_state=7)
+    >>> A = NeighborGraph(10).fit(X).matrix_
+    >>> found = graph_partition(A, normalize(A, "degree").matrix, 3)
+    >>> adjusted_rand(labels, found.labels)
+    1.0
     """
     graph = Graph.of(A)
     if not graph.is_sparse or graph.n <= _MOST_NODES:

@@ -31,6 +31,30 @@ def leading_eigenvectors(
     The components of a graph are treated one by one: eigenvectors of a repeated eigenvalue are not
     unique, and Lanczos iterations may miss some of them. If there are more components than vectors,
     the largest components are described and the others have zero rows.
+
+    Parameters
+    ----------
+    N : array or CSR of shape (n, n)
+        Affinities normalized by degrees.
+    n_vectors : int
+        How many.
+    random_state : int
+        Seeds the iterations.
+
+    Returns
+    -------
+    values : array of shape (n_vectors,)
+        Eigenvalues.
+    vectors : array of shape (n, n_vectors)
+        Eigenvectors, in columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import leading_eigenvectors
+    >>> values, vectors = leading_eigenvectors(np.kron(np.eye(2), np.full((3, 3), 1 / 3)), 2)
+    >>> values.round(6), vectors.shape
+    (array([1., 1.]), (6, 2))
     """
     graph = Graph.of(N)
     n_vectors = min(n_vectors, graph.n)

@@ -16,7 +16,7 @@ import numpy as np
 
 from soffit._typing import IntArray
 from soffit.affinity import SideInformation
-from soffit.memberships.measures import partners
+from soffit.memberships.matching import partners
 
 Pair = tuple[int, int]
 Key = tuple[int | None, tuple[tuple[int, ...], ...], tuple[Pair, ...]]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from soffit._kept import Kept, keeping
+from soffit._threads import recorded_warnings
 from soffit._typing import IntArray
 from soffit._wording import capitalized, count_of, listed, message_of, spelled
 from soffit.graph import Graph
@@ -396,12 +397,8 @@ class Session:
             self._fits.move_to_end(state.key)
             return known, []
         model = clone(self.template).set_params(n_clusters=state.n_clusters, callback=callback)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            warnings.simplefilter("ignore", DeprecationWarning)
-            warnings.simplefilter("ignore", FutureWarning)
-            with keeping(self._steps):
-                model.fit(self.data, **state.fit_arguments())
+        with recorded_warnings() as caught, keeping(self._steps):
+            model.fit(self.data, **state.fit_arguments())
         model.set_params(callback=None)
         self._fits[state.key] = model
         while len(self._fits) > (_FITS_KEPT if self.n_objects <= _SMALL else 2):

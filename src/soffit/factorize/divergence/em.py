@@ -63,6 +63,17 @@ def solve_em(
     Factorization
         H as the factor (columns sum to one), the diagonal of Lambda as the scale. With a penalty it
         may have fewer columns than the start.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import Problem, random_start, solve_em
+    >>> A = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> problem = Problem(
+    ...     A, 2, loss="kl", constraint="columns", scale="cluster", diagonal=True
+    ... )
+    >>> solve_em(problem, random_start(6, 2, np.random.RandomState(0))).factor.sum(axis=0)
+    array([1., 1.])
     """
     check_support("em", problem)
     rows = make_rows_sum_to_one(copy_start(problem, start))

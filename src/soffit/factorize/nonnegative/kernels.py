@@ -35,27 +35,39 @@ def _new_entry(old, linear, fitted, curvature, exact, limit):
 
 
 @njit(cache=True, nogil=True)
-def _move_row(i, b, G, gram, least, g, exact, limit):
-    """Update the entries of row i against all other rows, and the Gram matrix of G."""
+def _move_row(i, b, G, gram, least, g, fitted, exact, limit):
+    """Update the entries of row i against all other rows, and the Gram matrix of G.
+
+    `g` and `fitted` are working vectors. The Gram matrix is symmetric: `fitted`, the product of it
+    and the row, is kept current by its rows, of which only those of nonzero entries count.
+    """
     k = G.shape[1]
     for a in range(k):
         g[a] = G[i, a]
+        fitted[a] = 0.0
     for a in range(k):
-        for c in range(k):
-            gram[a, c] -= g[a] * g[c]
+        own = g[a]
+        if own != 0.0:
+            for c in range(k):
+                gram[a, c] -= own * g[c]
+                fitted[c] += own * gram[a, c]
     for a in range(k):
+        old = g[a]
         # A column that no other object shares is not part of the loss.
-        if gram[a, a] <= max(least[a], _ROUNDING * g[a] * g[a]):
+        if gram[a, a] <= max(least[a], _ROUNDING * old * old):
             G[i, a] = 0.0
         else:
-            fitted = 0.0
-            for c in range(k):
-                fitted += gram[a, c] * g[c]
-            G[i, a] = _new_entry(g[a], b[a], fitted, gram[a, a], exact, limit)
+            G[i, a] = _new_entry(old, b[a], fitted[a], gram[a, a], exact, limit)
         g[a] = G[i, a]
+        change = g[a] - old
+        if change != 0.0:
+            for c in range(k):
+                fitted[c] += change * gram[a, c]
     for a in range(k):
-        for c in range(k):
-            gram[a, c] += g[a] * g[c]
+        own = g[a]
+        if own != 0.0:
+            for c in range(k):
+                gram[a, c] += own * g[c]
 
 
 @njit(cache=True, nogil=True)
@@ -63,6 +75,7 @@ def sweep_sparse(indptr, indices, data, G, gram, least, exact, limit):
     """One Gauss-Seidel pass over the rows of a CSR matrix; returns g_c'F g_c without diagonal."""
     n, k = G.shape
     g = np.empty(k)
+    fitted = np.empty(k)
     b = np.empty(k)
     earlier = np.empty(k)
     association = np.zeros(k)
@@ -79,7 +92,7 @@ def sweep_sparse(indptr, indices, data, G, gram, least, exact, limit):
                     b[a] += data[p] * G[j, a]
         for a in range(k):
             b[a] += earlier[a]
-        _move_row(i, b, G, gram, least, g, exact, limit)
+        _move_row(i, b, G, gram, least, g, fitted, exact, limit)
         # Each pair is met once, just after its later row was updated: no second product is needed.
         for a in range(k):
             association[a] += 2.0 * G[i, a] * earlier[a]
@@ -96,6 +109,7 @@ def sweep_block(first, F_block, earlier_block, later_block, G, gram, least, exac
     size = F_block.shape[0]
     k = G.shape[1]
     g = np.empty(k)
+    fitted = np.empty(k)
     b = np.empty(k)
     earlier = np.empty(k)
     association = np.zeros(k)
@@ -113,7 +127,7 @@ def sweep_block(first, F_block, earlier_block, later_block, G, gram, least, exac
                 b[a] += value * G[first + q, a]
         for a in range(k):
             b[a] += earlier[a]
-        _move_row(first + r, b, G, gram, least, g, exact, limit)
+        _move_row(first + r, b, G, gram, least, g, fitted, exact, limit)
         for a in range(k):
             association[a] += 2.0 * G[first + r, a] * earlier[a]
     return association

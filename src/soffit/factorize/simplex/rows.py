@@ -169,6 +169,15 @@ def solve_rows(
     -------
     Factorization
         Factor, scale, loss, history and the reason for stopping.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import Problem, random_start, solve_rows
+    >>> A = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> found = solve_rows(Problem(A, 2), random_start(6, 2, np.random.RandomState(0)))
+    >>> found.factor.argmax(axis=1)
+    array([1, 1, 1, 0, 0, 0])
     """
     check_support("rows", problem)
     if is_sparse(start):
@@ -405,7 +414,35 @@ def solve_locally(
     locality: Locality | None,
     **options: Any,
 ) -> Factorization:
-    """Run the solver on reordered objects and restore their order; None keeps the order."""
+    """Run the solver on reordered objects and restore their order; None keeps the order.
+
+    Parameters
+    ----------
+    solver : callable
+        Such as `solve_rows`.
+    problem : Problem
+        What to fit.
+    start : array or CSR of shape (n, k)
+        In the order of the problem.
+    locality : Locality or None
+        An order of the objects in which neighbours are near.
+    **options
+        Of the solver.
+
+    Returns
+    -------
+    Factorization
+        In the order of the problem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import Problem, random_start, solve_locally, solve_rows
+    >>> problem = Problem(np.kron(np.eye(2), np.ones((3, 3))), 2)
+    >>> start = random_start(6, 2, np.random.RandomState(0))
+    >>> solve_locally(solve_rows, problem, start, None).factor.shape
+    (6, 2)
+    """
     if locality is None:
         return solver(problem, start, **options)
     local = replace(

@@ -70,6 +70,15 @@ def solve_tuples(
     ----------
     R. Zass and A. Shashua (2005). A unifying approach to hard and probabilistic clustering.
     ICCV, section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import random_start, solve_tuples
+    >>> triples = np.array([[0, 1, 2], [3, 4, 5], [0, 1, 3], [2, 4, 5]])
+    >>> start = random_start(6, 2, np.random.RandomState(0))
+    >>> solve_tuples(triples, np.array([1.0, 1.0, 0.0, 0.0]), 6, start).factor.shape
+    (6, 2)
     """
     from soffit.factorize.tuples.kernels import sweep, tuple_sums
 
