@@ -85,6 +85,15 @@ class Walk:
     not oscillate. A new object that is linked to the fitted ones, but not they to it, arrives at
     :math:`2^{-t} w_0 + p \sum_s 2^{s-t} W_s` with p its affinities normalized to sum to one; the
     sum is kept, so that new objects cost one product.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.memberships import random_walk
+    >>> path = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    >>> walk = random_walk(path, np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]), 1)
+    >>> walk.arrive(path[:1], np.array([[1.0, 0.0]]))
+    array([[0.75, 0.25]])
     """
 
     memberships: Any

@@ -19,6 +19,8 @@ from soffit._typing import FloatArray, IntArray
 _BLOCK_ENTRIES = 2**19
 # Below this number of distances, NumPy finishes before a compiled loop is loaded.
 _FEW_ENTRIES = 2**12
+# Objects whose moments are added up at a time.
+_SUMMED = 2**13
 # Components whose log density is this far below the largest have a negligible share.
 NEGLIGIBLE = -40.0
 
@@ -41,6 +43,37 @@ class Pieces(NamedTuple):
             rows = slice(first, first + step)
             shares[rows] = _expect(_squares(moments_of(Z[rows]), self), self, None)[0]
         return shares
+
+
+class Sums(NamedTuple):
+    """What a step needs to know of many objects: sums over them, which can be added up."""
+
+    sizes: FloatArray  # (g,): responsibilities of the components.
+    moments: FloatArray  # (g, c): moments, weighted by them.
+
+    @classmethod
+    def over(cls, Z: FloatArray, pieces: Pieces) -> Sums:
+        """Those over some objects."""
+        sizes, sums = np.zeros(len(pieces.means)), None
+        for first in range(0, len(Z), _SUMMED):
+            moments = moments_of(Z[first : first + _SUMMED])
+            shares, pull, _ = _expect(_squares(moments, pieces), pieces, None)
+            sizes += shares.sum(axis=0)
+            part = pull.T @ moments
+            sums = part if sums is None else sums + part
+        assert sums is not None
+        return cls(sizes, sums)
+
+    def pieces(self, tails: float, *, common: bool) -> Pieces:
+        """The components after a step."""
+        mass, means, scatter = _scatters_of(self.moments)
+        if common:
+            pooled = scatter.sum(axis=0) / mass.sum()
+            whitening = np.repeat(_whitening(pooled[None], pooled), len(mass), axis=0)
+        else:
+            whitening, means = _shapes_of(mass, means, scatter)
+        sizes = self.sizes + 1e-10
+        return Pieces(np.log(sizes / sizes.sum()), means, whitening, tails)
 
 
 class Fit(NamedTuple):
@@ -138,7 +171,12 @@ def _own_shapes(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, Floa
     For Student's t, distant objects get smaller weights (Peel & McLachlan 2000); the covariance is
     divided by the sum of weights, which converges in fewer steps (Kent et al. 1994).
     """
-    mass, means, scatter = scatters(moments, pull)
+    return _shapes_of(*scatters(moments, pull))
+
+
+def _shapes_of(
+    mass: FloatArray, means: FloatArray, scatter: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     d = means.shape[1]
     pooled = scatter.sum(axis=0) / mass.sum()
     covariance = (scatter + (d + 1) * pooled) / (mass + d + 1)[:, None, None]
@@ -147,8 +185,11 @@ def _own_shapes(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, Floa
 
 def scatters(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Mass, mean and scatter (d by d) of the objects of each component."""
-    d = _coordinates(moments).shape[1]
-    sums = pull.T @ moments
+    return _scatters_of(pull.T @ moments)
+
+
+def _scatters_of(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    d = _coordinates(sums).shape[1]
     mass = sums[:, -1] + 1e-10
     means = sums[:, -1 - d : -1] / mass[:, None]
     scatter = _symmetric(sums[:, : -1 - d], d)

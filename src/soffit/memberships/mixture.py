@@ -16,6 +16,7 @@ from soffit._typing import FloatArray, IntArray
 from soffit.memberships.em_steps import (
     Fit,
     Pieces,
+    Sums,
     begin_fit,
     moments_of,
     n_parameters,
@@ -173,7 +174,16 @@ _ROWS = 2**11
 
 @dataclass(frozen=True, eq=False)
 class SeededMixture:
-    """A fitted mixture; `memberships` evaluates it anywhere in the feature space."""
+    """A fitted mixture; `memberships` evaluates it anywhere in the feature space.
+
+    Examples
+    --------
+    >>> from soffit.datasets import make_gaussians
+    >>> from soffit.memberships import fit_seeded_mixture
+    >>> X, labels, _ = make_gaussians(200, n_clusters=2, random_state=7)
+    >>> fit_seeded_mixture(X, labels, 2, random_state=0).means.shape[0] >= 2
+    True
+    """
 
     projection: Projection
     owner: IntArray
@@ -205,8 +215,7 @@ class SeededMixture:
 
     def memberships(self, X: FloatArray) -> FloatArray:
         """Softened posterior of each cluster, summed over the cluster's components."""
-        tails = np.inf if self.tails is None else self.tails
-        mixture = Pieces(self.log_weights, self.means, self.whitening, tails)
+        mixture = self._components
         result = np.empty((len(X), self.n_clusters), dtype=X.dtype)
 
         def evaluate(rows: range) -> None:
@@ -220,6 +229,52 @@ class SeededMixture:
     def agreeing(self, shares: FloatArray, labels: IntArray) -> SeededMixture:
         """The mixture softened to the agreement of its components' shares with the labels."""
         return replace(self, power=power_to_agree(self._sums(shares), labels))
+
+    def widened(
+        self, centers: FloatArray, counts: FloatArray, scatter: FloatArray
+    ) -> SeededMixture:
+        """The mixture of objects, if it was fitted to centres of groups of them.
+
+        The covariance of a cluster is that of the centres plus the mean scatter inside groups.
+
+        Parameters
+        ----------
+        centers : array of shape (m, p)
+            Centres of the groups.
+        counts : array of shape (m,)
+            Objects per group.
+        scatter : array of shape (m, p)
+            Mean squared deviation of the objects of a group from its centre, column by column.
+        """
+        if self.projection.floors is not None:
+            # Scatter of values says little about that of their logarithms.
+            return self
+        Z = np.asarray(self.projection.apply(centers), dtype=np.float64)
+        shares = self._components.shares(Z) * counts[:, None]
+        inside = (shares.T @ scatter) / (shares.sum(axis=0) + 1e-10)[:, None]
+        factors = np.linalg.inv(self.whitening)
+        turned = np.sqrt(inside)[:, :, None] * self.projection.directions
+        covariances = factors @ factors.transpose(0, 2, 1) + turned.transpose(0, 2, 1) @ turned
+        return replace(self, whitening=np.linalg.inv(np.linalg.cholesky(covariances)))
+
+    def sums(self, X: FloatArray) -> Sums:
+        """What a step of EM needs to know of some objects."""
+        Z = np.asarray(self.projection.apply(X), dtype=np.float64)
+        return Sums.over(Z, self._components)
+
+    def stepped(self, sums: Sums) -> SeededMixture:
+        """The mixture after a step of EM with the sums over all objects."""
+        before = self._components
+        common = len(before.whitening) > 1 and bool((before.whitening == before.whitening[0]).all())
+        found = sums.pieces(before.tails, common=common)
+        return replace(
+            self, log_weights=found.log_weights, means=found.means, whitening=found.whitening
+        )
+
+    @property
+    def _components(self) -> Pieces:
+        tails = np.inf if self.tails is None else self.tails
+        return Pieces(self.log_weights, self.means, self.whitening, tails)
 
     def _sums(self, shares: FloatArray) -> FloatArray:
         """Sums of component shares per cluster."""
