@@ -11,10 +11,13 @@ import scipy.sparse as sp
 
 from soffit import SoftClustering
 from soffit.distributed.engine import Engine
+from soffit.distributed.micro_groups import swept
 from soffit.distributed.row_blocks import Blocks, over_pieces
 from soffit.fitting.monitor import Progress
 from soffit.io import read_blocks
-from soffit.metrics import accuracy
+from soffit.memberships.em_steps import Sums
+from soffit.memberships.mixture import fit_seeded_mixture
+from soffit.metrics import accuracy, calibration_error
 
 
 @pytest.fixture(autouse=True)
@@ -98,3 +101,55 @@ def test_only_rows_of_pieces_of_two_blocks_travel(cluster, tmp_path):
     # Blocks begin at 20,000 and 40,000: two of the seven pieces have rows of two blocks, which two
     # workers may read.
     assert sent() - before < 1.05 * X.nbytes * 2 / 7
+
+
+def test_memberships_are_as_certain_as_right(monkeypatch):
+    # Clusters that overlap: centres of groups lie closer together than rows.
+    rng = np.random.default_rng(7)
+    labels = rng.integers(8, size=24_000)
+    X = (1.6 * rng.normal(size=(8, 4))[labels] + rng.normal(size=(24_000, 4))).astype(np.float32)
+    found = []
+    for sweep in (lambda fitted, *_: fitted, swept):
+        monkeypatch.setattr("soffit.distributed.sampled_fit.swept", sweep)
+        model = SoftClustering(8, refine="micro", sample_size=400, random_state=3)
+        found.append(model.fit(da.from_array(X, chunks=(5000, 4))).memberships_.compute())
+    errors = [calibration_error(labels, rows) for rows in found]
+    right = [accuracy(labels, rows.argmax(axis=1)) for rows in found]
+    assert errors[1] < 0.03
+    assert errors[0] > 0.06
+    assert right[1] > right[0] - 0.002
+
+
+def test_a_step_with_sums_of_pieces_is_a_step_of_em():
+    rng = np.random.default_rng(3)
+    labels = rng.integers(3, size=3000)
+    X = 3.0 * rng.normal(size=(3, 4))[labels] + rng.normal(size=(3000, 4))
+    mixture = fit_seeded_mixture(X, labels, 3, random_state=0, n_steps=0)
+    parts = [mixture.sums(part) for part in np.array_split(X, 4)]
+    stepped = mixture.stepped(Sums(*(np.sum([part[a] for part in parts], axis=0) for a in (0, 1))))
+    shares = mixture.memberships(X)[:, mixture.owner]
+    assert mixture.tails is None
+    assert len(mixture.owner) == 3
+    Z = mixture.projection.apply(X)
+    means = (shares.T @ Z) / shares.sum(axis=0)[:, None]
+    assert np.allclose(stepped.means, means)
+    assert np.allclose(np.exp(stepped.log_weights), shares.mean(axis=0))
+
+
+def test_scatter_widens_by_what_averages_took_away():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(8000, 2))
+    X[4000:] += [9.0, 0.0]
+    groups = X.reshape(400, 20, 2)
+    centers, scatter = groups.mean(axis=1), groups.var(axis=1)
+    labels = np.repeat([0, 1], 200)
+    mixture = fit_seeded_mixture(centers, labels, 2, random_state=0)
+    wide = mixture.widened(centers, np.full(400, 20.0), scatter)
+
+    def deviation(found):
+        factors = np.linalg.inv(found.whitening)
+        unit = np.linalg.inv(found.projection.directions)
+        return np.sqrt([np.diag(unit.T @ f @ f.T @ unit) for f in factors]).mean()
+
+    assert deviation(mixture) == pytest.approx(1 / np.sqrt(20), rel=0.2)
+    assert deviation(wide) == pytest.approx(1.0, rel=0.05)

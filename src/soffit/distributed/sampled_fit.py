@@ -23,7 +23,7 @@ from soffit.distributed.leftovers import (
     thinned,
     with_new_clusters,
 )
-from soffit.distributed.micro_groups import Contraction, group_rows
+from soffit.distributed.micro_groups import Contraction, group_rows, swept
 from soffit.distributed.placement import (
     MOST_ROWS,
     Placement,
@@ -119,6 +119,8 @@ def fit_blocks(
         groups = group_rows(blocks, contraction, engine, progress)
         _check_shows(len(groups.counts), n_clusters)
         fitted = inside.fit(groups.centers, blocks.columns, groups.counts)
+        improved = progress.attempt(lambda: swept(fitted, groups, blocks, engine, progress))
+        fitted = improved or _cut_short(fitted, progress)
         found = _Sampled(fitted, groups.numbers, leftover_share=float("nan"))
     else:
         found = _Sampled(inside.fit(sample.table, blocks.columns), sample.numbers)
@@ -231,9 +233,7 @@ class _Refinement:
         if more is not None:
             return more
         found = first.found
-        reason = self.progress.stopped or "max_time"
-        attributes = {**found.fitted.attributes, "stop_reason_": reason, "converged_": False}
-        stopped = replace(found.fitted, attributes=attributes, stopped=reason)
+        stopped = _cut_short(found.fitted, self.progress)
         return replace(found, fitted=stopped, leftover_share=float("nan"))
 
     def _run(
@@ -268,6 +268,13 @@ class _Refinement:
             np.concatenate([found.numbers, leftovers.drawn.numbers[members]]),
             leftover_share=share,
         )
+
+
+def _cut_short(fitted: Fitted, progress: Progress) -> Fitted:
+    """A fit without what there was no time for."""
+    reason = progress.stopped or "max_time"
+    attributes = {**fitted.attributes, "stop_reason_": reason, "converged_": False}
+    return replace(fitted, attributes=attributes, stopped=reason)
 
 
 def memory_per_worker(

@@ -193,25 +193,6 @@ class _EdgeColumns:
     weight: str | None
 
 
-def has_edge_header(names: Sequence[str]) -> bool:
-    """Whether the first columns are called source and target, or the like."""
-    lower = [name.strip().lower() for name in names]
-    return len(lower) in (2, 3) and (lower[0], lower[1]) in EDGE_ENDS[:6]
-
-
-def could_be_edges(rows: Rows) -> bool:
-    """Whether two columns hold nodes: whole numbers or text, not measurements."""
-    if len(rows.names) not in (2, 3):
-        return False
-    if len(rows.names) == 3 and rows.kinds[rows.names[2]] != "number":
-        return False
-    block = next(iter(rows.blocks(rows.names[:2], rows.names[:2])))
-    ends = [block[name].drop_nulls().str.strip_chars() for name in rows.names[:2]]
-    if all(rows.kinds[name] == "text" for name in rows.names[:2]):
-        return True
-    return all(bool(end.str.contains(r"^\d+$").all()) for end in ends)
-
-
 def read_edges(rows: Rows) -> Source:
     """Undirected weights between nodes; the weights of repeated edges add up."""
     chosen = _find_columns(rows)

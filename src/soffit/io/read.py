@@ -15,8 +15,6 @@ from soffit.io.data_error import DataError
 from soffit.io.file_options import FileOptions
 from soffit.io.formats import LocalFile, recognise
 from soffit.io.graph_files import (
-    could_be_edges,
-    has_edge_header,
     read_edges,
     read_gexf,
     read_gml,
@@ -30,7 +28,7 @@ from soffit.io.tables.columns import Impute, TextRule
 from soffit.io.tables.documents import WordWeights
 from soffit.io.tables.json_files import is_node_link, json_rows, load_json
 from soffit.io.tables.table import Choice, read_table
-from soffit.io.tables.tabular import Rows
+from soffit.io.tables.tabular import Rows, could_be_edges, has_edge_header, is_edge_list
 from soffit.io.tables.typed import OPENERS
 from soffit.io.text.delimited import DelimitedRows
 
@@ -241,7 +239,7 @@ def open_rows(path: Path, format_name: str, options: FileOptions) -> Rows | None
 def _read_delimited(path: Path, kind: str, choice: Choice, options: FileOptions) -> Source:
     if kind == "graph" or (kind == "auto" and path.suffix.lower() == ".txt"):
         edges = DelimitedRows.open(path, "edges", options)
-        if kind == "graph" and _is_edge_list(edges):
+        if kind == "graph" and is_edge_list(edges):
             return _read_edge_list(edges, choice)
         if kind == "auto" and could_be_edges(edges):
             return _read_guessed_edges(edges, choice, "its first two columns look like nodes")
@@ -253,7 +251,7 @@ def _read_typed(path: Path, kind: str, choice: Choice, options: FileOptions) -> 
 
 
 def _from_rows(rows: Rows, kind: str, choice: Choice) -> Source:
-    if kind == "graph" and _is_edge_list(rows):
+    if kind == "graph" and is_edge_list(rows):
         return _read_edge_list(rows, choice)
     if kind == "auto" and has_edge_header(rows.names):
         named = " and ".join(repr(name) for name in rows.names[:2])
@@ -261,12 +259,6 @@ def _from_rows(rows: Rows, kind: str, choice: Choice) -> Source:
     if kind in ("distances", "similarities", "graph"):
         return read_matrix(rows, choice, kind)  # type: ignore[arg-type]
     return read_table(rows, choice, ask=kind == "auto")
-
-
-def _is_edge_list(rows: Rows) -> bool:
-    """Not a small square matrix: two or three columns, or columns named source and target."""
-    lower = {name.strip().lower() for name in rows.names}
-    return len(rows.names) in (2, 3) or {"source", "target"} <= lower or {"from", "to"} <= lower
 
 
 def _read_edge_list(rows: Rows, choice: Choice) -> Source:

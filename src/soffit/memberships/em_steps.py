@@ -19,6 +19,8 @@ from soffit._typing import FloatArray, IntArray
 _BLOCK_ENTRIES = 2**19
 # Below this number of distances, NumPy finishes before a compiled loop is loaded.
 _FEW_ENTRIES = 2**12
+# Objects whose moments are added up at a time.
+_SUMMED = 2**13
 # Components whose log density is this far below the largest have a negligible share.
 NEGLIGIBLE = -40.0
 
@@ -43,6 +45,37 @@ class Pieces(NamedTuple):
         return shares
 
 
+class Sums(NamedTuple):
+    """What a step needs to know of many objects: sums over them, which can be added up."""
+
+    sizes: FloatArray  # (g,): responsibilities of the components.
+    moments: FloatArray  # (g, c): moments, weighted by them.
+
+    @classmethod
+    def over(cls, Z: FloatArray, pieces: Pieces) -> Sums:
+        """Those over some objects."""
+        sizes, sums = np.zeros(len(pieces.means)), None
+        for first in range(0, len(Z), _SUMMED):
+            moments = moments_of(Z[first : first + _SUMMED])
+            shares, pull, _ = _expect(_squares(moments, pieces), pieces, None)
+            sizes += shares.sum(axis=0)
+            part = pull.T @ moments
+            sums = part if sums is None else sums + part
+        assert sums is not None
+        return cls(sizes, sums)
+
+    def pieces(self, tails: float, *, common: bool) -> Pieces:
+        """The components after a step."""
+        mass, means, scatter = _scatters_of(self.moments)
+        if common:
+            pooled = scatter.sum(axis=0) / mass.sum()
+            whitening = np.repeat(_whitening(pooled[None], pooled), len(mass), axis=0)
+        else:
+            whitening, means = _shapes_of(mass, means, scatter)
+        sizes = self.sizes + 1e-10
+        return Pieces(np.log(sizes / sizes.sum()), means, whitening, tails)
+
+
 class Fit(NamedTuple):
     """Components after some steps, with the state that further steps need."""
 
@@ -54,12 +87,15 @@ class Fit(NamedTuple):
     log_likelihood: float
     # Weights of the objects; None means 1.
     weights: FloatArray | None = None
+    # Sums of the products of all objects, if every step needs the same ones.
+    products: FloatArray | None = None
 
     def advanced(self) -> Fit:
         """The fit after one more step."""
         return _stepped(
             *(self.moments, self.shares, self.pull, self.pieces.tails, self.weights),
             common=self.common,
+            products=self.products,
         )
 
 
@@ -83,18 +119,24 @@ def _stepped(
     weights: FloatArray | None,
     *,
     common: bool,
+    products: FloatArray | None = None,
 ) -> Fit:
     if weights is not None:
         shares, pull = shares * weights[:, None], pull * weights[:, None]
     if common:
-        whitening, means = _common_shape(moments, pull)
+        if products is None:
+            # Sums by BLAS: those of NumPy take longer along short rows.
+            products = (pull @ np.ones(pull.shape[1])) @ _products(moments)
+        whitening, means = _common_shape(moments, pull, products)
     else:
         whitening, means = _own_shapes(moments, pull)
     sizes = shares.sum(axis=0) + 1e-10
     pieces = Pieces(np.log(sizes / sizes.sum()), means, whitening, tails)
     squares = _squares_of_common(moments, pieces) if common else _squares(moments, pieces)
     shares, pull, log_likelihood = _expect(squares, pieces, weights)
-    return Fit(moments, shares, pull, common, pieces, log_likelihood, weights)
+    # The shares of an object sum to one: for Gaussians, how they are split does not matter.
+    kept = products if np.isinf(tails) else None
+    return Fit(moments, shares, pull, common, pieces, log_likelihood, weights, kept)
 
 
 def n_parameters(n_pieces: int, d: int, *, common: bool = False) -> float:
@@ -129,7 +171,12 @@ def _own_shapes(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, Floa
     For Student's t, distant objects get smaller weights (Peel & McLachlan 2000); the covariance is
     divided by the sum of weights, which converges in fewer steps (Kent et al. 1994).
     """
-    mass, means, scatter = scatters(moments, pull)
+    return _shapes_of(*scatters(moments, pull))
+
+
+def _shapes_of(
+    mass: FloatArray, means: FloatArray, scatter: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     d = means.shape[1]
     pooled = scatter.sum(axis=0) / mass.sum()
     covariance = (scatter + (d + 1) * pooled) / (mass + d + 1)[:, None, None]
@@ -138,8 +185,11 @@ def _own_shapes(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, Floa
 
 def scatters(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Mass, mean and scatter (d by d) of the objects of each component."""
-    d = _coordinates(moments).shape[1]
-    sums = pull.T @ moments
+    return _scatters_of(pull.T @ moments)
+
+
+def _scatters_of(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    d = _coordinates(sums).shape[1]
     mass = sums[:, -1] + 1e-10
     means = sums[:, -1 - d : -1] / mass[:, None]
     scatter = _symmetric(sums[:, : -1 - d], d)
@@ -147,14 +197,18 @@ def scatters(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatAr
     return mass, means, scatter
 
 
-def _common_shape(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Whitening and mean per component, with one common covariance."""
+def _products(moments: FloatArray) -> FloatArray:
+    return moments[:, : -1 - _coordinates(moments).shape[1]]
+
+
+def _common_shape(
+    moments: FloatArray, pull: FloatArray, products: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Whitening and mean per component, with one common covariance from the sums of products."""
     d = _coordinates(moments).shape[1]
     sums = pull.T @ moments[:, -1 - d :]
     mass = sums[:, -1] + 1e-10
     means = sums[:, :-1] / mass[:, None]
-    # Sums by BLAS: those of NumPy take longer along short rows.
-    products = (pull @ np.ones(pull.shape[1])) @ moments[:, : -1 - d]
     scatter = _symmetric(products[None], d)[0] - (mass * means.T) @ means
     pooled = scatter / mass.sum()
     return np.repeat(_whitening(pooled[None], pooled), len(mass), axis=0), means

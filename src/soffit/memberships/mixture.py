@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from soffit._typing import FloatArray, IntArray
 from soffit.memberships.em_steps import (
     Fit,
     Pieces,
+    Sums,
     begin_fit,
     moments_of,
     n_parameters,
@@ -172,7 +174,16 @@ _ROWS = 2**11
 
 @dataclass(frozen=True, eq=False)
 class SeededMixture:
-    """A fitted mixture; `memberships` evaluates it anywhere in the feature space."""
+    """A fitted mixture; `memberships` evaluates it anywhere in the feature space.
+
+    Examples
+    --------
+    >>> from soffit.datasets import make_gaussians
+    >>> from soffit.memberships import fit_seeded_mixture
+    >>> X, labels, _ = make_gaussians(200, n_clusters=2, random_state=7)
+    >>> fit_seeded_mixture(X, labels, 2, random_state=0).means.shape[0] >= 2
+    True
+    """
 
     projection: Projection
     owner: IntArray
@@ -204,8 +215,7 @@ class SeededMixture:
 
     def memberships(self, X: FloatArray) -> FloatArray:
         """Softened posterior of each cluster, summed over the cluster's components."""
-        tails = np.inf if self.tails is None else self.tails
-        mixture = Pieces(self.log_weights, self.means, self.whitening, tails)
+        mixture = self._components
         result = np.empty((len(X), self.n_clusters), dtype=X.dtype)
 
         def evaluate(rows: range) -> None:
@@ -219,6 +229,52 @@ class SeededMixture:
     def agreeing(self, shares: FloatArray, labels: IntArray) -> SeededMixture:
         """The mixture softened to the agreement of its components' shares with the labels."""
         return replace(self, power=power_to_agree(self._sums(shares), labels))
+
+    def widened(
+        self, centers: FloatArray, counts: FloatArray, scatter: FloatArray
+    ) -> SeededMixture:
+        """The mixture of objects, if it was fitted to centres of groups of them.
+
+        The covariance of a cluster is that of the centres plus the mean scatter inside groups.
+
+        Parameters
+        ----------
+        centers : array of shape (m, p)
+            Centres of the groups.
+        counts : array of shape (m,)
+            Objects per group.
+        scatter : array of shape (m, p)
+            Mean squared deviation of the objects of a group from its centre, column by column.
+        """
+        if self.projection.floors is not None:
+            # Scatter of values says little about that of their logarithms.
+            return self
+        Z = np.asarray(self.projection.apply(centers), dtype=np.float64)
+        shares = self._components.shares(Z) * counts[:, None]
+        inside = (shares.T @ scatter) / (shares.sum(axis=0) + 1e-10)[:, None]
+        factors = np.linalg.inv(self.whitening)
+        turned = np.sqrt(inside)[:, :, None] * self.projection.directions
+        covariances = factors @ factors.transpose(0, 2, 1) + turned.transpose(0, 2, 1) @ turned
+        return replace(self, whitening=np.linalg.inv(np.linalg.cholesky(covariances)))
+
+    def sums(self, X: FloatArray) -> Sums:
+        """What a step of EM needs to know of some objects."""
+        Z = np.asarray(self.projection.apply(X), dtype=np.float64)
+        return Sums.over(Z, self._components)
+
+    def stepped(self, sums: Sums) -> SeededMixture:
+        """The mixture after a step of EM with the sums over all objects."""
+        before = self._components
+        common = len(before.whitening) > 1 and bool((before.whitening == before.whitening[0]).all())
+        found = sums.pieces(before.tails, common=common)
+        return replace(
+            self, log_weights=found.log_weights, means=found.means, whitening=found.whitening
+        )
+
+    @property
+    def _components(self) -> Pieces:
+        tails = np.inf if self.tails is None else self.tails
+        return Pieces(self.log_weights, self.means, self.whitening, tails)
 
     def _sums(self, shares: FloatArray) -> FloatArray:
         """Sums of component shares per cluster."""
@@ -358,11 +414,22 @@ def fit_seeded_mixture(
 
 @dataclass(frozen=True, eq=False)
 class DescribedPartition:
-    """A mixture that starts at a partition, and its penalized mean log density per object."""
+    """A partition and a mixture that starts at it."""
 
-    mixture: SeededMixture
-    log_density: float
     candidate: Candidate
+    labels: IntArray
+    n_clusters: int
+
+    @property
+    def log_density(self) -> float:
+        """Penalized mean log density per object."""
+        return -0.5 * self.candidate.criterion / len(self.labels)
+
+    @cached_property
+    def mixture(self) -> SeededMixture:
+        """The mixture; softening it to its agreement with the partition takes some time."""
+        found = self.candidate.mixture(self.n_clusters)
+        return found.agreeing(self.candidate.fit.shares, self.labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,10 +474,11 @@ def describe_partitions(
             space = Space.of(few[number], X, dict.fromkeys(_TAILS, 0.0), weights)
             if joint is not None:
                 space = space._replace(rest={tails: joint - _criterion_of_one(space, tails)})
-        return _described(_like(best, space, labels).advanced(n_steps), labels, n_clusters)
+        described = _like(best, space, labels).advanced(n_steps)
+        return DescribedPartition(described, labels, n_clusters)
 
     others = each(describe, range(1, len(partitions)))
-    first = _described(best, partitions[0], n_clusters)
+    first = DescribedPartition(best, partitions[0], n_clusters)
     return Description([first, *others], X, spaces[-1])
 
 
@@ -461,11 +529,6 @@ def _best_kind(spaces: list[Space], labels: IntArray, n_steps: int) -> Candidate
         if not smaller:
             break
     return min(candidates, key=_criterion)
-
-
-def _described(best: Candidate, labels: IntArray, n_clusters: int) -> DescribedPartition:
-    mixture = best.mixture(n_clusters).agreeing(best.fit.shares, labels)
-    return DescribedPartition(mixture, -0.5 * best.criterion / len(labels), best)
 
 
 def _spaces(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from soffit._typing import FloatArray
 from soffit._wording import Message, Parameter
 from soffit.io.data_error import DataError, shown, table_dtype
+from soffit.io.text.dialect import EDGE_ENDS
 from soffit.io.text.numbers import MISSING, TRUTH_VALUES, ColumnKind
 
 
@@ -199,3 +200,31 @@ def _as_numbers(rows: Rows, block: Any, row: int) -> FloatArray:
                 correct_or_drop(name),
             )
     return mapped.to_numpy()
+
+
+# --- tables of edges ------------------------------------------------------------------------------
+
+
+def has_edge_header(names: Sequence[str]) -> bool:
+    """Whether the first columns are called source and target, or the like."""
+    lower = [name.strip().lower() for name in names]
+    return len(lower) in (2, 3) and (lower[0], lower[1]) in EDGE_ENDS[:6]
+
+
+def could_be_edges(rows: Rows) -> bool:
+    """Whether two columns hold nodes: whole numbers or text, not measurements."""
+    if len(rows.names) not in (2, 3):
+        return False
+    if len(rows.names) == 3 and rows.kinds[rows.names[2]] != "number":
+        return False
+    block = next(iter(rows.blocks(rows.names[:2], rows.names[:2])))
+    ends = [block[name].drop_nulls().str.strip_chars() for name in rows.names[:2]]
+    if all(rows.kinds[name] == "text" for name in rows.names[:2]):
+        return True
+    return all(bool(end.str.contains(r"^\d+$").all()) for end in ends)
+
+
+def is_edge_list(rows: Rows) -> bool:
+    """Not a small square matrix: two or three columns, or columns named source and target."""
+    lower = {name.strip().lower() for name in rows.names}
+    return len(rows.names) in (2, 3) or {"source", "target"} <= lower or {"from", "to"} <= lower
