@@ -6,8 +6,7 @@
 Everything is compiled before. Short fits are repeated, and the median is printed. Processor time
 is that of all threads together, which other processes on the machine influence little; targets are
 wall time, which means something only on a machine with nothing else to do. The first fit after an
-installation is measured by `python -m benchmarks.compile`, 1,000 clusters of a million objects by
-`python -m benchmarks.scale --only many`.
+installation is measured by `python -m benchmarks.compile`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,11 @@ from __future__ import annotations
 import argparse
 import os
 import pickle
+import resource
+import signal
+import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -42,6 +45,9 @@ CHECKED = 300
 LISTS, PROBED = 316, 12
 SEED = 0
 SINGLE_FITS = 3
+# Starts of GaussianMixture, and a difference in accuracy that does not count.
+STARTS, SAME = 10, 0.001
+MOST_MEMORY = 8 * 10**9
 
 Row = list[str]
 
@@ -104,9 +110,10 @@ def texts() -> Iterator[Row]:
 
 def number() -> Iterator[Row]:
     """Choosing the number of clusters, against a single fit."""
-    for n in (10_000, 100_000):
+    for n in (10_000, 100_000, 1_000_000):
         data = _scale_data.draw("blobs", n, 10)
-        SoftClustering(None, random_state=SEED).fit(data.X)
+        if n < 1_000_000:
+            SoftClustering(None, random_state=SEED).fit(data.X)
         single, _ = fit(f"{n:,} x 16, one fit", data, np.inf)
         yield single
         *taken, model = seconds(lambda X=data.X: SoftClustering(None, random_state=SEED).fit(X))
@@ -181,9 +188,94 @@ def by_faiss(X: NDArray[np.float32]) -> NDArray[Any]:
     return np.asarray(index.search(X, N_NEIGHBORS + 1)[1])[:, 1:]
 
 
+def starts() -> Iterator[Row]:
+    """GaussianMixture from several seeds: how many of its starts reach the accuracy of ours."""
+    data = _scale_data.draw("blobs", 1_000_000, 10)
+    line, model = fit("1,000,000 x 16", data, np.inf)
+    yield line
+    own, right, total = accuracy(data.labels, np.asarray(model.labels_)), 0, 0.0
+    for seed in range(STARTS):
+        peer = GaussianMixture(10, random_state=seed)
+        *taken, labels = seconds(partial(peer.fit_predict, data.X))
+        score = accuracy(data.labels, np.asarray(labels))
+        right, total = right + (score >= own - SAME), total + taken[1]
+        yield row("", f"GaussianMixture, seed {seed}", (taken[0], taken[1]), f"{score:.3f}", np.inf)
+    reached = f"{right} of {STARTS} starts"
+    yield ["", "GaussianMixture, mean per start", "", f"{total / STARTS:.3g} s", reached, "", ""]
+
+
+def limits() -> Iterator[Row]:
+    """Time limits: at most one second and a tenth more; Ctrl-C: what comes back, and how soon."""
+    _scale_data.BLOB_COLUMNS, columns = 20, _scale_data.BLOB_COLUMNS
+    data = _scale_data.draw("blobs", 200_000, 10)
+    _scale_data.BLOB_COLUMNS = columns
+    case = "200,000 x 20"
+    line, _ = fit(f"{case}, no limit", data, np.inf)
+    yield line
+    whole = float(line[3].split()[0])
+    for share in (0.25, 0.5, 0.75, 0.95):
+        limit = share * whole
+        model = SoftClustering(10, random_state=SEED, max_time=limit)
+        *taken, found = seconds(partial(_outcome, model, data))
+        yield row(f"{case}, max_time={limit:.3g}", found, (taken[0], taken[1]), "", 1 + 1.1 * limit)
+    for share in (0.25, 0.5, 0.75, 0.95):
+        model = SoftClustering(10, random_state=SEED)
+        alarm = threading.Timer(share * whole, partial(os.kill, os.getpid(), signal.SIGINT))
+        alarm.start()
+        *taken, found = seconds(partial(_outcome, model, data))
+        alarm.join()
+        yield row(
+            f"{case}, Ctrl-C after {share * whole:.3g} s", found, (taken[0], taken[1]), "", np.inf
+        )
+
+
+def _outcome(model: Any, data: _scale_data.Data) -> str:
+    """How a fit ends, with the accuracy of a model that comes back."""
+    try:
+        model.fit(data.X)
+        model.predict_proba(data.X[:100])
+    except (KeyboardInterrupt, ValueError) as error:
+        return f"{type(error).__name__}, no model"
+    score = accuracy(data.labels, np.asarray(model.labels_))
+    return f"{model.stop_reason_}, accuracy {score:.3f}"
+
+
+_MANY = """
+import resource, warnings
+resource.setrlimit(resource.RLIMIT_DATA, ({limit}, {limit}))
+warnings.simplefilter("ignore")
+from benchmarks.quick import fit, peak
+from benchmarks import _scale_data
+line, model = fit("", _scale_data.draw("blobs", {n}, {k}), float("inf"))
+print(*line[2:5], peak(), sep=";")
+"""
+
+
+def peak() -> str:
+    """The largest memory of this process so far."""
+    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.3g} GB"
+
+
+def many() -> Iterator[Row]:
+    """1,000 clusters, in a process that may not have more than 8 GB."""
+    for n in (100_000, 1_000_000):
+        code = _MANY.format(limit=MOST_MEMORY, n=n, k=1_000)
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        last = (done.stderr if done.returncode else done.stdout).strip().split("\n")[-1]
+        processor, wall, score, memory = ["", "", "", last] if done.returncode else last.split(";")
+        case, verdict = f"{n:,} x 16, 1,000 clusters", "NO" if done.returncode else "yes"
+        yield [case, f"SoftClustering, {memory}", processor, wall, score, "<= 8 GB", verdict]
+
+
 def wide() -> Iterator[Row]:
     """Neighbours of all objects on curved sheets, with the recall on a sample; a whole fit."""
-    _scale_data.SHEET_COLUMNS = 384
+    for n_columns in (384, 768):
+        yield from _wide(n_columns)
+
+
+def _wide(n_columns: int) -> Iterator[Row]:
+    _scale_data.SHEET_COLUMNS = n_columns
     n = 100_000
     data = _scale_data.draw("sheets", n, 20)
     X, chosen = data.X, np.random.default_rng(SEED).choice(n, CHECKED, replace=False)
@@ -197,16 +289,18 @@ def wide() -> Iterator[Row]:
         *taken, lists = seconds(lambda search=search: search(X))
         pairs = zip(lists[chosen], true, strict=True)
         recall = np.mean([len(np.intersect1d(*pair)) / N_NEIGHBORS for pair in pairs])
-        target = 5 if search is by_soffit else np.inf
-        case = f"{n:,} x 384, neighbours" if search is by_soffit else ""
+        is_own = search is by_soffit
+        target = 5 if is_own and n_columns == 384 else np.inf
+        case = f"{n:,} x {n_columns}, neighbours" if is_own else ""
         yield row(case, name, (taken[0], taken[1]), f"{recall:.3f}", target)
     some = _scale_data.Data(X[:25_000], data.labels[:25_000], 20)
     fit("", some, 10)
-    yield fit(f"{n:,} x 384, whole fit", data, 10)[0]
+    yield fit(f"{n:,} x {n_columns}, whole fit", data, 10 if n_columns == 384 else np.inf)[0]
 
 
 CASES: dict[str, Callable[[], Iterator[Row]]] = {
-    case.__name__: case for case in (small, texts, number, predict, wide, million, graph)
+    case.__name__: case
+    for case in (small, texts, number, predict, wide, million, starts, graph, limits, many)
 }
 
 

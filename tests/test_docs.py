@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import inspect
 import re
 import warnings
 from pathlib import Path
@@ -108,3 +110,25 @@ def test_every_model_has_a_section() -> None:
     for name in [*models, "segment"]:
         assert re.search(rf"\b{name}\(", "".join(code for _, code in blocks("docs/models.md")))
         assert f"`{name}" in text or f"`soffit.{name}" in text
+
+
+def site_module(name: str) -> Any:
+    """A module of the site's own extensions."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "_ext" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_public_name_has_an_example_and_relatives() -> None:
+    pytest.importorskip("sphinx", reason="the tools of the site are not installed")
+    names = site_module("site_parts").public_names()
+    related = site_module("see_also").related
+    # They say only where something has moved to.
+    moved = {"soffit.datasets.data_home", "soffit.datasets.development_sets"}
+    for module, values in names.items():
+        for name, value in values.items():
+            full = f"{module}.{name}"
+            assert related(full), f"docs/_ext/see_also.py has no line with {full}"
+            if callable(value) and full not in moved:
+                assert ">>> " in (inspect.getdoc(value) or ""), f"{full} has no example"

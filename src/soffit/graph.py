@@ -481,7 +481,9 @@ class Locality:
         """Some of n objects, then the others; None if the first are in ascending order."""
         if bool(np.all(objects[:-1] < objects[1:])):
             return None
-        return cls(np.concatenate([objects, np.setdiff1d(np.arange(n), objects)]))
+        is_other = np.ones(n, dtype=bool)
+        is_other[objects] = False
+        return cls(np.concatenate([objects, np.flatnonzero(is_other)]))
 
     def matrix(self, A: Matrix) -> Matrix:
         """Rows and columns in this order."""

@@ -43,6 +43,14 @@ class Input:
     columns : ndarray of shape (d,) or None
         Names of the features of a table whose `data` do not carry them, such as those of a file.
         They become `feature_names_in_` of a model. A pandas frame keeps its own.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from soffit.inputs import read_input
+    >>> found = read_input(nx.path_graph(["a", "b", "c"]))
+    >>> found.kind, found.names.tolist()
+    ('graph', ['a', 'b', 'c'])
     """
 
     data: Any

@@ -19,7 +19,7 @@ from soffit import (
 )
 from soffit.datasets import make_lines
 from soffit.figures import reconstruction
-from soffit.figures.reconstruction import average, average_tuples, blocks, fitted_of
+from soffit.figures.reconstruction import average, average_tuples, blocks, factored_of
 from soffit.graph import Graph
 
 
@@ -122,7 +122,7 @@ def test_tuples_by_hand():
 @pytest.mark.parametrize("most", [7, 60])
 def test_blocks_are_means(points, solver, most):
     model = SoF(3, solver=solver, random_state=11).fit(points)
-    fit = fitted_of(model)
+    fit = factored_of(model)
     place = blocks(model.labels_, model.memberships_.max(axis=1), most)
     pixels = average(fit, place)
     full = fit.matrix, (fit.rows * fit.scale) @ fit.rows.T
@@ -136,7 +136,7 @@ def test_blocks_are_means(points, solver, most):
 
 def test_sparse_and_dense_storage_agree(points):
     model = SoftClustering(3, random_state=11).fit(points)
-    fit = fitted_of(model)
+    fit = factored_of(model)
     assert sp.issparse(fit.matrix)
     place = blocks(model.labels_, model.memberships_.max(axis=1), 9)
     dense = type(fit)(fit.matrix.toarray(), fit.rows, fit.scale, fit.diagonal, "", "")

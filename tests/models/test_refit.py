@@ -26,6 +26,7 @@ from soffit import (
     SoftHierarchy,
     SpectralClustering,
 )
+from soffit.catalogue import MODELS
 from soffit.datasets import make_gaussians
 
 # A model, and parameters of a second fit that leave other attributes than those of the first.
@@ -74,6 +75,11 @@ def assert_same(left: Any, right: Any, where: str) -> None:
         assert left == right, where
     else:
         assert type(left) is type(right), where
+
+
+def test_every_registered_model_is_refitted() -> None:
+    # Pixel graphs are fitted by `segment` alone, always anew.
+    assert set(REFITS) == set(MODELS) - {"PixelClustering"}
 
 
 @every_model

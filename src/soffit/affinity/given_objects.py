@@ -164,7 +164,14 @@ Preparation = Standardizer | MixedPreparation
 
 @dataclass(frozen=True)
 class Settings:
-    """The constructor parameters of a model that concern affinities."""
+    """The constructor parameters of a model that concern affinities.
+
+    Examples
+    --------
+    >>> from soffit.affinity import Settings
+    >>> Settings(n_neighbors=5).keep
+    'mutual'
+    """
 
     metric: Metric = "euclidean"
     n_neighbors: int = 15

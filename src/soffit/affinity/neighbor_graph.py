@@ -534,7 +534,7 @@ class NeighborGraph(Affinity):
         """Each edge once: an object, and the position of the other end in its list."""
         n, length = lists.shape
         mutual = self.keep == "mutual"
-        if n * length**2 < _FEW_COMPARISONS:
+        if 4 * n * length**2 < _FEW_COMPARISONS:
             i = np.arange(n)[:, None]
             both = (self._members[lists] == i[:, :, None]).any(axis=2)
             kept = (lists >= 0) & (both & (i < lists) | ~both & (not mutual))

@@ -75,6 +75,13 @@ class Problem:
     pruning : float
         Prior on cluster weights, with "kl": every step subtracts this fraction of the total weight
         from each cluster, and small clusters vanish. 0 means no prior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import Problem
+    >>> Problem(np.kron(np.eye(2), np.ones((3, 3))), 2, scale="single").n_clusters
+    2
     """
 
     matrix: Matrix
@@ -159,6 +166,16 @@ class Factorization:
     stopped : {"converged", "max_iter", "max_time", "callback", "interrupted"}
         Why the search ended. An interrupted search returns the last complete factor; a partial
         iteration counts if it left one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import Problem, solve_rows
+    >>> blocks = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> problem = Problem(blocks, 2)
+    >>> found = solve_rows(problem, np.kron(np.eye(2), np.ones((3, 1))))
+    >>> found.factor.shape, found.stopped
+    ((6, 2), 'converged')
     """
 
     factor: FloatArray

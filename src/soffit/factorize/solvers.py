@@ -59,7 +59,19 @@ SOLVERS: dict[str, Solver] = {
 
 
 class Extension(Protocol):
-    """Gives new objects their rows; it keeps the factor, not the memberships of fitted objects."""
+    """Gives new objects their rows; it keeps the factor, not the memberships of fitted objects.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import Problem, solve_rows
+    >>> blocks = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> problem = Problem(blocks, 2)
+    >>> found = solve_rows(problem, np.kron(np.eye(2), np.ones((3, 1))))
+    >>> from soffit.memberships import extension
+    >>> extension(problem, found).profiles().shape
+    (6, 2)
+    """
 
     def profiles(self) -> Matrix:
         """How similar the fitted objects are to each cluster, one column per cluster."""

@@ -24,7 +24,7 @@ _SEED = 20050721
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class Factored:
     """A matrix and its factorization: rows diag(scale) rows'.
 
     Pairs (i, i) count if `diagonal`.
@@ -50,7 +50,7 @@ class Pixels:
     place: IntArray
 
 
-def fitted_of(model: Any) -> Fitted:
+def factored_of(model: Any) -> Factored:
     """What the model's loss compares."""
     fitted: Any = getattr(model, "_fitted", None)
     placer = None if fitted is None else fitted.placer
@@ -67,14 +67,14 @@ def fitted_of(model: Any) -> Fitted:
         corrected = extension.mean_degree is not None
         formula = "√(dᵢdⱼ) GSGᵀ" if corrected else "GSGᵀ"
         name = "affinities" if normalized.factors is None else "normalized affinities"
-        return Fitted(matrix, extension.rows, extension.scale, diagonal, name, formula)
+        return Factored(matrix, extension.rows, extension.scale, diagonal, name, formula)
     if isinstance(extension, ColumnRows):
         # A hierarchy reports its top level, which need not be what was fitted last.
-        return Fitted(matrix, model.factor_, model.scale_, True, "affinities", "HΛHᵀ")
+        return Factored(matrix, model.factor_, model.scale_, True, "affinities", "HΛHᵀ")
     plain = getattr(model, "normalization", None) is None
     name = "affinities" if plain else "normalized affinities"
     ones = np.ones(model.factor_.shape[1])
-    return Fitted(matrix, model.factor_, ones, False, name, "GGᵀ")
+    return Factored(matrix, model.factor_, ones, False, name, "GGᵀ")
 
 
 def blocks(labels: IntArray, certainty: FloatArray, most: int) -> IntArray:
@@ -92,7 +92,7 @@ def blocks(labels: IntArray, certainty: FloatArray, most: int) -> IntArray:
     return place
 
 
-def average(fit: Fitted, place: IntArray) -> Pixels:
+def average(fit: Factored, place: IntArray) -> Pixels:
     """Means over the pairs of every two blocks."""
     p = int(place.max()) + 1
     sizes = np.bincount(place).astype(np.float64)
@@ -206,7 +206,7 @@ def reconstruction(model: Any, *, max_pixels: int | None = None, title: str | No
     if hasattr(model, "tuples_"):
         pixels, words = _of_tuples(model, shown, max_pixels)
     else:
-        fit = fitted_of(model)
+        fit = factored_of(model)
         most = _usual_pixels(fit.matrix) if max_pixels is None else max_pixels
         labels, certainty = (
             of_distinct_objects(vars(model), values) for values in (shown.labels, shown.certainty)

@@ -40,6 +40,12 @@ class ColumnSummary:
         Rows without a value.
     smallest, largest : float or None
         The range of numbers.
+
+    Examples
+    --------
+    >>> from soffit.io import ColumnSummary
+    >>> ColumnSummary("age", "number", n_missing=2, smallest=18, largest=90).n_missing
+    2
     """
 
     name: str
@@ -190,7 +196,7 @@ class Description:
 
 
 def describe(path: str | os.PathLike[str], **options: Any) -> Description:
-    """Describe a file: format, rows, columns, missing values, and whether it may be a matrix.
+    r"""Describe a file: format, rows, columns, missing values, and whether it may be a matrix.
 
     Parameters
     ----------
@@ -209,6 +215,17 @@ def describe(path: str | os.PathLike[str], **options: Any) -> Description:
     ------
     DataError
         If the file cannot be read at all.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from soffit import io
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "small.csv"
+    ...     _ = path.write_text("size;colour\n1,5;red\n2,5;blue\n")
+    ...     [column.name for column in io.describe(path).columns]
+    ['size', 'colour']
     """
     local = LocalFile.of(Path(path))
     with local.named():

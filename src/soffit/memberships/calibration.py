@@ -85,6 +85,15 @@ class Walk:
     not oscillate. A new object that is linked to the fitted ones, but not they to it, arrives at
     :math:`2^{-t} w_0 + p \sum_s 2^{s-t} W_s` with p its affinities normalized to sum to one; the
     sum is kept, so that new objects cost one product.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.memberships import random_walk
+    >>> path = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    >>> walk = random_walk(path, np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]), 1)
+    >>> walk.arrive(path[:1], np.array([[1.0, 0.0]]))
+    array([[0.75, 0.25]])
     """
 
     memberships: Any
@@ -416,7 +425,7 @@ def weigh_partitions(
     considered = ranked[:_MOST]
     cuts = np.array([one.score for one in considered])
     if X is None:
-        return _weighed(considered, cuts, [None] * len(considered))
+        return [Alternative(considered[i].labels, weight, None) for i, weight in _weights(cuts)]
     partitions = [one.labels for one in considered]
     found = describe_partitions(
         X, partitions, n_clusters, random_state=random_state, weights=weights
@@ -427,37 +436,27 @@ def weigh_partitions(
         if cut(labels) <= cuts.min() + _LARGER_CUT:
             return [Alternative(labels, 1.0, free)]
     densities = np.array([one.log_density for one in found.partitions])
-    mixtures = [one.mixture for one in found.partitions]
     ranks = cuts - densities
     best = int(ranks.argmin())
-    if mixtures[best].trust >= LEAST_TRUST:
+    if found.partitions[best].mixture.trust >= LEAST_TRUST:
         ranks += len(X) / _DECISIVENESS * np.maximum(densities[best] - densities, 0.0)
 
-    def judged(one: Alternative) -> Alternative:
-        """Without the mixture, if it contradicts the cut."""
-        assert one.mixture is not None
-        moved = one.mixture.memberships(X).argmax(axis=1)
-        if cut(moved) <= cut(one.labels) + _LARGER_CUT:
-            return one
-        return replace(one, mixture=replace(one.mixture, trust=0.0))
+    def judged(number: int, weight: float) -> Alternative:
+        """A candidate with its mixture, which does not count if it contradicts the cut."""
+        labels, mixture = considered[number].labels, found.partitions[number].mixture
+        moved = mixture.memberships(X).argmax(axis=1)
+        if cut(moved) > cut(labels) + _LARGER_CUT:
+            mixture = replace(mixture, trust=0.0)
+        return Alternative(labels, weight, mixture)
 
-    return [judged(one) for one in _weighed(considered, ranks, mixtures)]
+    return [judged(*one) for one in _weights(ranks)]
 
 
-def _weighed(
-    considered: Sequence[RankedPartition],
-    ranks: FloatArray,
-    mixtures: Sequence[SeededMixture | None],
-) -> list[Alternative]:
-    """Candidates of weights that are not negligible, the best first."""
+def _weights(ranks: FloatArray) -> list[tuple[int, float]]:
+    """Candidates by number and their weights, without negligible ones, the best first."""
     shares = np.exp(-_DECISIVENESS * (ranks - ranks.min()))
-    order = [
-        number for number in np.argsort(ranks, kind="stable") if shares[number] > _LEAST_WEIGHT
-    ]
-    return [
-        Alternative(considered[number].labels, float(shares[number]), mixtures[number])
-        for number in order
-    ]
+    order = np.argsort(ranks, kind="stable")
+    return [(int(i), float(shares[i])) for i in order if shares[i] > _LEAST_WEIGHT]
 
 
 def average_over(

@@ -87,12 +87,15 @@ class Fit(NamedTuple):
     log_likelihood: float
     # Weights of the objects; None means 1.
     weights: FloatArray | None = None
+    # Sums of the products of all objects, if every step needs the same ones.
+    products: FloatArray | None = None
 
     def advanced(self) -> Fit:
         """The fit after one more step."""
         return _stepped(
             *(self.moments, self.shares, self.pull, self.pieces.tails, self.weights),
             common=self.common,
+            products=self.products,
         )
 
 
@@ -116,18 +119,24 @@ def _stepped(
     weights: FloatArray | None,
     *,
     common: bool,
+    products: FloatArray | None = None,
 ) -> Fit:
     if weights is not None:
         shares, pull = shares * weights[:, None], pull * weights[:, None]
     if common:
-        whitening, means = _common_shape(moments, pull)
+        if products is None:
+            # Sums by BLAS: those of NumPy take longer along short rows.
+            products = (pull @ np.ones(pull.shape[1])) @ _products(moments)
+        whitening, means = _common_shape(moments, pull, products)
     else:
         whitening, means = _own_shapes(moments, pull)
     sizes = shares.sum(axis=0) + 1e-10
     pieces = Pieces(np.log(sizes / sizes.sum()), means, whitening, tails)
     squares = _squares_of_common(moments, pieces) if common else _squares(moments, pieces)
     shares, pull, log_likelihood = _expect(squares, pieces, weights)
-    return Fit(moments, shares, pull, common, pieces, log_likelihood, weights)
+    # The shares of an object sum to one: for Gaussians, how they are split does not matter.
+    kept = products if np.isinf(tails) else None
+    return Fit(moments, shares, pull, common, pieces, log_likelihood, weights, kept)
 
 
 def n_parameters(n_pieces: int, d: int, *, common: bool = False) -> float:
@@ -188,14 +197,18 @@ def _scatters_of(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return mass, means, scatter
 
 
-def _common_shape(moments: FloatArray, pull: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Whitening and mean per component, with one common covariance."""
+def _products(moments: FloatArray) -> FloatArray:
+    return moments[:, : -1 - _coordinates(moments).shape[1]]
+
+
+def _common_shape(
+    moments: FloatArray, pull: FloatArray, products: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Whitening and mean per component, with one common covariance from the sums of products."""
     d = _coordinates(moments).shape[1]
     sums = pull.T @ moments[:, -1 - d :]
     mass = sums[:, -1] + 1e-10
     means = sums[:, :-1] / mass[:, None]
-    # Sums by BLAS: those of NumPy take longer along short rows.
-    products = (pull @ np.ones(pull.shape[1])) @ moments[:, : -1 - d]
     scatter = _symmetric(products[None], d)[0] - (mass * means.T) @ means
     pooled = scatter / mass.sum()
     return np.repeat(_whitening(pooled[None], pooled), len(mass), axis=0), means

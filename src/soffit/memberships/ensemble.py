@@ -41,6 +41,14 @@ class Ensemble:
         Mean Jaccard overlap of each cluster with its counterpart in the resamples, 0 to 1.
     power : float
         The exponent that softened the memberships; 1 if they were not overconfident.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.memberships import combine
+    >>> W = np.array([[1.0, 0.0], [0.4, 0.6]])
+    >>> combine(W, [W, W]).cluster_stability
+    array([1., 1.])
     """
 
     memberships: FloatArray

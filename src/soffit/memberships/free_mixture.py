@@ -27,10 +27,12 @@ from soffit.memberships.mixture import (
 )
 from soffit.partition.rounding import kmeans
 
-# Steps after which starts are compared, and until EM has converged.
-_FIRST_STEPS, _MOST_STEPS = 10, 150
-# A start may gain this many times as much again.
-_PATIENCE = 4.0
+# Steps after which starts are compared, first roughly, and until EM has converged.
+_FEW_STEPS, _FIRST_STEPS, _MOST_STEPS = 3, 10, 150
+# Starts that agree on this share of the objects lead to the same mixture.
+_SAME = 0.99
+# A start may gain this many times as much again, after few steps and after the first ones.
+_EARLY_PATIENCE, _PATIENCE = 20.0, 4.0
 # Starts: the partitions that are described best, and runs of k-means.
 _PARTITIONS, _KMEANS_RUNS = 2, 3
 # Objects per parameter that make a likelihood reliable.
@@ -82,23 +84,39 @@ def _converged(
 ) -> list[Candidate]:
     """The best mixtures with a common covariance and with separate ones."""
     owner: IntArray = np.arange(starts[0].shape[1])
-    # Where clusters are clear, runs of k-means end alike.
-    starts = list({one.tobytes(): one for one in starts}.values())
+    starts = _different(starts)
 
-    def begin(start: FloatArray, common: bool) -> Candidate:
-        begun = Candidate(space, owner, space.fit(start, tails, common=common))
-        return begun.advanced(_FIRST_STEPS)
+    def compete(starts: list[FloatArray], *, common: bool) -> list[Candidate]:
+        """The starts that may become better than the best, after the first steps."""
+
+        def begin(start: FloatArray) -> Candidate:
+            begun = Candidate(space, owner, space.fit(start, tails, common=common))
+            return begun.advanced(_FEW_STEPS)
+
+        begun = promising(each(begin, starts), best, _EARLY_PATIENCE)
+        begun = each(lambda one: one.advanced(_FIRST_STEPS - _FEW_STEPS), begun)
+        return promising(begun, best, _PATIENCE)
 
     found = []
-    begun = promising(each(lambda start: begin(start, common=True), starts), best, _PATIENCE)
+    begun = compete(starts, common=True)
     if begun:
         found.append(min(begun, key=_criterion).advanced(_MOST_STEPS))
     if _has_enough(space, len(owner), common=False):
         again = [starts[0], *(one.fit.shares for one in found)]
-        begun = promising(each(lambda start: begin(start, common=False), again), best, _PATIENCE)
+        begun = compete(again, common=False)
         if begun:
             found.append(min(begun, key=_criterion).advanced(_MOST_STEPS))
     return found
+
+
+def _different(starts: list[FloatArray]) -> list[FloatArray]:
+    """Starts without those that nearly repeat an earlier one: where clusters are clear, all do."""
+    kept: list[tuple[IntArray, FloatArray]] = []
+    for start in starts:
+        labels = start.argmax(axis=1)
+        if all(np.mean(labels == other) < _SAME for other, _ in kept):
+            kept.append((labels, start))
+    return [start for _, start in kept]
 
 
 def _criterion(candidate: Candidate) -> float:

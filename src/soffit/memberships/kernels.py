@@ -18,32 +18,30 @@ def share_out(squares, constant, tails, d, weights, shares, pull, log_density):
     """
     n, g = squares.shape
     is_gaussian = np.isinf(tails)
+    # Products with inverses: a division takes several times as long.
+    half, inverse = 0.5 * (tails + d), 0.0 if is_gaussian else 1.0 / tails
     total_likelihood = 0.0
     for i in range(n):
         largest = -np.inf
         for c in range(g):
-            square = squares[i, c]
-            if square < 0.0:
-                square = 0.0
+            square = max(squares[i, c], 0.0)
             if is_gaussian:
                 log_density[c] = constant[c] - 0.5 * square
             else:
                 # Half the time of log1p, which differs only where squares are at rounding level.
-                log_density[c] = constant[c] - 0.5 * (tails + d) * np.log(1.0 + square / tails)
-            if log_density[c] > largest:
-                largest = log_density[c]
+                log_density[c] = constant[c] - half * np.log(1.0 + square * inverse)
+            largest = max(log_density[c], largest)
         total = 0.0
         for c in range(g):
             below = log_density[c] - largest
             shares[i, c] = np.exp(below) if below > NEGLIGIBLE else 0.0
             total += shares[i, c]
+        scale = 1.0 / total
         for c in range(g):
-            shares[i, c] /= total
-            if not is_gaussian:
-                square = squares[i, c]
-                if square < 0.0:
-                    square = 0.0
-                pull[i, c] = shares[i, c] * (tails + d) / (tails + square)
+            shares[i, c] *= scale
+        if not is_gaussian:
+            for c in range(g):
+                pull[i, c] = shares[i, c] * (tails + d) / (tails + max(squares[i, c], 0.0))
         total_likelihood += weights[i] * (largest + np.log(total))
     return total_likelihood
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -173,7 +174,16 @@ _ROWS = 2**11
 
 @dataclass(frozen=True, eq=False)
 class SeededMixture:
-    """A fitted mixture; `memberships` evaluates it anywhere in the feature space."""
+    """A fitted mixture; `memberships` evaluates it anywhere in the feature space.
+
+    Examples
+    --------
+    >>> from soffit.datasets import make_gaussians
+    >>> from soffit.memberships import fit_seeded_mixture
+    >>> X, labels, _ = make_gaussians(200, n_clusters=2, random_state=7)
+    >>> fit_seeded_mixture(X, labels, 2, random_state=0).means.shape[0] >= 2
+    True
+    """
 
     projection: Projection
     owner: IntArray
@@ -404,11 +414,22 @@ def fit_seeded_mixture(
 
 @dataclass(frozen=True, eq=False)
 class DescribedPartition:
-    """A mixture that starts at a partition, and its penalized mean log density per object."""
+    """A partition and a mixture that starts at it."""
 
-    mixture: SeededMixture
-    log_density: float
     candidate: Candidate
+    labels: IntArray
+    n_clusters: int
+
+    @property
+    def log_density(self) -> float:
+        """Penalized mean log density per object."""
+        return -0.5 * self.candidate.criterion / len(self.labels)
+
+    @cached_property
+    def mixture(self) -> SeededMixture:
+        """The mixture; softening it to its agreement with the partition takes some time."""
+        found = self.candidate.mixture(self.n_clusters)
+        return found.agreeing(self.candidate.fit.shares, self.labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,10 +474,11 @@ def describe_partitions(
             space = Space.of(few[number], X, dict.fromkeys(_TAILS, 0.0), weights)
             if joint is not None:
                 space = space._replace(rest={tails: joint - _criterion_of_one(space, tails)})
-        return _described(_like(best, space, labels).advanced(n_steps), labels, n_clusters)
+        described = _like(best, space, labels).advanced(n_steps)
+        return DescribedPartition(described, labels, n_clusters)
 
     others = each(describe, range(1, len(partitions)))
-    first = _described(best, partitions[0], n_clusters)
+    first = DescribedPartition(best, partitions[0], n_clusters)
     return Description([first, *others], X, spaces[-1])
 
 
@@ -507,11 +529,6 @@ def _best_kind(spaces: list[Space], labels: IntArray, n_steps: int) -> Candidate
         if not smaller:
             break
     return min(candidates, key=_criterion)
-
-
-def _described(best: Candidate, labels: IntArray, n_clusters: int) -> DescribedPartition:
-    mixture = best.mixture(n_clusters).agreeing(best.fit.shares, labels)
-    return DescribedPartition(mixture, -0.5 * best.criterion / len(labels), best)
 
 
 def _spaces(

@@ -25,6 +25,15 @@ class Level:
         Weight of the graph that passes between clusters (eq. 5); its row sums are the weights.
     parents : ndarray of shape (m, m_above), or None at the top
         Probability of each cluster of the level above, given a cluster of this one.
+
+    Examples
+    --------
+    >>> from soffit import SoftHierarchy
+    >>> from soffit.datasets import make_gaussians
+    >>> X = make_gaussians(90, n_clusters=3, random_state=7).X
+    >>> model = SoftHierarchy(levels=(6, 3), random_state=7).fit(X)
+    >>> [level.memberships.shape for level in model.levels_]
+    [(90, 6), (90, 3)]
     """
 
     memberships: FloatArray

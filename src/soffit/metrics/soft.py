@@ -177,7 +177,15 @@ def _padded(memberships: FloatArray, n_clusters: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class CalibrationCurve:
-    """Mean confidence, accuracy and number of objects of each nonempty bin."""
+    """Mean confidence, accuracy and number of objects of each nonempty bin.
+
+    Examples
+    --------
+    >>> from soffit.metrics import calibration_curve
+    >>> curve = calibration_curve([0, 0, 1, 1], [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
+    >>> int(curve.count.sum())
+    4
+    """
 
     confidence: FloatArray
     accuracy: FloatArray

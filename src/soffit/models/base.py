@@ -458,18 +458,18 @@ class SimilarityEstimator(OfBlocks, BaseEstimator):
 
     # --- scikit-learn --------------------------------------------------------------------------
 
-    def _names(self, parameter: str, value: str) -> bool:
+    def _is_set_to(self, parameter: str, value: str) -> bool:
         """Whether a parameter, which may be any object, equals this string."""
         given = getattr(self, parameter, None)
         return isinstance(given, str) and given == value
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        is_mixed = self._names("metric", GOWER)
+        is_mixed = self._is_set_to("metric", GOWER)
         tags.input_tags.sparse = not is_mixed
         tags.input_tags.allow_nan = is_mixed
         tags.input_tags.string = tags.input_tags.categorical = is_mixed
-        tags.input_tags.pairwise = self._names("affinity", "precomputed") or self._names(
+        tags.input_tags.pairwise = self._is_set_to("affinity", "precomputed") or self._is_set_to(
             "metric", "precomputed"
         )
         return tags

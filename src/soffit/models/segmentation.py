@@ -77,6 +77,15 @@ class Segmentation:
         Uncertainty of each pixel in nats.
     model : SoftClustering
         The fitted model; its objects are the pixels, counted along the rows of the image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit import segment
+    >>> image = np.full((12, 16), 0.2)
+    >>> image[:, 8:] = 0.8
+    >>> segment(image, 2, random_state=0).memberships.shape
+    (12, 16, 2)
     """
 
     memberships: FloatArray

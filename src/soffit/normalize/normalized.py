@@ -25,6 +25,14 @@ class Normalized:
         The vector x with matrix = diag(x) A diag(x), for multiplicative normalizations.
     beta : float or None
         The common row sum, for the additive normalization.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.normalize import normalize
+    >>> normalize(np.ones((2, 2)), "degree").matrix
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
     """
 
     matrix: Matrix

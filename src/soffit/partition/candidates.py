@@ -319,6 +319,14 @@ class GraphPartition:
     `ranked` holds all candidates with as few splinters as the labels, the best first; it is empty
     if the graph was coarsened or has very many clusters. `vectors` are the eigenvectors of a graph
     that was not coarsened.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import graph_partition
+    >>> blocks = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> np.bincount(graph_partition(blocks, blocks / 3, 2).labels)
+    array([3, 3])
     """
 
     labels: IntArray

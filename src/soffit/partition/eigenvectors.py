@@ -122,7 +122,8 @@ def _lanczos(graph: Graph, n_vectors: int, random_state: int) -> tuple[FloatArra
         values, vectors = eigsh(inverse, n_vectors, which="LA", v0=start.astype(np.float64))
         spread_out = np.asarray(_SHIFT - 1.0 / np.asarray(values), dtype=N.dtype)
         return spread_out, np.asarray(vectors, dtype=N.dtype)
-    width = min(max(2 * n_vectors + 20, 60), n)
+    # Of few objects, restarts take less time than a long basis.
+    width = min(max(2 * n_vectors + 20 if n > _DENSE else n_vectors + 30, 60), n)
     operator = _Products(N)
     try:
         tol = 1e-5 if n > _DENSE or N.dtype != np.float64 else 1e-8

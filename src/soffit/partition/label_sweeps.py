@@ -101,6 +101,23 @@ class Correction:
     members among those that violate no cannot-link, large groups first. Then the labels of objects
     without pairs take a few random-walk steps on the graph, with the corrected ones fixed, so that
     the neighbourhood of a corrected object follows it.
+
+    Parameters
+    ----------
+    A : array or CSR of shape (n, n)
+        Affinities.
+    side : SideInformation
+        The pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.affinity import SideInformation
+    >>> from soffit.factorize import Correction
+    >>> blocks = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> side = SideInformation.of([(0, 2)], [(2, 3)], 6)
+    >>> Correction(blocks, side)(np.array([0, 0, 1, 1, 1, 1]), 2)
+    array([0, 0, 0, 1, 1, 1])
     """
 
     def __init__(self, A: Matrix, side: SideInformation) -> None:

@@ -86,7 +86,22 @@ from soffit.selection import KChoice
 
 
 class ModelFileError(ValueError):
-    """A model file cannot be read or written; the message says why, and what to do."""
+    """A model file cannot be read or written; the message says why, and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import soffit
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "model.soffit")
+    ...     _ = path.write_text("no model")
+    ...     try:
+    ...         soffit.load(path)
+    ...     except soffit.persistence.ModelFileError:
+    ...         print("refused")
+    refused
+    """
 
 
 # --- the registry ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 from soffit._typing import FloatArray, is_sparse
 from soffit._wording import count_of, number, short_percent, shorten
 from soffit.figures.calibration_plot import merged_bins
-from soffit.figures.reconstruction import average, blocks, fitted_of
+from soffit.figures.reconstruction import average, blocks, factored_of
 from soffit.memberships.measures import group_sums
 from soffit.metrics import calibration_curve
 from soffit.report.html import (
@@ -288,7 +288,7 @@ def _reconstruction(summary: Summary) -> str:
     if not is_sparse(A) and summary.n_objects > _MOST_RECONSTRUCTED:
         return ""
     try:
-        fit = fitted_of(summary.model)
+        fit = factored_of(summary.model)
     except ValueError:
         return ""
     if fit.matrix.shape[0] != summary.n_objects:

@@ -30,6 +30,15 @@ class ColumnRows:
     .. math:: \max_{x \in \Delta} \sum_j b_j \log \sum_p x_p h_{jp},
 
     a concave problem that every fitted object has also solved when the fit has converged.
+
+    Examples
+    --------
+    >>> from soffit import RelationFactorization
+    >>> from soffit.datasets import make_gaussians
+    >>> X = make_gaussians(60, n_clusters=2, separation=9.0, random_state=7).X
+    >>> model = RelationFactorization(2, random_state=0).fit(X)
+    >>> model.predict_proba(X[:1]).shape  # by this rule
+    (1, 2)
     """
 
     factor: FloatArray

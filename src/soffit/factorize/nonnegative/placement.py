@@ -22,6 +22,15 @@ class NonnegativeRows:
 
     divided by its sum. Isolated objects, and objects with a zero row, get the mean membership of
     the others.
+
+    Examples
+    --------
+    >>> from soffit import CompletelyPositive
+    >>> from soffit.datasets import make_gaussians
+    >>> X = make_gaussians(60, n_clusters=2, separation=9.0, random_state=7).X
+    >>> model = CompletelyPositive(2, random_state=0).fit(X)
+    >>> model.predict_proba(X[:1]).shape  # by this rule
+    (1, 2)
     """
 
     factor: FloatArray

@@ -32,6 +32,17 @@ class FittedRows:
               W_{jc}\big)^2,
 
     a convex problem in k unknowns. An isolated object gets the mean membership.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from soffit.factorize import Problem, solve_rows
+    >>> blocks = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> problem = Problem(blocks, 2)
+    >>> found = solve_rows(problem, np.kron(np.eye(2), np.ones((3, 1))))
+    >>> from soffit.memberships import FittedRows
+    >>> FittedRows.of(problem, found).place(blocks[:1], blocks[:1].sum(axis=1)).round(2)
+    array([[1., 0.]])
     """
 
     rows: Matrix
