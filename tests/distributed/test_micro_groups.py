@@ -15,8 +15,8 @@ from soffit.distributed.micro_groups import swept
 from soffit.distributed.row_blocks import Blocks, over_pieces
 from soffit.fitting.monitor import Progress
 from soffit.io import read_blocks
+from soffit.memberships import fit_seeded_mixture
 from soffit.memberships.em_steps import Sums
-from soffit.memberships.mixture import fit_seeded_mixture
 from soffit.metrics import accuracy, calibration_error
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +19,12 @@ pl = pytest.importorskip("polars")
 def _table(folder: Path) -> Path:
     path = folder / "t.parquet"
     pl.DataFrame({"x": np.arange(9.0), "y": np.arange(9.0) ** 2}).write_parquet(path)
+    return path
+
+
+def _arrow(folder: Path) -> Path:
+    path = folder / "t.arrow"
+    pl.read_parquet(_table(folder)).write_ipc(path)
     return path
 
 
@@ -36,13 +44,51 @@ def _instead(folder: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
-@pytest.mark.parametrize("make", [_table, _cells])
+@pytest.mark.parametrize("make", [_table, _arrow, _cells])
 @pytest.mark.parametrize("sign", ["SEGV", "ABRT", "BUS"])
 def test_a_crash_is_damage(tmp_path, monkeypatch, make, sign):
     path = make(tmp_path)
     _instead(tmp_path, f"kill -{sign} $$", monkeypatch)
     with pytest.raises(DataError, match=f"{path.name}: it is damaged: its parser crashes"):
         read(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+@pytest.mark.parametrize(
+    ("code", "how"), [("exit 70", "crashes"), ("exit 71", "never ends"), ("kill -XCPU $$", "never")]
+)
+def test_a_panic_and_work_without_end_are_damage(tmp_path, monkeypatch, code, how):
+    _instead(tmp_path, code, monkeypatch)
+    with pytest.raises(DataError, match=f"it is damaged: its parser {how}"):
+        read(_arrow(tmp_path))
+
+
+def _tried(path: Path, before: str = "") -> int:
+    """The exit code of the child, which runs some code first."""
+    code = f"import sys; sys.path.insert(0, {str(Path(trial.__file__).parent)!r}); import trial\n"
+    code += f"{before}\nsys.argv = ['', {str(path)!r}, {json.dumps(sys.path)!r}]; trial._main()"
+    command = [sys.executable, "-I", "-c", code]
+    return subprocess.run(command, check=False, capture_output=True, timeout=60).returncode
+
+
+def test_a_panic_has_a_code_of_its_own(tmp_path):
+    """A damaged Arrow file panics in threads of polars; found by fuzzing."""
+    path = _arrow(tmp_path)
+    assert _tried(path) == 0
+    panic = "class PanicException(BaseException): pass\ndef fail(*a, **k): raise PanicException"
+    assert _tried(path, f"{panic}\ntrial._frame = fail") == 70
+    assert _tried(path, "def fail(*a, **k): raise OSError\ntrial._frame = fail") == 0
+
+
+def test_a_parser_that_waits_for_ever_is_given_up(tmp_path):
+    waits = "import time; trial._PATIENCE = 1.0; trial._frame = lambda *a, **k: time.sleep(50)"
+    assert _tried(_arrow(tmp_path), waits) == 71
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of processor time")
+def test_a_parser_that_works_for_ever_is_ended(tmp_path):
+    works = "def spin(*a, **k):\n    while True: pass\ntrial._SECONDS = 1; trial._frame = spin"
+    assert _tried(_arrow(tmp_path), works) == -signal.SIGXCPU
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
@@ -56,7 +102,7 @@ def test_without_another_interpreter_the_file_is_read_all_the_same(tmp_path, mon
     path = _table(tmp_path)
     for executable in ("", str(tmp_path / "none")):
         monkeypatch.setattr(trial.sys, "executable", executable)
-        trial._ends_well.cache_clear()
+        trial._ends_badly.cache_clear()
         assert read(path).data.shape == (9, 2)
 
 
@@ -83,7 +129,8 @@ def test_everything_in_a_file_is_read(tmp_path):
         file["inside/itself"] = file["/"]
         file["outside"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/x")
     trial._hdf5(str(path))
-    trial._parquet(str(_table(tmp_path)))
+    trial._frame(str(_table(tmp_path)), is_arrow=False)
+    trial._frame(str(_arrow(tmp_path)), is_arrow=True)
     (tmp_path / "none.parquet").write_bytes(b"PAR1 and nothing else PAR1")
     with pytest.raises(DataError, match="damaged or truncated"):
         read(tmp_path / "none.parquet")

@@ -12,6 +12,7 @@ from soffit.selection.gaussian_clusters import (
     _power,
     _straightened,
     log_evidence,
+    log_evidence_of_several,
     prepared,
 )
 
@@ -131,3 +132,50 @@ def test_correlations_have_coordinates_that_do_not_depend_on_the_diagonal():
     np.testing.assert_array_equal(found[0].rows, found[1].rows)
     assert Points.of_similarities(np.zeros((4, 4))) is None
     assert Points.of_similarities(np.ones((4, 4))) is None
+
+
+# --- clusters that need not follow a partition ------------------------------------------------
+
+
+def at_random(n):
+    """Partitions that have nothing to do with the objects."""
+    return lambda k: np.random.default_rng(k).permutation(n) * k // n
+
+
+def test_few_far_objects_are_found_whatever_the_partition():
+    """As the velocities of 82 galaxies: most of them between two small groups."""
+    rng = np.random.default_rng(4)
+    X = np.concatenate(
+        [rng.normal(m, s, n) for m, s, n in ((-11, 0.4, 7), (0, 2, 72), (12, 0.7, 3))]
+    )
+    Z = prepared(points_of(X[:, None]))
+    guessed = at_random(len(X))
+    assert log_evidence(Z, guessed, 4)[1:].max() < 0
+    found = log_evidence_of_several(Z, guessed, 4)
+    wanted = log_evidence(
+        Z, lambda k: np.repeat([0, 1, 2], [7, 72, 3]) if k == 3 else np.zeros(82, int), 3
+    )
+    assert found * len(X) >= wanted[2] - 1e-9 > 5
+
+
+@pytest.mark.parametrize(("n", "d"), [(20, 2), (100, 1), (300, 3), (1000, 2)])
+def test_one_gaussian_is_not_several(n, d):
+    X = np.random.default_rng(6).normal(size=(n, d))
+    assert log_evidence_of_several(prepared(points_of(X)), halves(X), 8) < 0
+
+
+def test_several_are_at_least_as_probable_as_those_of_the_partitions():
+    rng = np.random.default_rng(8)
+    X = np.repeat([[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]], 12, axis=0) + rng.normal(size=(36, 2))
+    Z = prepared(points_of(X))
+    found = log_evidence_of_several(Z, halves(X), 6)
+    assert found >= log_evidence(Z, halves(X), 6)[1:].max() / len(X)
+
+
+def test_several_need_two_objects_each_and_more_than_one_number():
+    X = np.random.default_rng(9).normal(size=(4, 2))
+    Z = prepared(points_of(X))
+    assert log_evidence_of_several(Z, halves(X), 1) == 0.0
+    assert np.isfinite(log_evidence_of_several(Z, halves(X), 4))
+    same = np.zeros((6, 1))
+    assert np.isfinite(log_evidence_of_several(same, lambda k: np.arange(6) * k // 6, 3))

@@ -7,7 +7,7 @@ belong to no cluster there, and the others of their kind lie outside everything 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,9 @@ _OUTSIDE = 0.01
 # Most of the objects in the range of a group must be leftovers: else it is the rim of a cluster.
 _PURE = 0.9
 _INSIDE = 0.01
+# A share of the rows rules most of the others out, with a margin of so many standard deviations.
+_GLANCE = 0.02
+_MARGIN = 4.0
 # A new cluster is fitted to no more rows.
 _MOST_FITTED = 20_000
 
@@ -109,6 +112,11 @@ class Search:
         """All rows, or those with the smallest hashes if there are many more than were fitted."""
         share = _SEARCHED * n_fitted / float(blocks.starts()[-1])
         return cls(blocks, Selection.share(share, salt, blocks.dtype), engine, progress)
+
+    def glance(self) -> Search:
+        """The same for a small share of the rows."""
+        selection = replace(self.selection, limit=int(_GLANCE * self.selection.limit))
+        return replace(self, selection=selection)
 
     def run(self, function: Callable[..., Any], shared: Any) -> list[Any]:
         """The results of ``function(block, place, selection, shared)`` for all blocks."""
@@ -189,14 +197,20 @@ def real_groups(search: Search, leftovers: Leftovers, fitted: Fitted) -> list[In
             return []
         ranges = [GroupRange.of(rows[group], placer.affinity) for group in groups]
     search.progress.phase("ranges of new clusters")
-    shared = search.engine.share((fitted.preparation, ranges), "ranges")
-    inside = np.sum(search.run(_counts, shared), axis=0)
-    own = [found.count(rows[group]) for found, group in zip(ranges, groups, strict=True)]
-    return [
-        group
-        for group, n_own, n_all in zip(groups, own, inside, strict=True)
-        if n_own >= _PURE * n_all
-    ]
+    hashes = row_hash(leftovers.drawn.numbers, search.selection.salt)
+    for part, margin in ((search.glance(), _MARGIN), (search, 0.0)):
+        if not groups:
+            break
+        shared = search.engine.share((fitted.preparation, ranges), "ranges")
+        inside = np.sum(part.run(_counts, shared), axis=0)
+        seen = hashes <= np.uint64(part.selection.limit)
+        own = [
+            found.count(rows[group[seen[group]]])
+            for found, group in zip(ranges, groups, strict=True)
+        ]
+        kept = np.flatnonzero(np.array(own) + margin * np.sqrt(inside) >= _PURE * inside)
+        groups, ranges = [groups[number] for number in kept], [ranges[number] for number in kept]
+    return groups
 
 
 def with_new_clusters(

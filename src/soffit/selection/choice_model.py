@@ -39,17 +39,17 @@ _NO_DIP = 1.2
 
 WEIGHTS: dict[str, dict[str, float]] = {
     "table": {
-        "log_k": -0.935,
-        "ahead": 2.33,
-        "gap": 2.214,
-        "smallest": 3.016,
-        "one_thin": 2.678,
-        "depth": 0.595,
-        "left_out": -2.315,
-        "mixture": 0.244,
-        "few_mixture": -0.244,
-        "dip": 2.263,
-        "next_dip": 2.591,
+        "log_k": -1.098,
+        "ahead": 2.25,
+        "gap": 2.176,
+        "smallest": 3.043,
+        "one_thin": 2.45,
+        "depth": 0.487,
+        "left_out": -2.299,
+        "mixture": 0.25,
+        "few_mixture": -0.495,
+        "dip": 2.215,
+        "next_dip": 2.618,
     },
     "network": {
         "one": 4.51,
@@ -99,7 +99,7 @@ def features(evidence: Evidence) -> dict[str, FloatArray]:
       them is evidence against k, however deep the k-th one is;
     - ``mixture``: how much less probable the objects are than as the best number of Gaussian
       clusters; ``few_mixture``: for one cluster of few objects, how much more probable they are as
-      several;
+      several, which need not be those of the graph;
     - ``dip``: logarithm of the density between the two clusters that are least separate. If this is
       small, the clusters are far apart, and so are valley and gap large, whatever is inside them:
       its weight takes this back;
@@ -151,7 +151,8 @@ def _of_mixture(evidence: Evidence, n: int) -> dict[str, FloatArray]:
         return {"mixture": np.zeros(n), "few_mixture": np.zeros(n)}
     gain = evidence.columns["mixture"][:n] * size / (1 + size / _GAUSSIAN_UP_TO)
     short = np.minimum(gain.max() - gain, _IMPROBABLE)
-    best = float(gain[1:].max()) if n > 1 else 0.0
+    most = max(float(evidence.columns["mixture"][1:n].max()), evidence.several) if n > 1 else 0.0
+    best = most * size / (1 + size / _GAUSSIAN_UP_TO)
     one = np.zeros(n)
     one[0] = np.clip(best, -_CLEAR_GAIN, _CLEAR_GAIN) / (1 + evidence.n_objects / _FEW)
     return {"mixture": -np.sqrt(short), "few_mixture": one}

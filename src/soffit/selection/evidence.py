@@ -16,7 +16,12 @@ from soffit.partition.candidates import group_weights
 from soffit.partition.cut import bound_from
 from soffit.partition.multilevel import coarse_graph
 from soffit.selection.density import Density, mode_depths, valleys
-from soffit.selection.gaussian_clusters import Points, log_evidence, prepared
+from soffit.selection.gaussian_clusters import (
+    Points,
+    log_evidence,
+    log_evidence_of_several,
+    prepared,
+)
 from soffit.selection.path import PartitionPath
 from soffit.selection.pruning import random_edges, relaxation_times
 from soffit.selection.separation import dips
@@ -140,6 +145,9 @@ class Evidence:
     # Objects whose coordinates the column "mixture" was computed from; 0 without this column.
     n_points: int = 0
     is_full: bool = False  # Whether distances are not known, and most pairs are similar.
+    # How much more probable each of the points is as some Gaussian clusters than as one, wherever
+    # these clusters are; as the column "mixture", which is about the partitions of the graph.
+    several: float = 0.0
 
 
 def gather_evidence(
@@ -162,7 +170,7 @@ def gather_evidence(
     found = _spectral_columns(N, values, reach)
     found["valley"] = valleys(graph, values, V, path)
     found |= _partition_columns(graph, path, sizes)
-    chance, n_modes, n_points = None, 0, 0
+    chance, n_modes, n_points, several = None, 0, 0, 0.0
     if part.density is not None:
         depths = mode_depths(graph, part.density, sizes, most)
         found |= {n: np.concatenate([[0.0], d]) for n, d in zip(names, depths, strict=True)}
@@ -180,6 +188,8 @@ def gather_evidence(
 
         found["mixture"] = log_evidence(Z, labels_of, reach) / n_points
         found["dip"] = dips(Z, labels_of, reach)
+        if not is_full:
+            several = log_evidence_of_several(Z, labels_of, min(most, reach))
         columns["mixture"] = np.full(most + AHEAD, float(found["mixture"].min()))
         columns["dip"] = np.full(most + AHEAD, float(found["dip"].max()))
     if n_resamples:
@@ -192,7 +202,9 @@ def gather_evidence(
         shown = min(len(column), most + AHEAD)
         columns[name][:shown] = column[:shown]
     dimension = None if part.density is None else part.density.dimension
-    return Evidence(columns, int(sizes.sum()), dimension, chance, n_modes, n_points, is_full)
+    return Evidence(
+        *(columns, int(sizes.sum()), dimension, chance, n_modes, n_points, is_full, several)
+    )
 
 
 def _number_of_vectors(n: int, most: int) -> int:

@@ -13,7 +13,7 @@ Each variable is therefore first transformed to be as close to normal as one clu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,20 @@ _PRIOR_SHARES = (1.0, 0.25, 0.06, 0.015)
 _PRIOR_SHAPE = 2.0
 # Variances of clusters are at least about this share of the total: ties are no narrow clusters.
 _NARROWEST = 1e-6
+# Clusters that need not follow a partition of the graph: at most so many of them, of a sample of
+# the points, improved by so many steps. So many of the widest are split to get one more.
+_MOST_FREE = 8
+_MOST_FREE_POINTS = 400
+_STEPS = 8
+_SPLITS = 2
+# The share of the total covariance that keeps those of clusters away from zero meanwhile.
+_STEADYING = 0.06
+# More than so many nats in favour of several clusters do not change the choice.
+_PLENTY = 40.0
+# Fewer objects are no cluster of their own there.
+_FEWEST = 2
+# The number of this kind of covariance.
+_ONE_VARIANCE = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +180,83 @@ def log_evidence(Z: FloatArray, labels: Callable[[int], IntArray], most: int) ->
     `most`: the largest number.
     """
     products = Z[:, :, None] * Z[:, None, :]
-    found = np.array([_of_partition(Z, products, labels(k)) for k in range(1, most + 1)])
+    found = np.array([_of_partition(Z, products, labels(k))[0] for k in range(1, most + 1)])
     return np.asarray(found - found[0])
+
+
+def log_evidence_of_several(Z: FloatArray, labels: Callable[[int], IntArray], most: int) -> float:
+    """Logarithm of the marginal likelihood of the best few clusters, relative to one, per object.
+
+    The partition of a graph may miss the most probable clusters of few objects: each neighbourhood
+    holds objects of several ones. It is improved by moving objects to the cluster in which they are
+    most probable; the clusters of the best partition so far are also split to get one more.
+
+    Arguments are those of `log_evidence`.
+    """
+    chosen = np.arange(len(Z))
+    if len(Z) > _MOST_FREE_POINTS:
+        chosen = np.sort(np.random.default_rng(0).permutation(len(Z))[:_MOST_FREE_POINTS])
+        Z = Z[chosen]
+    products = Z[:, :, None] * Z[:, None, :]
+    single: IntArray = np.zeros(len(Z), dtype=np.int64)
+    one = _of_partition(Z, products, single)[0]
+    found, best = single, -np.inf
+    for k in range(2, min(most, _MOST_FREE) + 1):
+        starts = [np.unique(labels(k)[chosen], return_inverse=True)[1], *_split(Z, found)]
+        tried = [_improved(Z, products, start) for start in starts]
+        value, found = max(tried, key=lambda one: one[0])
+        best = max(best, value)
+        if best - one > _PLENTY:
+            break
+    return (best - one) / len(Z) if np.isfinite(best) else 0.0
+
+
+def _split(Z: FloatArray, labels: IntArray) -> Iterator[IntArray]:
+    """One cluster more: the widest ones, cut along their longest axis at the mean and at a gap."""
+    k = int(labels.max()) + 1
+    members = [np.flatnonzero(labels == one) for one in range(k)]
+    away = [Z[rows] - Z[rows].mean(axis=0) for rows in members]
+    widths = [float(np.sum(rows**2)) for rows in away]
+    for widest in np.argsort(widths)[::-1][:_SPLITS]:
+        if len(members[widest]) < 2 * _FEWEST:
+            continue
+        _, axes = np.linalg.eigh(away[widest].T @ away[widest])
+        along = away[widest] @ axes[:, -1]
+        ranked = np.sort(along)
+        gaps = np.diff(ranked)[_FEWEST - 1 : len(ranked) - _FEWEST]
+        at = _FEWEST - 1 + int(gaps.argmax())
+        for cut in (0.0, (ranked[at] + ranked[at + 1]) / 2):
+            split = labels.copy()
+            split[members[widest][along > cut]] = k
+            yield split
+
+
+def _improved(Z: FloatArray, products: FloatArray, labels: IntArray) -> tuple[float, IntArray]:
+    """The evidence of clusters and their labels, after some steps of classification EM."""
+    value, kind = _of_partition(Z, products, labels)
+    k, d = int(labels.max()) + 1, Z.shape[1]
+    steady = _STEADYING * products.mean(axis=0) + _NARROWEST * np.eye(d)
+    moved = labels
+    for _ in range(_STEPS):
+        sizes, means, scatter = _moments(Z, products, moved)
+        covariance = (steady + scatter) / (sizes + _PRIOR_SHAPE)[:, None, None]
+        if kind:
+            covariance = covariance * np.eye(d)
+        if kind == _ONE_VARIANCE:
+            spread = np.trace(covariance, axis1=1, axis2=2) / d
+            covariance = spread[:, None, None] * np.eye(d)
+        root = np.linalg.cholesky(covariance)
+        unit = np.linalg.solve(root, (Z - means[:, None]).transpose(0, 2, 1))
+        scale = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+        fit = np.log(sizes) - scale - np.sum(unit**2, axis=1).T / 2
+        again = fit.argmax(axis=1)
+        if np.bincount(again, minlength=k).min() < _FEWEST:
+            return value, labels
+        if np.array_equal(again, moved):
+            break
+        moved = again
+    reached = _of_partition(Z, products, moved)[0]
+    return (reached, moved) if reached > value else (value, labels)
 
 
 def _straightened(rows: FloatArray) -> FloatArray:
@@ -213,26 +302,38 @@ def _components(rows: FloatArray) -> FloatArray:
     return np.asarray(centred @ vectors[:, :number] / unit)
 
 
-def _of_partition(Z: FloatArray, products: FloatArray, labels: IntArray) -> float:
-    """The best of three kinds of covariances: any, diagonal, and equal in all directions."""
+def _of_partition(Z: FloatArray, products: FloatArray, labels: IntArray) -> tuple[float, int]:
+    """The best of three kinds of covariances: any, diagonal, and equal in all directions.
+
+    Returns the logarithm of the marginal likelihood, and which kind it is.
+    """
     n, d = Z.shape
     labels = np.unique(labels, return_inverse=True)[1]
-    k = int(labels.max()) + 1
+    sizes, means, scatter = _moments(Z, products, labels)
+    k = len(sizes)
+    total = products.mean(axis=0)
+    # Which cluster an object is in: every distribution of shares is equally probable.
+    allocation = gammaln(k) - gammaln(n + k) + float(np.sum(gammaln(sizes + 1)))
+    best, best_kind = -np.inf, 0
+    for share in _PRIOR_SHARES:
+        prior = share * total + _NARROWEST * np.eye(d)
+        for number, kind in enumerate((_any_covariance, _diagonal_covariance, _one_variance)):
+            value = allocation + kind(sizes, means, scatter, prior)
+            if value > best:
+                best, best_kind = value, number
+    return best, best_kind
+
+
+def _moments(
+    Z: FloatArray, products: FloatArray, labels: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sizes, means and scatter of clusters, none of which is empty."""
     sizes = np.bincount(labels).astype(np.float64)
     order = np.argsort(labels, kind="stable")
     starts = np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.int64)
     means = np.add.reduceat(Z[order], starts, axis=0) / sizes[:, None]
     scatter = np.add.reduceat(products[order], starts, axis=0)
-    scatter = scatter - sizes[:, None, None] * means[:, :, None] * means[:, None, :]
-    total = products.mean(axis=0)
-    # Which cluster an object is in: every distribution of shares is equally probable.
-    allocation = gammaln(k) - gammaln(n + k) + float(np.sum(gammaln(sizes + 1)))
-    best = -np.inf
-    for share in _PRIOR_SHARES:
-        prior = share * total + _NARROWEST * np.eye(d)
-        for kind in (_any_covariance, _diagonal_covariance, _one_variance):
-            best = max(best, allocation + kind(sizes, means, scatter, prior))
-    return best
+    return sizes, means, scatter - sizes[:, None, None] * means[:, :, None] * means[:, None, :]
 
 
 def _any_covariance(

@@ -228,6 +228,7 @@ def open_arrow(path: Path, options: FileOptions) -> FrameRows:
             raise DataError(
                 f"{path}: it is truncated: its end mark is missing.", "Copy or save it again."
             )
+    try_reading(path)
     return FrameRows.of(path, pl.scan_ipc(path, glob=False), options)
 
 
