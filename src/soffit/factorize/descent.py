@@ -19,6 +19,9 @@ Callback = Callable[[int, float], object]
 _NEGLIGIBLE = 1e-12
 # A share of the loss; the losses of matrices that can be reproduced exactly mostly fall faster.
 _SLOW = 0.02
+# Losses below this share of the squared norm, times `tol`, are as good as exact; the second if
+# there are more than half as many clusters as objects.
+_EXACT, _EXACT_FOR_MANY = 10.0, 100.0
 _REASONS: tuple[Stop, ...] = ("max_time", "callback", "interrupted")
 
 
@@ -71,6 +74,9 @@ class Descent:
         self._is_inside = False
         self._reached = _Reached(0, [first], 1, factor, scale)
         self._norm = norm
+        # Rows that are with the workers of a cluster are many.
+        n = len(factor) if isinstance(factor, np.ndarray) else np.inf
+        self._share = _EXACT if 2 * len(scale) < n else _EXACT_FOR_MANY
         self._callback = callback
 
     def __enter__(self) -> Descent:
@@ -151,18 +157,16 @@ class Descent:
     def has_converged(self, tol: float, *, over: int = 1) -> bool:
         """Whether each of the last `over` iterations gained at most `tol` times the loss.
 
-        A loss below 10 `tol` times the squared norm of the matrix need not fall further if it falls
-        slowly: relative to itself it would do so for thousands of iterations. With more than half
-        as many clusters as objects, 100 `tol`: the factor has more entries than the matrix has
-        pairs, and what is left says nothing about the objects.
+        A loss that is nearly zero need not fall further if it falls slowly: relative to itself it
+        would do so for thousands of iterations. With more than half as many clusters as objects
+        that is the case sooner: the factor has more entries than the matrix has pairs, and what is
+        left says nothing about the objects.
         """
         if len(self.history) <= over:
             return False
         now = self.history[-1]
         gain = self.history[-1 - over] - now
-        n, k = self._reached.factor.shape
-        share = tol * (10.0 if 2 * k < n else 100.0)
-        is_exact = now <= share * self._norm and gain <= over * _SLOW * now
+        is_exact = now <= self._share * tol * self._norm and gain <= over * _SLOW * now
         return is_exact or gain <= over * tol * max(now, _NEGLIGIBLE * self._norm)
 
     def result(self) -> Factorization:
