@@ -233,6 +233,13 @@ def gather(one: CrossSet) -> Memberships:
     return Memberships(by_setting, by_share, mixture, cake, seconds)
 
 
+def _mean(rows: Any) -> Any:
+    """Means of the columns over what is known; NaN where nothing is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.nanmean(rows, axis=0)
+
+
 def _has_cake() -> bool:
     return find_spec("cake_ensemble") is not None
 
@@ -328,30 +335,30 @@ def cross(names: Sequence[str] | None = None) -> None:
         share = _best(sets, resampled, others)
         line = [f"{family} ({len(members)})"]
         for kind, table in (("default", default[chosen]), ("resampled", resampled[share])):
-            mean = np.nanmean([table[number] for number in members], axis=0)
+            mean = _mean([table[number] for number in members])
             means[kind].append(mean)
             line += [f"{mean[0]:.3f}", f"{mean[1]:.3f}"]
         if peers[members[0]] is not None:
-            peer = np.nanmean([scores(sets[m], peers[m]) for m in members], axis=0)
+            peer = _mean([scores(sets[m], peers[m]) for m in members])
             means["mixture"].append(peer)
             line.append(f"{peer[0]:.3f}")
             if found[members[0]].cake is not None:
                 ranked = [scores_of_ranking(sets[m], *found[m].cake) for m in members]
-                means["CAKE"].append(np.nanmean(ranked, axis=0))
+                means["CAKE"].append(_mean(ranked))
         else:
             line.append("-")
         rows.append([*line, chosen, str(share)])
     header = ["family left out (sets)", "Brier", "ECE", "Brier, resampled", "ECE, resampled"]
     print_table([*header, "Brier, GaussianMixture", "chosen", "share"], rows, title="cross figures")
     lines = [
-        [kind, *(f"{value:.3f}" for value in np.nanmean(table, axis=0))]
+        [kind, *(f"{value:.3f}" for value in _mean(table))]
         for kind, table in means.items()
         if table
     ]
     print_table(["mean over families", *SCORES], lines)
     _print_settings(sets, default, families)
     _print_cost(found)
-    single, many = (np.nanmean(means[kind], axis=0) for kind in ("default", "resampled"))
+    single, many = (_mean(means[kind]) for kind in ("default", "resampled"))
     print("\ntargets")
     print_target("ECE, default", float(single[1]), 0.05, at_least=False)
     print_target("ECE, resampled", float(many[1]), 0.04, at_least=False)
