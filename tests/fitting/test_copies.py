@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from typing import Any
 
@@ -24,6 +25,7 @@ from soffit import (
 )
 from soffit.datasets import make_gaussians
 from soffit.exceptions import EmptyClusterWarning
+from soffit.fitting.data import Constraints, distinct_data
 from soffit.metrics import adjusted_rand
 from soffit.selection import suggest_pairs
 
@@ -417,3 +419,22 @@ def test_weights_equal_copies_where_columns_are_scaled(metric: str, n_clusters: 
     )
     nearly = model.fit(table, sample_weight=0.1 * counts).memberships_[rows]
     assert np.abs(nearly - copied).mean() < 0.02
+
+
+def test_weights_take_no_memory_of_many_copies() -> None:
+    X = np.random.default_rng(5).normal(size=(50_000, 40)) * np.r_[1000.0, np.ones(39)]
+    weight = np.random.default_rng(6).uniform(1, 4, len(X))
+    model = SoftClustering(2, n_neighbors=5, random_state=3)
+    for given in (weight, 1e307 * weight, np.where(X[:, 0] > 0, 1.0, 10.0**12)):
+        objects = distinct_data(model._read(X, Constraints(sample_weight=given), None), 2).objects
+        assert objects.weights is not None
+        tracemalloc.start()
+        spread = objects.preparation.spread
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert np.isfinite(spread).all()
+        assert peak < 400e6
+    # Without a scale of columns no row is repeated at all.
+    unscaled = SoftClustering(2, standardize=False, random_state=3)
+    objects = distinct_data(unscaled._read(X, Constraints(sample_weight=weight), None), 2).objects
+    assert not objects.preparation.is_active

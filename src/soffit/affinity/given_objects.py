@@ -56,9 +56,12 @@ _ROWS = 2**15
 # Up to this many entries, quantiles of all columns are computed at once, in one thread.
 _SMALL_TABLE = 2**18
 
-# Rows of a table that stands for weighted objects.
-_MOST_COPIES = 2**20
+# Values of a table that stands for weighted objects, unless they have more themselves; and its rows
+# per object, where weights are no ratios of whole numbers.
+_MOST_VALUES = 2**24
 _COPIES_PER_OBJECT = 32
+# From here on numbers in double precision are whole because of rounding.
+_NOT_EXACT = 2.0**53
 
 Standardize = Literal["auto"] | bool
 
@@ -254,6 +257,7 @@ class Objects:
     kinds: tuple[Column, ...] | None = None
     # The table of all objects, if these are the distinct ones: their columns are scaled like its.
     whole: Any = None
+    weights: FloatArray | None = None  # Of the rows by which the columns are scaled; None if equal.
     standardize: Standardize = False  # Whether to scale the columns of the table to a common unit.
 
     @property
@@ -264,12 +268,16 @@ class Objects:
     @cached_property
     def preparation(self) -> Preparation:
         """How the table is scaled: mixed tables always, matrices never."""
+        how = self.standardize
+        is_mixed = self.kinds is not None
+        ignored = how == "auto" and not _subtracts_columns(self.builder)
+        if not is_mixed and (self.is_matrix or ignored or how is False or is_sparse(self.table)):
+            return Standardizer()
         table = self.table if self.whole is None else self.whole
+        if self.weights is not None:
+            table = table[_as_copies(self.weights, table.shape[1])]
         if self.kinds is not None:
             return MixedPreparation.of(table, self.kinds)
-        how = self.standardize
-        if self.is_matrix or (how == "auto" and not _subtracts_columns(self.builder)):
-            return Standardizer()
         return Standardizer.of(table, how)
 
     def copies(self) -> IntArray | None:
@@ -286,15 +294,7 @@ class Objects:
 
     def distinct(self, copies: IntArray) -> Objects:
         """The first object of each kind of copies; the units stay those of all objects."""
-        whole = self.table if self.whole is None else self.whole
-        return replace(self.inside(first_rows(copies)), whole=whole)
-
-    def weighted(self, weights: FloatArray) -> Objects:
-        """The same objects; the units are those of a table with each as often as it weighs."""
-        if self.is_matrix or np.ptp(weights) == 0:
-            return self
-        rows = np.repeat(np.arange(self.n_objects), _as_counts(weights))
-        return replace(self, whole=self.table[rows])
+        return replace(self.inside(first_rows(copies)), whole=self.table, weights=self.weights)
 
     def inside(self, kept: IntArray) -> Objects:
         """Some of the objects, as if there were no others; their columns have the same units."""
@@ -325,7 +325,7 @@ class Objects:
         builder = self.builder
         assert builder is not None
         inputs = (
-            *(self.table, self.whole, self.kinds, self.is_matrix, self.standardize),
+            *(self.table, self.whole, self.weights, self.kinds, self.is_matrix, self.standardize),
             *(type(builder), builder.get_params(), n_clusters, weights),
         )
         return remembered(
@@ -345,16 +345,19 @@ class Objects:
         return Affinities(affinity, self.preparation, table, A, weights=weights, masses=masses)
 
 
-def _as_counts(weights: FloatArray) -> IntArray:
-    """Whole numbers in the ratios of the weights; nearly so, if these are not whole or large."""
-    n, whole = len(weights), np.rint(weights)
-    if np.array_equal(whole, weights) and whole.max() < _MOST_COPIES:
-        counts = whole.astype(np.int64)
+def _as_copies(weights: FloatArray, n_columns: int) -> IntArray:
+    """Rows of a table in which each object occurs as often as it weighs, or nearly so."""
+    n = len(weights)
+    most = max(n, _MOST_VALUES // n_columns)
+    if weights.max() < _NOT_EXACT and np.array_equal(np.rint(weights), weights):
+        counts = weights.astype(np.int64)
         counts //= np.gcd.reduce(counts)
-        if counts.sum() <= max(_MOST_COPIES, _COPIES_PER_OBJECT * n):
-            return counts
-    shares = weights * (_COPIES_PER_OBJECT * n / weights.sum())
-    return np.maximum(np.rint(shares), 1.0).astype(np.int64)
+        if counts.sum(dtype=np.float64) <= most:
+            return np.repeat(np.arange(n), counts)
+    # Evenly spaced along the sum of the weights; by the largest first, because it may overflow.
+    ends = np.cumsum(weights / weights.max())
+    total = min(_COPIES_PER_OBJECT * n, most)
+    return np.searchsorted(ends, (np.arange(total) + 0.5) * (ends[-1] / total))
 
 
 # Distances made of the differences of columns, in which a column of large numbers outweighs others.

@@ -278,7 +278,8 @@ def distinct_data(data: Data, n_clusters: int | None) -> Data:
     """
     objects, side = data.objects, data.side
     weights = data.constraints.checked_sample_weight(objects.n_objects)
-    objects = objects.weighted(weights)
+    if _relative(weights) is not None:
+        objects = replace(objects, weights=weights)
     copies = objects.copies()
     if copies is not None:
         copies = _kept_apart(copies, side, n_clusters or 1)
