@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from soffit._typing import IntArray, is_sparse
+from soffit.graph import row_numbers
 
 Codes = NDArray[np.uint64]
 
@@ -104,7 +105,7 @@ def _codes_of_sparse(table: Any) -> Codes | None:
     stored.eliminate_zeros()
     codes = np.zeros(n, dtype=np.uint64)
     if stored.nnz:
-        rows = np.repeat(np.arange(n), np.diff(stored.indptr))
+        rows = row_numbers(stored)
         entry = mixed((stored.indices.astype(np.uint64) * _STEP) ^ _bits(stored.data))
         np.add.at(codes, rows, entry)
     return codes if _repeated(codes).any() else None

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from soffit._threads import each, n_threads, pieces
 from soffit._typing import FloatArray, IntArray, Matrix
+from soffit.graph import row_numbers
 from soffit.neighbors.approximate import NeighborIndex
 from soffit.neighbors.mixed.mixed_distance import MixedDistance, MixedSearch, n_candidates
 from soffit.neighbors.sparse import sparse_neighbors
@@ -494,7 +495,7 @@ def _from_distances(D: Matrix, n_neighbors: int) -> tuple[IntArray, FloatArray]:
 def _from_sparse_distances(D: sp.csr_array, n_neighbors: int) -> tuple[IntArray, FloatArray]:
     """The smallest stored distances of every row; the object itself counts as distance 0."""
     m = D.shape[0]
-    rows = np.repeat(np.arange(m), np.diff(D.indptr))
+    rows = row_numbers(D)
     order = np.lexsort((D.indices, D.data, rows))
     place = np.arange(D.nnz) - D.indptr[rows]
     indices = np.full((m, n_neighbors), -1, dtype=np.intp)
