@@ -124,9 +124,9 @@ def test_clusters_that_are_the_values_of_columns_are_warned_of(soffit, tmp_path)
     rows = [f"{rng.normal() + 30 * (i % 2):.3f},{'ab'[i % 2]}" for i in range(120)]
     path.write_text("x,party\n" + "\n".join(rows) + "\n", encoding="utf-8")
     done = soffit("fit", path, "-k", 2, "--report", page)
-    assert "The clusters are the values of one column, “party”" in done.stderr
+    assert "The clusters follow one column, “party”: nearly all objects" in done.stderr
     assert "--drop party" in done.stderr
-    assert "The clusters are the values of one column" in page.read_text(encoding="utf-8")
+    assert "The clusters follow one column" in page.read_text(encoding="utf-8")
     found = json.loads(soffit("fit", path, "-k", 2, "--json").stdout)
     assert found["telling_columns"] == ["party"]
     assert any("“party”" in warning for warning in found["warnings"])

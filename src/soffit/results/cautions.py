@@ -281,9 +281,7 @@ def _column_values(summary: Summary) -> Caution | None:
         return None
     one = len(summary.telling_columns) == 1
     return Caution(
-        "The clusters are the values of one column"
-        if one
-        else "The clusters are the values of two columns",
+        f"The clusters follow {'one column' if one else 'two columns'}",
         seen,
         Message(
             f"Leave {'it' if one else 'one of them'} out to see what else the objects have in "

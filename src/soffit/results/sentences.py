@@ -253,6 +253,7 @@ def telling_sentence(summary: Summary) -> str:
         return ""
     one = len(columns) == 1
     return (
-        f"The clusters are the values of {'one column' if one else 'two columns'}, "
-        f"{listed(columns)}: they say nothing more than {'it does' if one else 'these do'}."
+        f"The clusters follow {'one column' if one else 'two columns'}, {listed(columns)}: nearly all "
+        f"objects with the same value of {'it' if one else 'both'} are in the same cluster, so the "
+        f"clusters say nothing more than {'it does' if one else 'these do'}."
     )
