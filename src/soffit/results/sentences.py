@@ -252,8 +252,10 @@ def telling_sentence(summary: Summary) -> str:
     if not columns:
         return ""
     one = len(columns) == 1
+    what, value, same = (
+        ("one column", "it", "it does") if one else ("two columns", "both", "these do")
+    )
     return (
-        f"The clusters follow {'one column' if one else 'two columns'}, {listed(columns)}: nearly all "
-        f"objects with the same value of {'it' if one else 'both'} are in the same cluster, so the "
-        f"clusters say nothing more than {'it does' if one else 'these do'}."
+        f"The clusters follow {what}, {listed(columns)}: nearly all objects with the same value of "
+        f"{value} are in the same cluster, so the clusters say nothing more than {same}."
     )
