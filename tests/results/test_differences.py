@@ -66,6 +66,17 @@ def test_a_cluster_of_most_objects_is_compared_with_the_others():
     assert means.notable(1) == [1]
 
 
+def test_a_cluster_without_a_large_difference_is_told_by_its_largest():
+    # Ten giants make the standard deviation large: the others are a fifth of it below the mean.
+    X = np.column_stack([RNG.normal(50.0, 1.0, 100), RNG.normal(size=100)])
+    X[:10, 0] += 1000.0
+    G = np.repeat(np.eye(3), [10, 45, 45], axis=0)
+    means = ColumnMeans.of(X, G)
+    assert np.abs(means.difference[1:]).max() < 0.45
+    assert means.notable(0)[0] == 0
+    assert means.notable(1) == means.notable(2) == [0]
+
+
 def test_a_table_in_blocks_gives_the_same(limits):
     X = RNG.normal(size=(101, 4)) + 1e4
     G = memberships(101, 3)

@@ -19,6 +19,9 @@ from soffit.graph import as_array
 # worth a mention.
 NOTABLE = 0.5
 NOTABLE_WORD = 0.2
+# The largest difference of a cluster without such a one, if there are more than two: outliers make
+# a standard deviation large.
+NOTABLE_ALONE = 0.2
 # Words or genes that a larger share of the objects has tell nothing by their presence.
 EVERYWHERE = 0.95
 # Columns named per cluster, in a report and as JSON.
@@ -116,7 +119,8 @@ class ColumnMeans:
         """The columns that set a cluster apart from the others, the largest difference first.
 
         A cluster that holds most objects hardly differs from the mean of all, of which it is the
-        larger part; so it is compared with the others. Of a sparse table, such as counts of words
+        larger part; so it is compared with the others. If no difference is large, the largest one
+        says at least something. Of a sparse table, such as counts of words
         or genes, those that are frequent: what a cluster has says more than what it lacks. Each
         word is rare, so smaller differences count.
         """
@@ -129,7 +133,10 @@ class ColumnMeans:
             return [int(column) for column in order if size[column] > 0]
         order = np.argsort(-size, kind="stable")[:most]
         others = max(1.0 - float(self.shares[cluster]), 1e-12)
-        return [int(column) for column in order if size[column] >= NOTABLE * others]
+        found = [int(column) for column in order if size[column] >= NOTABLE * others]
+        if found or len(self.shares) < 3:
+            return found
+        return [int(column) for column in order[:1] if size[column] >= NOTABLE_ALONE]
 
 
 def _times(values: Matrix, weights: FloatArray | None) -> Matrix:

@@ -33,6 +33,8 @@ CLEAR_CHOICE = 0.8
 LIKELY_CHOICE = 0.5
 # A valley of this share of the density beside it is hardly one.
 _HARDLY_LOWER = 0.95
+# In a valley of this depth, as a logarithm, the density falls to less than a half.
+_DEEP = 0.7
 
 
 def headline(summary: Summary) -> str:
@@ -208,6 +210,11 @@ def _evidence_for_one(choice: Any) -> str:
         return f"{tried}: none is clearly better than what chance brings in such a graph."
     second = choice.ks == 2
     depth = float(choice.table["depth"][second][0]) if second.any() else 0.0
+    if depth > _DEEP:
+        return (
+            f"{tried}: one cluster is more probable than any of them, although the density falls "
+            f"to {percent(math.exp(-depth))} between two dense regions."
+        )
     falls = f"falls to {percent(math.exp(-depth))}" if depth > 0.05 else "hardly falls"
     return (
         f"{tried}: no valley between dense regions is clearly deeper than those that occur by "
