@@ -49,6 +49,43 @@ def test_duplicates_are_named(touching):
     assert "“n90” and “n91” have" in text_of(model, X=X, ids=names)
 
 
+SUGGESTS = "The data suggest another number of clusters"
+
+
+@pytest.fixture(scope="module")
+def three_blobs():
+    rng = np.random.default_rng(23)
+    return np.concatenate([rng.normal(centre, 1.0, (40, 2)) for centre in (0.0, 12.0, 24.0)])
+
+
+def test_a_number_that_the_data_contradict(three_blobs):
+    model = SoftClustering(7, random_state=23).fit(three_blobs)
+    assert SUGGESTS in headings(model)
+    text = text_of(model)
+    assert "3 clusters are far more probable than 7 (confidence" in text
+    assert "Compare with n_clusters=3. If you need 7" in text
+    assert SUGGESTS not in headings(SoftClustering(3, random_state=23).fit(three_blobs))
+    assert SUGGESTS not in headings(SoftClustering(None, random_state=23).fit(three_blobs))
+
+
+def test_clusters_of_one_continuum():
+    X = np.random.default_rng(23).normal(size=(300, 3))
+    text = text_of(SoftClustering(6, random_state=23).fit(X))
+    assert "A single cluster is far more probable than 6" in text
+    assert "n_clusters=1" not in text
+
+
+def test_a_given_number_is_weighed_if_there_are_few_objects(three_blobs, monkeypatch):
+    model = SoftClustering(7, random_state=23).fit(three_blobs)
+    assert Summary.of(model).suggestion.ks.tolist() == list(range(1, 21))
+    assert Summary.of(model.merge([0, 1])).suggestion is None
+    monkeypatch.setattr("soffit.results.summary._MOST_WEIGHED", 100)
+    assert Summary.of(model).suggestion is None
+    assert SUGGESTS not in headings(model)
+    skipped = {check.subject: check.skipped for check in checks(Summary.of(model))}
+    assert "it was specified" in skipped["the number of clusters"]
+
+
 def test_parts_without_links_and_isolated_objects():
     graph = nx.disjoint_union(nx.complete_graph(6), nx.complete_graph(7))
     graph.add_node("alone")
@@ -123,7 +160,8 @@ def test_checks_say_what_was_not_checked(fitted, touching):
     assert found["convergence"].skipped == ""
     assert found["convergence"].caution is None
     assert found["stability under resampling"].skipped == "needs n_resamples=10."
-    assert "it was specified" in found["the number of clusters"].skipped
+    assert found["the number of clusters"].skipped == ""
+    assert found["the number of clusters"].caution is None
     assert "far outliers" in found
     alone = {check.subject: check for check in checks(Summary.of(fitted.memberships_))}
     assert alone["convergence"].skipped

@@ -27,6 +27,8 @@ from soffit.results.sentences import LIKELY_CHOICE, telling_sentence, uncertaint
 from soffit.results.summary import Summary
 
 _LOW_RECALL = 0.9
+# A number of clusters that is so many times less probable than another one is contradicted.
+_FAR_LESS = 0.01
 _LOW_STABILITY = 0.5
 _MANY_UNCERTAIN = 0.25
 # A cluster with fewer objects than this share of an even one is tiny; so is one below three.
@@ -160,6 +162,8 @@ def _shaky_clusters(summary: Summary) -> Caution | None:
 
 def _doubtful_number(summary: Summary) -> Caution | None:
     choice = summary.choice
+    if summary.suggestion is not None:
+        return _contradicted_number(summary.suggestion, summary.n_clusters)
     if choice is None or choice.confidence >= LIKELY_CHOICE or choice.runner_up is None:
         return None
     return Caution(
@@ -177,6 +181,26 @@ def _doubtful_number(summary: Summary) -> Caution | None:
             Parameter("n_clusters", choice.runner_up),
             " and compare the results.",
         ),
+    )
+
+
+def _contradicted_number(choice: Any, given: int) -> Caution | None:
+    """A number that was given, if by the evidence another one is far more probable."""
+    credibility = dict(zip(choice.ks.tolist(), choice.table["credibility"].tolist(), strict=True))
+    best = choice.n_clusters
+    if credibility[given] >= _FAR_LESS * credibility[best]:
+        return None
+    others = "A single cluster is" if best == 1 else f"{best} clusters are"
+    remedy = (
+        f"If you need {given}, treat them as a convenient division: with other objects the "
+        "boundaries may lie elsewhere, whatever the memberships say."
+    )
+    return Caution(
+        "The data suggest another number of clusters",
+        f"{others} far more probable than {given} (confidence {choice.confidence:.2f}).",
+        remedy
+        if best == 1
+        else Message("Compare with ", Parameter("n_clusters", best), f". {remedy}"),
     )
 
 
@@ -425,6 +449,8 @@ def _a_choice(summary: Summary) -> _Missing:
         return "" if summary.choice is not None else None
     if summary.is_edited or summary.is_chosen:
         return None
+    if summary.suggestion is not None:
+        return ""
     return "it was specified; without a number of clusters soffit chooses one and says how clearly."
 
 

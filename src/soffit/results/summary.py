@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from soffit._typing import FloatArray, IntArray, Matrix, is_sparse
 from soffit._wording import plural
-from soffit.affinity import Precomputed
+from soffit.affinity import NeighborGraph, Precomputed
 from soffit.affinity.given_objects import Standardizer, takes_matrix
 from soffit.affinity.mixed_table import MixedPreparation
 from soffit.inputs import lazy_part, read_attributes, read_input
@@ -33,6 +33,8 @@ from soffit.results.per_object import (
     probabilities,
 )
 from soffit.results.pixel_grid import PixelGrid
+from soffit.selection import choose_k_of_graph
+from soffit.selection.density import Density
 
 # An object is uncertain if its largest membership is below this.
 UNCERTAIN_BELOW = 0.6
@@ -457,6 +459,27 @@ class Summary:
         """The evidence for the number of clusters, if the fit chose it."""
         return choice_of(self.model)
 
+    @cached_property
+    def suggestion(self) -> Any:
+        """The evidence for every number of clusters where the number was given.
+
+        None if it was not given, if distances are not known, or if there are many objects: the
+        evidence takes as long as a fit, and tells less where a coarser graph represents them.
+        """
+        given = getattr(self.model, "n_clusters", None)
+        if given is None or given != self.n_clusters or self.is_edited:
+            return None
+        placer = getattr(getattr(self.model, "_fitted", None), "placer", None)
+        affinity = getattr(placer, "affinity", None)
+        if not isinstance(affinity, NeighborGraph) or affinity.metric == "precomputed":
+            return None
+        n = affinity.matrix_.shape[0]
+        density = Density.of(affinity) if given <= n <= _MOST_WEIGHED else None
+        if density is None:
+            return None
+        numbers = range(1, max(given, min(_NUMBERS, n // _EACH)) + 1)
+        return choose_k_of_graph(affinity.matrix_, numbers, density=density)
+
     @property
     def agreement(self) -> float | None:
         """Share of objects on which two resamples agree; None without resamples."""
@@ -516,6 +539,9 @@ class Summary:
         }
 
 
+# A given number of clusters is weighed against so many others, with as many objects each, if there
+# are at most so many objects.
+_NUMBERS, _EACH, _MOST_WEIGHED = 20, 4, 2500
 # Links between all objects that are written out, where equal ones were fitted as one.
 _MOST_LINKS = 2**23
 
