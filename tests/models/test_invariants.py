@@ -162,14 +162,16 @@ def test_permuted_objects_give_the_permuted_result(case: Case) -> None:
 
 
 # Clusters that overlap: several partitions are nearly as good, and where a search starts decides.
-# The models of the papers draw starts by row number.
 @pytest.mark.parametrize(
     "model",
     [
         soffit.SoftClustering(4, random_state=3),
         soffit.SoftClustering(4, affinity="rbf", random_state=3),
+        soffit.SoF(4, random_state=3),
+        soffit.BaumEagon(4, random_state=3),
+        soffit.CompletelyPositive(4, n_init=1, random_state=3),
     ],
-    ids=lambda model: model.affinity,
+    ids=lambda model: f"{type(model).__name__}, {model.affinity}",
 )
 @pytest.mark.parametrize("seed", [3, 5, 7])
 def test_rows_in_another_order_have_the_same_clusters_where_these_overlap(

@@ -567,6 +567,11 @@ def linked_objects(A: Matrix) -> IntArray:
     return np.asarray(linked[np.argsort(codes, kind="stable")])
 
 
+def order_of_graph(A: Matrix) -> Locality | None:
+    """The order of `linked_objects`, then those without links; None if it is the given one."""
+    return Locality.beginning_with(linked_objects(A), A.shape[0])
+
+
 def _codes(A: sp.csr_array) -> Codes:
     """Codes of all objects, in as few rounds as tell them apart."""
     links = np.where(A.data != 0, mixed(_rounded_bits(A.data)), np.uint64(0))
