@@ -143,7 +143,7 @@ def damaged_file(rng: Generator, folder: Path) -> str:
     return _read_as_it_is(path)
 
 
-_TEXTS = "t.csv t.tsv t.jsonl g.edges g.gml g.graphml m.mtx r.csv r.json".split()
+_TEXTS = ["t.csv", "t.tsv", "t.jsonl", "g.edges", "g.gml", "g.graphml", "m.mtx", "r.csv", "r.json"]
 _SIGNS = (
     " ",
     "(",
