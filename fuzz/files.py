@@ -144,26 +144,7 @@ def damaged_file(rng: Generator, folder: Path) -> str:
 
 
 _TEXTS = ["t.csv", "t.tsv", "t.jsonl", "g.edges", "g.gml", "g.graphml", "m.mtx", "r.csv", "r.json"]
-_SIGNS = (
-    " ",
-    "(",
-    "-",
-    '"',
-    "'",
-    "\t",
-    ",",
-    ";",
-    "\r",
-    "\n",
-    "$",
-    "1",
-    ".",
-    "#",
-    "[",
-    "{",
-    "<",
-    "\\",
-)
+_SIGNS = tuple(" (-\"'\t,;\r\n$1.#[{<\\")
 _PIECES = (*_SIGNS, '\\"', '"a"', "1,", "a b", "- ", "\n ", ": ", "=", "\u00e9", "<a>", "<node>")
 _STRETCHED_BYTES = 100_000
 # Seconds of processor time that reading so few bytes may take; what is quadratic takes minutes.
