@@ -507,19 +507,17 @@ def _order(coarse: CoarseGraph, labels: IntArray) -> IntArray:
 def partitions_of_linked(
     A: Matrix, n_clusters: int, find: Callable[[Matrix], list[IntArray]]
 ) -> list[IntArray]:
-    """Apply `find` to the graph of linked objects; isolated ones are spread evenly.
+    """Apply `find` to the graph of `linked_objects`, in their order; others are spread evenly.
 
     If there are not more linked objects than clusters, each gets its own cluster.
     """
     n = A.shape[0]
     graph = Graph.of(A)
-    linked = graph.linked()
+    linked = linked_objects(A)
     assigned: IntArray = np.arange(n) % n_clusters
     if len(linked) <= n_clusters:
         assigned[linked] = np.arange(len(linked))
         return [assigned]
-    if len(linked) == n:
-        return find(A)
     partitions = []
     for labels in find(graph.subgraph(linked).matrix):
         everywhere = assigned.copy()
