@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -139,6 +140,36 @@ def damaged_file(rng: Generator, folder: Path) -> str:
     name = list(FILES)[int(rng.integers(len(FILES)))]
     path = folder / name
     path.write_bytes(damaged(sound(name), rng))
+    return _read_as_it_is(path)
+
+
+_TEXTS = ["t.csv", "t.tsv", "t.jsonl", "g.edges", "g.gml", "g.graphml", "m.mtx", "r.csv", "r.json"]
+_SIGNS = tuple(" (-\"'\t,;\r\n$1.#[{<\\")
+_PIECES = (*_SIGNS, '\\"', '"a"', "1,", "a b", "- ", "\n ", ": ", "=", "\u00e9", "<a>", "<node>")
+_STRETCHED_BYTES = 100_000
+# Seconds of processor time that reading so few bytes may take; what is quadratic takes minutes.
+_LINEAR = 15.0
+
+
+def stretched_file(rng: Generator, folder: Path) -> str:
+    """Read a text file in which a short piece is repeated until the file is 100 kB long."""
+    name = _TEXTS[int(rng.integers(len(_TEXTS)))]
+    content, path = sound(name), folder / name
+    at = int(rng.integers(len(content) + 1))
+    piece = str(rng.choice(_PIECES)).encode()
+    if rng.random() < 0.5:
+        first = int(rng.integers(len(content)))
+        piece = content[first : first + int(rng.integers(1, 30))]
+    path.write_bytes(content[:at] + piece * (_STRETCHED_BYTES // len(piece)) + content[at:])
+    begin = time.process_time()
+    outcome = _read_as_it_is(path)
+    seconds = time.process_time() - begin
+    require(seconds < _LINEAR, f"{name} with many {piece!r} at {at} took {seconds:.0f} s")
+    return outcome
+
+
+def _read_as_it_is(path: Path) -> str:
+    name = path.name
     try:
         if name[0] == "r":
             rows = read_result(path).memberships

@@ -34,6 +34,7 @@ SUITES: dict[str, Suite] = {
     "relation": Suite(relations.relation, 0.04),
     "row order": Suite(relations.row_order, 0.01),
     "damaged file": Suite(files.damaged_file, 0.30),
+    "stretched file": Suite(files.stretched_file, 0.01),
     "command": Suite(files.command, 0.03),
     "options": Suite(files.options, 0.03),
     "forged model": Suite(forged.forged_model, 0.21),

@@ -115,13 +115,13 @@ def test_every_kernel_is_compiled_here() -> None:
 
 
 def test_an_interrupt_takes_effect_after_the_block() -> None:
-    from soffit._compile import _interrupts_held
+    from soffit._compile import interrupts_held
 
     done = []
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def load() -> None:
-        with _interrupts_held():
+        with interrupts_held():
             signal.raise_signal(signal.SIGINT)
             done.append("loaded")
 
@@ -132,3 +132,31 @@ def test_an_interrupt_takes_effect_after_the_block() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert done == ["loaded"]
+
+
+# Interrupted within, a compiled module of scikit-learn raises KeyError whenever it is imported.
+@pytest.mark.parametrize(
+    ("module", "fit"),
+    [
+        ("sklearn.metrics.pairwise", "soffit.SoF(2, metric='manhattan')"),
+        ("sklearn.neighbors", "soffit.SpectralClustering(2, metric='canberra')"),
+        ("sklearn.preprocessing", "soffit.SpectralClustering(2, metric='cosine')"),
+    ],
+)
+def test_ctrl_c_while_scikit_learn_is_loaded_leaves_it_whole(module: str, fit: str) -> None:
+    code = (
+        "import signal, sys, numpy as np, soffit\n"
+        f"model = {fit}\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}: signal.raise_signal(signal.SIGINT)\n"
+        f"assert {module!r} not in sys.modules\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "X = np.random.default_rng(0).normal(size=(40, 3))\n"
+        "try: model.fit(X)\n"
+        "except KeyboardInterrupt: pass\n"
+        f"print({module!r} in sys.modules)\n"
+    )
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.stdout, ended.stderr) == ("True\n", "")

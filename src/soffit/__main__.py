@@ -1,9 +1,16 @@
 """The command `soffit`, also as `python -m soffit`."""
 
-import os
-import signal
 import sys
-from typing import Any
+
+_SAID = "Error: interrupted by Ctrl-C.\n"
+
+try:
+    import os
+    import signal
+    from collections.abc import Callable
+except KeyboardInterrupt:
+    sys.stderr.write(_SAID)
+    raise SystemExit(130) from None
 
 
 def main() -> None:
@@ -15,10 +22,7 @@ def main() -> None:
         sys.exit(130)
 
 
-_SAID = "Error: interrupted by Ctrl-C.\n"
-
-
-def _prepared() -> Any:
+def _prepared() -> Callable[[], None]:
     """The command. While it is imported, an exception may come out as another one, so none is."""
     before = signal.getsignal(signal.SIGINT)
     # Whoever ignores Ctrl-C, as nohup does, or calls this from elsewhere, keeps what is there.
@@ -32,7 +36,7 @@ def _prepared() -> Any:
     return run
 
 
-def _leave(*_: Any) -> None:
+def _leave(*_: object) -> None:
     os.write(2, _SAID.encode())
     os._exit(130)
 

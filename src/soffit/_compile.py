@@ -38,7 +38,7 @@ def njit(*, cache: bool, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     fails on a full disk or on a damaged file. Here the function is compiled in memory instead, with
     one warning per process.
     """
-    with _interrupts_held():
+    with interrupts_held():
         import numba
 
     _start_clock()
@@ -64,8 +64,12 @@ def seconds_compiling() -> float:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Ctrl-C takes effect at the end: numba cannot be loaded again after half of it was."""
+def interrupts_held() -> Iterator[None]:
+    """Ctrl-C takes effect at the end.
+
+    For imports within a fit: numba and compiled modules of scikit-learn cannot be loaded again
+    after half of them was, and no fit in this process would work any more.
+    """
     before = signal.getsignal(signal.SIGINT)
     if current_thread() is not main_thread() or not callable(before):
         yield

@@ -69,7 +69,8 @@ def check_magnitude(A: Matrix, *, what: str, differences: bool) -> None:
         raise ValueError(
             f"{what}[{row}, {column}] = {number:.6g} is too large: numbers are squared, and "
             f"squares of numbers above {limit:g} are infinite in {A.dtype}. Correct the value, or "
-            f"divide column {column} by a constant."
+            f"divide all numbers by a constant such as {10 * abs(number) / limit:.0e}, or in a "
+            f"table of features only those of column {column}."
         )
     if not differences:
         return

@@ -32,6 +32,16 @@ features = st.tuples(st.integers(1, 12), st.integers(1, 4)).flatmap(
 
 
 @both
+def test_copies_do_not_make_clusters_larger(X, kernel, formula):
+    # 40 objects in 4 clusters: the fifth neighbour, not the fifteenth, however often they occur.
+    once = kernel(neighbor=15).fit_for(X, 4)
+    assert once.bandwidth_ == pytest.approx(kernel(neighbor=5).fit(X).bandwidth_)
+    twice = kernel(neighbor=15).fit_for(np.repeat(X, 2, axis=0), 4)
+    assert twice.bandwidth_ == pytest.approx(once.bandwidth_)
+    np.testing.assert_allclose(twice.matrix_[::2, ::2], once.matrix_, rtol=1e-9)
+
+
+@both
 def test_formula_and_bandwidth(X, kernel, formula):
     D = cdist(X, X)
     fitted = kernel(neighbor=7).fit(X)

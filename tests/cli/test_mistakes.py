@@ -137,3 +137,21 @@ def test_ctrl_c_during_the_imports_is_never_another_error(tmp_path):
     ignored = code.replace("real =", "signal.signal(signal.SIGINT, signal.SIG_IGN); real =")
     command = [sys.executable, "-c", ignored, "--version"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("first", ["signal", "soffit.cli.app"])
+def test_ctrl_c_while_the_entry_point_itself_is_imported_shows_no_traceback(first):
+    code = (
+        "import builtins, runpy, sys\n"
+        "import soffit\n"
+        "real = builtins.__import__\n"
+        "def interrupted(name, *args, **more):\n"
+        f"    if name == {first!r} and args[0]['__name__'] == '__main__':\n"
+        "        raise KeyboardInterrupt\n"
+        "    return real(name, *args, **more)\n"
+        "builtins.__import__ = interrupted\n"
+        "runpy.run_module('soffit', run_name='__main__')\n"
+    )
+    command = [sys.executable, "-c", code, "--version"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "Error: interrupted by Ctrl-C.\n")

@@ -12,7 +12,7 @@ pytest.importorskip("resource")
 # Cases per suite; the slow ones start processes or make large files.
 FEW = {"bomb": 4, "kill": 1, "interrupted command": 1, "aimed interrupt": 2, "command": 10}
 FEW |= {"choose_k": 8, "cells": 8, "options": 10}
-FEW |= {"many clusters": 6, "blocks": 6, "documents": 10, "row order": 8}
+FEW |= {"many clusters": 6, "blocks": 6, "documents": 10, "row order": 8, "stretched file": 20}
 
 
 def test_a_short_attack_finds_nothing() -> None:

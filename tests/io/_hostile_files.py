@@ -288,6 +288,21 @@ HOSTILE = [
         r"header has 1 name, but most rows have 3 entries",
     ),
     Hostile(
+        "an open quote before quoted lines",
+        content("q.csv", 'x,y\n"a,1\n' + '"b",2\n' * 300_000),
+        r"quote .* opened near line 2 is never closed",
+    ),
+    Hostile(
+        "a price of blanks",
+        content("p.csv", "x,y\n$" + " " * 250 + "x,1\n2,2\n3,3\n"),
+        lambda source: source.data.shape == (3, 1),
+    ),
+    Hostile(
+        "an entry of brackets",
+        content("b.csv", "x,y\n" + "(" * 100_000 + "!,1\n2,2\n3,3\n"),
+        lambda source: source.data.shape == (3, 1),
+    ),
+    Hostile(
         "open quote",
         content("q.csv", 'x,y\n1,"two\n3,4\n5,6\n'),
         r"quote .* opened near line 2 is never closed",
@@ -506,6 +521,11 @@ HOSTILE = [
         "a new key in every line",
         content("j.jsonl", "".join(f'{{"key{i}": 1}}\n' for i in range(60_000))),
         r"first 1,0\d\d lines have 1,0\d\d different keys.*Write the same keys in every line",
+    ),
+    Hostile(
+        "JSON string of quotes",
+        content("j.jsonl", '{"x": 1, "a": "' + '\\"' * 100_000 + '"}\n{"x": 2, "a": "b"}\n'),
+        lambda source: source.data.shape == (2, 1),
     ),
     Hostile("JSON garbage", content("j.jsonl", '{"x": 1}\n{"x": \n'), r"line 2 is not a JSON"),
     Hostile("JSON numbers", content("j.jsonl", "1\n2\n"), r"line 1 is not a JSON object"),

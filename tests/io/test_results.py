@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -273,3 +275,20 @@ def test_groups_of_a_parquet_file(tmp_path: Path):
     frame = pl.DataFrame({"one": ["a", "d"], "two": ["b", "a"], "three": ["c", None]})
     frame.write_parquet(tmp_path / "g.parquet")
     assert read_pairs(tmp_path / "g.parquet", list("abcd")) == [[0, 1, 2], [3, 0]]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_while_a_workbook_is_written_says_nothing_besides_the_error(tmp_path):
+    _needs_excel("xlsx")
+    (tmp_path / "out.xlsx").symlink_to("/dev/full")
+    code = (
+        "import numpy as np\n"
+        "from soffit.io import DataError, Result, write_result\n"
+        "try: write_result(Result.from_memberships(np.eye(3)), 'out.xlsx')\n"
+        "except DataError as error: print(error)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "No space left on device" in ended.stdout
+    assert not ended.stderr

@@ -8,6 +8,7 @@ leaves out HigherOrder, which reads points only.
 from __future__ import annotations
 
 import pickle
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -162,16 +163,21 @@ def test_permuted_objects_give_the_permuted_result(case: Case) -> None:
 
 
 # Clusters that overlap: several partitions are nearly as good, and where a search starts decides.
-# The models of the papers draw starts by row number.
 @pytest.mark.parametrize(
     "model",
     [
         soffit.SoftClustering(4, random_state=3),
         soffit.SoftClustering(4, affinity="rbf", random_state=3),
+        soffit.SoF(4, random_state=3),
+        soffit.BaumEagon(4, random_state=3),
+        soffit.CompletelyPositive(4, n_init=1, random_state=3),
+        soffit.RelationFactorization(4, random_state=3),
+        soffit.SoftHierarchy(4, random_state=3),
+        soffit.SpectralClustering(4, random_state=3),
     ],
-    ids=lambda model: model.affinity,
+    ids=lambda model: f"{type(model).__name__}, {model.affinity}",
 )
-@pytest.mark.parametrize("seed", [3, 5, 7])
+@pytest.mark.parametrize("seed", [3, 5, 7, 9])
 def test_rows_in_another_order_have_the_same_clusters_where_these_overlap(
     model: Any, seed: int
 ) -> None:
@@ -184,6 +190,22 @@ def test_rows_in_another_order_have_the_same_clusters_where_these_overlap(
     np.testing.assert_allclose(
         together(straight)[np.ix_(order, order)], together(permuted), rtol=0, atol=5e-4
     )
+
+
+# Tables in which some objects have the same links, so that the graph does not tell them apart.
+@pytest.mark.parametrize(
+    ("seed", "n", "p", "k"), [(463, 120, 2, 4), (530, 278, 4, 5), (1130, 195, 4, 7)]
+)
+def test_objects_with_the_same_links_are_told_apart_by_their_features(
+    seed: int, n: int, p: int, k: int
+) -> None:
+    rng = np.random.default_rng([zlib.crc32(b"row order"), seed])
+    assert (n, p, k) == (rng.integers(40, 300), rng.integers(2, 8), rng.integers(2, 8))
+    X = 1.5 * rng.normal(size=(k, p))[rng.integers(k, size=n)] + rng.normal(size=(n, p))
+    order = rng.permutation(n)
+    straight = soffit.SoftClustering(k, random_state=1).fit(X)
+    permuted = soffit.SoftClustering(k, random_state=1).fit(X[order])
+    assert adjusted_rand(straight.labels_[order], permuted.labels_) == 1.0
 
 
 # Every default affinity is relative: neighbours, distances over those to a neighbour, or a width

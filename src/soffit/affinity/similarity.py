@@ -40,7 +40,10 @@ class _OfDistances(Affinity):
     def fit_for(self, X: Any, n_clusters: int | None) -> Self:
         """The same for a number of clusters, or None if it is not known."""
         check_parameter("neighbor", self.neighbor, WholeNumber(1))
-        return self._fit(X, suited_neighbor(self.neighbor, X.shape[0], n_clusters))
+        # Copies are no neighbours, and no further objects of a cluster.
+        first, _ = _distinct(X)
+        n_objects = X.shape[0] if first is None else len(first)
+        return self._fit(X, suited_neighbor(self.neighbor, n_objects, n_clusters))
 
     @abstractmethod
     def _fit(self, X: Any, neighbor: int) -> Self: ...
@@ -174,6 +177,7 @@ def suited_neighbor(neighbor: int, n_objects: int, n_clusters: int | None) -> in
     """The neighbour that sets a scale: no farther than halfway through an even cluster.
 
     `neighbor`: the number asked for, which holds for clusters of more objects.
+    `n_objects`: number of distinct objects.
     `n_clusters`: number of clusters; None if it is not known.
     """
     size = n_objects / (n_clusters or USUAL_NUMBER)

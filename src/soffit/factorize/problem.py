@@ -20,7 +20,7 @@ from scipy.optimize import nnls
 
 from soffit._threads import each, pieces
 from soffit._typing import FloatArray, Matrix
-from soffit.graph import Graph, reciprocal
+from soffit.graph import Graph, Locality, reciprocal
 
 Scale = Literal["none", "single", "cluster", "held"]
 SCALES: tuple[Scale, ...] = ("none", "single", "cluster", "held")
@@ -134,6 +134,18 @@ class Problem:
         """The same problem in another precision."""
         side = None if self.side is None else self.side.astype(dtype)
         return replace(self, matrix=self.matrix.astype(dtype), side=side)
+
+    def reordered(self, order: Locality | None) -> Problem:
+        """The same problem with its objects in another order; None keeps the order."""
+        if order is None:
+            return self
+        return replace(
+            self,
+            matrix=order.matrix(self.matrix),
+            degrees=None if self.degrees is None else order.rows(self.degrees),
+            pair_weight=None if self.pair_weight is None else order.matrix(self.pair_weight),
+            side=None if self.side is None else order.matrix(self.side),
+        )
 
     def row_factors(self) -> FloatArray:
         """Theta, the factor of each object's row; 1 without degree correction."""

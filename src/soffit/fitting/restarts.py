@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from soffit._threads import n_threads, search_each
-from soffit._typing import FloatArray
+from soffit._typing import FloatArray, Matrix
 from soffit.affinity.given_objects import Affinities
 from soffit.factorize import SOLVERS, Factorization, Problem, random_start
 from soffit.factorize.descent import lowest
@@ -17,7 +17,37 @@ from soffit.factorize.problem import Scale
 from soffit.factorize.starts import partition_start
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Solution, Stage
+from soffit.graph import Locality
 from soffit.normalize import unnormalized
+from soffit.partition.candidates import order_of_graph
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """A problem in an order of the objects that depends on their affinities alone.
+
+    Random numbers belong to the places in this order, and solvers that update one row after the
+    other follow it: the rows of a table in another order have the same clusters.
+    """
+
+    problem: Problem
+    order: Locality | None
+
+    @classmethod
+    def of(cls, problem: Problem, A: Matrix) -> InOrder:
+        """In the order of the affinities A."""
+        order = order_of_graph(A)
+        return cls(problem.reordered(order), order)
+
+    def rows(self, start: FloatArray) -> FloatArray:
+        """A start whose rows are in the given order."""
+        return start if self.order is None else np.asarray(self.order.rows(start))
+
+    def back(self, found: Factorization) -> Factorization:
+        """What was found, with the rows of its factor in the given order."""
+        if self.order is None:
+            return found
+        return replace(found, factor=self.order.back(found.factor))
 
 
 def factorize_from_starts(
@@ -39,12 +69,13 @@ def factorize_from_starts(
     A, k, progress = stage.relations.A, stage.n_clusters, stage.progress
     # The row-block solver leaves out the diagonal; the published solvers do not.
     problem = Problem(A, k, scale=scale, diagonal=solver != "rows")
+    ordered = InOrder.of(problem, A)
 
     def starts() -> Iterator[FloatArray]:
         warm = stage.warm_factor(problem.n_objects)
         if warm is not None:
             progress.phase("warm start")
-            yield warm
+            yield ordered.rows(warm)
             return
         for number in range(n_init):
             progress.phase(f"start {number + 1} of {n_init}")
@@ -52,15 +83,15 @@ def factorize_from_starts(
 
     def solve(start: FloatArray) -> Factorization:
         return SOLVERS[solver](
-            problem, start, max_iter=max_iter, tol=tol, callback=progress.iteration
+            ordered.problem, start, max_iter=max_iter, tol=tol, callback=progress.iteration
         )
 
     found = lowest(solve(start) for start in starts())
     if solver == "rows" and has_empty_cluster(found) and not found.cut_short:
         progress.phase("start without empty clusters")
-        again = solve(partition_start(A, k))
+        again = solve(ordered.rows(partition_start(A, k)))
         found = found if has_empty_cluster(again) else again
-    return Solution(problem, unnormalized(A), found)
+    return Solution(problem, unnormalized(A), ordered.back(found))
 
 
 def has_empty_cluster(found: Factorization) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -372,7 +373,8 @@ def _write_excel(result: Result, path: Path, source: Source | None, lean: bool) 
             _WRITE_A_TABLE,
         )
     # Each cell is written by its type: text never becomes a formula or a link.
-    book = writer.Workbook(str(path), {"constant_memory": False})
+    archive = io.BytesIO()
+    book = writer.Workbook(archive, {"constant_memory": False})
     sheet = book.add_worksheet("soffit")
     for position, column in enumerate(frame):
         sheet.write_string(0, position, column.name)
@@ -382,6 +384,8 @@ def _write_excel(result: Result, path: Path, source: Source | None, lean: bool) 
             elif value is not None:
                 sheet.write_string(row, position, str(value)[:_LONGEST_EXCEL_TEXT])
     book.close()
+    # On a full disk, an archive that is open would fail once more when it is forgotten, and say so.
+    path.write_bytes(archive.getbuffer())
 
 
 _WRITERS: dict[str, Callable[[Result, Path, Source | None, bool], None]] = {

@@ -26,6 +26,7 @@ from soffit.fitting.data import Constraints
 from soffit.fitting.fitted import Part
 from soffit.fitting.monitor import Progress
 from soffit.fitting.recipe import Recipe, Solution, Stage, similarity_recipe
+from soffit.fitting.restarts import InOrder
 from soffit.graph import without_diagonal
 from soffit.models.base import SimilarityClustering
 from soffit.normalize import Normalized, normalize
@@ -285,8 +286,10 @@ def _factorize(
     problem = Problem(
         normalized.matrix, stage.n_clusters, constraint="nonnegative", pair_weight=weight
     )
-    solve = partial(solver, problem, callback=stage.progress.iteration)
-    found = _lowest(solve, starts(stage, problem, K, tol=tol), max_iter, tol, stage.progress)
+    ordered = InOrder.of(problem, given.A)
+    solve = partial(solver, ordered.problem, callback=stage.progress.iteration)
+    found = _lowest(solve, starts(stage, ordered, K), max_iter, tol, stage.progress)
+    found = ordered.back(found)
     return Solution(problem, normalized, _without_isolated(found, K), part=part)
 
 
@@ -315,19 +318,19 @@ def _lowest(
 
 def _starts(
     stage: Stage[Affinities],
-    problem: Problem,
+    ordered: InOrder,
     K: Matrix,
     *,
     start: Literal["auto", "random", "spectral"],
     n_init: int,
     normalization: str | None,
-    tol: float,
 ) -> Iterator[FloatArray]:
-    n, k, progress = problem.n_objects, problem.n_clusters, stage.progress
+    problem, progress = ordered.problem, stage.progress
+    n, k = problem.n_objects, problem.n_clusters
     warm = stage.warm_factor(n)
     if warm is not None:
         progress.phase("warm start")
-        yield warm
+        yield ordered.rows(warm)
         return
     spectral = start == "spectral"
     if start == "auto":
@@ -337,7 +340,7 @@ def _starts(
         spectral = problem.pair_weight is None and (repelled or local)
     if spectral:
         progress.phase("spectral start")
-        yield fit_size(problem, partition_start(K, k))
+        yield fit_size(problem, ordered.rows(partition_start(K, k)))
         return
     for number in range(n_init):
         progress.phase(f"start {number + 1} of {n_init}")

@@ -45,6 +45,7 @@ def find_pixel_start(
     side: SideInformation | None,
     *,
     weights: FloatArray | None = None,
+    table: FloatArray | None = None,
 ) -> Start:
     """A partition by multilevel eigenvectors, and a limited number of walk steps."""
     if is_sparse(A) and A.shape[0] > _FEW and len(Graph.of(A).linked()) == A.shape[0]:
@@ -53,7 +54,7 @@ def find_pixel_start(
         labels = best_partition(A, V, k, random_state=0, correct=correct, sizes=weights)
         start = Start(labels, walk_length(values[k]))
     else:
-        start = find_start(A, N, k, side, weights=weights)
+        start = find_start(A, N, k, side, weights=weights, table=table)
     return replace(start, n_steps=min(start.n_steps, _MOST_STEPS))
 
 

@@ -446,13 +446,16 @@ def _factorize(
     normalized = degree(A)
     N = normalized.matrix
     side = given.side if obeys else None
+    # Rows of a matrix of pairs follow the order of its columns.
+    table = None if stage.data.objects.is_matrix or is_sparse(given.table) else given.table
 
     def begin(side: SideInformation | None) -> Start:
         """A partition of the graph; must-links, if any, add edges first."""
         if side is None:
-            return find_start(A, N, k, None, weights=given.weights)
+            return find_start(A, N, k, None, weights=given.weights, table=table)
         joined = side.joined(A, constraint_weight)
-        return find_start(joined, degree(joined).matrix, k, side, weights=given.weights)
+        more = {"weights": given.weights, "table": table}
+        return find_start(joined, degree(joined).matrix, k, side, **more)
 
     stage.progress.phase("start")
     start = begin(side)
@@ -556,14 +559,16 @@ def find_start(
     side: SideInformation | None,
     *,
     weights: FloatArray | None = None,
+    table: FloatArray | None = None,
 ) -> Start:
     """The best of several spectral partitions of the connected objects.
 
-    Isolated objects are spread evenly over the clusters.
+    Isolated objects are spread evenly over the clusters. Objects are taken in an order that depends
+    on their affinities, and on the table where these are the same.
     """
     n = A.shape[0]
     labels = np.arange(n) % k
-    linked = linked_objects(A)
+    linked = linked_objects(A, table)
     if len(linked) < max(k, 2):
         return Start(labels, n_steps=1)
     A, N = Graph.of(A).subgraph(linked).matrix, Graph.of(N).subgraph(linked).matrix

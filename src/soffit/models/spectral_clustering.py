@@ -14,12 +14,19 @@ from numpy.typing import NDArray
 from soffit._parameters import OneOf, WholeNumber
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity.given_objects import Affinities, Standardize
-from soffit.factorize import Problem, labels_start, leading_eigenvectors, solve_rows
+from soffit.factorize import (
+    Problem,
+    labels_start,
+    leading_eigenvectors,
+    solve_locally,
+    solve_rows,
+)
 from soffit.fitting.fitted import Part
 from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage, leave_rows, similarity_recipe
 from soffit.graph import Graph, without_diagonal
 from soffit.models.base import WeightedClustering
 from soffit.normalize import degree
+from soffit.partition.candidates import linked_objects, order_of_graph
 from soffit.partition.cut import bound_from, leading_values, normalized_cut
 from soffit.partition.rounding import (
     cluster_qr,
@@ -259,9 +266,11 @@ def _factorize(
     stage.progress.phase("row blocks")
     problem = Problem(normalized.matrix, k, scale="held", degrees=degrees)
     found = stage.progress.insist(
-        lambda: solve_rows(
+        lambda: solve_locally(
+            solve_rows,
             problem,
             labels_start(rounded.labels, k),
+            order_of_graph(A),
             max_iter=max_iter,
             tol=tol,
             callback=stage.progress.iteration,
@@ -292,7 +301,7 @@ def _partition(
 ) -> _Rounded:
     """Labels of all objects; isolated ones are spread evenly over the clusters."""
     n = len(degrees)
-    linked = np.flatnonzero(degrees > 0)
+    linked = linked_objects(A)
     alone = np.flatnonzero(degrees <= 0)
     labels = np.empty(n, dtype=np.int64)
     # Distinct clusters for the connected objects first, in case there are very few.
@@ -300,7 +309,7 @@ def _partition(
     embedding = np.zeros((n, k), dtype=N.dtype)
     values: FloatArray = np.empty(0)
     if len(linked):
-        A, N = (A, N) if len(linked) == n else (A[linked][:, linked], N[linked][:, linked])
+        A, N = Graph.of(A).subgraph(linked).matrix, Graph.of(N).subgraph(linked).matrix
         component = Graph.of(A).components()
         # The same path for both storages: components of a dense matrix are detected, too.
         split = component.max() > 0

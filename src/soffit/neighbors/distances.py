@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from soffit._compile import interrupts_held
 from soffit._matrix_checks import (
     checked_distance_block,
     checked_distances,
@@ -143,7 +144,8 @@ def check_metric(metric: Metric, *, sparse: bool) -> None:
 
 
 def _known_metrics() -> set[str]:
-    from sklearn.metrics.pairwise import distance_metrics
+    with interrupts_held():
+        from sklearn.metrics.pairwise import distance_metrics
 
     return {*distance_metrics(), *_SCIPY_METRICS}
 
@@ -310,7 +312,8 @@ def _scale_rows(X: Any, factors: FloatArray) -> Any:
 
 
 def _scikit_learn(X: Any, Y: Any, metric: Metric) -> Block:
-    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS, pairwise_distances
+    with interrupts_held():
+        from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS, pairwise_distances
 
     if isinstance(metric, str) and metric in PAIRWISE_BOOLEAN_FUNCTIONS:
         X, Y = _as_boolean(X, metric), _as_boolean(Y, metric)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from soffit._compile import interrupts_held
 from soffit._threads import each, n_threads, pieces
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.graph import row_numbers
@@ -185,7 +186,8 @@ class SparseSearch(ExactSearch):
 
 def _on_sphere(X: Any) -> Any:
     """Rows scaled to unit length; zero rows stay."""
-    from sklearn.preprocessing import normalize
+    with interrupts_held():
+        from sklearn.preprocessing import normalize
 
     return normalize(X)
 
@@ -464,7 +466,8 @@ def _by_shared_columns(
 def _by_scikit_learn(
     X_new: Any, X: Any, n_neighbors: int, metric: Metric, n_jobs: int | None
 ) -> tuple[IntArray, FloatArray]:
-    from sklearn.neighbors import NearestNeighbors
+    with interrupts_held():
+        from sklearn.neighbors import NearestNeighbors
 
     from soffit.neighbors.distances import check_metric, check_values, metric_parameters
 

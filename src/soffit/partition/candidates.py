@@ -507,19 +507,17 @@ def _order(coarse: CoarseGraph, labels: IntArray) -> IntArray:
 def partitions_of_linked(
     A: Matrix, n_clusters: int, find: Callable[[Matrix], list[IntArray]]
 ) -> list[IntArray]:
-    """Apply `find` to the graph of linked objects; isolated ones are spread evenly.
+    """Apply `find` to the graph of `linked_objects`, in their order; others are spread evenly.
 
     If there are not more linked objects than clusters, each gets its own cluster.
     """
     n = A.shape[0]
     graph = Graph.of(A)
-    linked = graph.linked()
+    linked = linked_objects(A)
     assigned: IntArray = np.arange(n) % n_clusters
     if len(linked) <= n_clusters:
         assigned[linked] = np.arange(len(linked))
         return [assigned]
-    if len(linked) == n:
-        return find(A)
     partitions = []
     for labels in find(graph.subgraph(linked).matrix):
         everywhere = assigned.copy()
@@ -543,19 +541,26 @@ _ROUNDS = 3
 _MOST_DENSE = 2_000
 
 
-def linked_objects(A: Matrix) -> IntArray:
+# Columns by which objects with the same links are told apart.
+_MOST_COLUMNS = 32
+
+
+def linked_objects(A: Matrix, table: FloatArray | None = None) -> IntArray:
     """Numbers of the objects with links, in an order that depends on the graph alone.
 
     What is drawn at random, and what is done in turn, follows this order: objects in another order
     have the same clusters. An object's code is the sum of the codes of its links modulo 2**64, so
     that their order does not matter; a link's code mixes its weight with the code of its other end
-    in the last round. Objects that no round tells apart are in the order of their numbers, and so
-    are those of graphs that are coarsened first and of large dense matrices.
+    in the last round. Objects that no round tells apart are in the order of the values in their
+    rows of the table, or of their numbers without one. So are, by their numbers, the objects of
+    graphs that are coarsened first and of large dense matrices.
 
     Parameters
     ----------
     A : array or CSR of shape (n, n)
         Symmetric affinities.
+    table : array of shape (n, d), optional
+        Features of the objects.
     """
     graph = Graph.of(A)
     linked = graph.linked()
@@ -564,7 +569,20 @@ def linked_objects(A: Matrix) -> IntArray:
     # One way for both storages: their codes are the same.
     links = graph.csr if graph.is_sparse else sp.csr_array(graph.matrix)
     codes = _codes(links)[linked]
-    return np.asarray(linked[np.argsort(codes, kind="stable")])
+    order = np.argsort(codes, kind="stable")
+    same = np.zeros(len(order) + 1, dtype=bool)
+    same[1:-1] = np.diff(codes[order]) == 0
+    alike = np.flatnonzero(same[1:] | same[:-1])
+    if table is not None and len(alike):
+        among = order[alike]
+        values = table[linked[among], :_MOST_COLUMNS]
+        order[alike] = among[np.lexsort((*values.T[::-1], codes[among]))]
+    return np.asarray(linked[order])
+
+
+def order_of_graph(A: Matrix) -> Locality | None:
+    """The order of `linked_objects`, then those without links; None if it is the given one."""
+    return Locality.beginning_with(linked_objects(A), A.shape[0])
 
 
 def _codes(A: sp.csr_array) -> Codes:

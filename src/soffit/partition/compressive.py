@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from scipy.linalg import eigh_tridiagonal
 from sklearn.exceptions import ConvergenceWarning
 
+from soffit._compile import interrupts_held
 from soffit._threads import without_warnings
 from soffit._typing import FloatArray, IntArray
 from soffit.graph import Graph
@@ -29,7 +30,8 @@ _SAMPLED = 10
 
 def many_clusters(N: sp.csr_array, n_clusters: int, *, random_state: int) -> tuple[IntArray, float]:
     """Labels, and an estimate of the eigenvalue after the slowest `n_clusters` modes."""
-    from sklearn.cluster import KMeans, kmeans_plusplus
+    with interrupts_held():
+        from sklearn.cluster import KMeans, kmeans_plusplus
 
     rng = np.random.default_rng(random_state)
     cut = _eigenvalue_behind(N, n_clusters, rng)

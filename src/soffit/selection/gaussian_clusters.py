@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
+from soffit._compile import interrupts_held
 from soffit._typing import FloatArray, IntArray, is_sparse
 from soffit.affinity import NeighborGraph
 from soffit.neighbors.mixed.mixed_distance import MixedDistance
@@ -128,7 +129,8 @@ def _coordinates(graph: NeighborGraph, chosen: IntArray, table: Any) -> FloatArr
 
 
 def _of_unit_length(rows: Any) -> Any:
-    from sklearn.preprocessing import normalize
+    with interrupts_held():
+        from sklearn.preprocessing import normalize
 
     return normalize(rows)
 

@@ -445,12 +445,5 @@ def solve_locally(
     """
     if locality is None:
         return solver(problem, start, **options)
-    local = replace(
-        problem,
-        matrix=locality.matrix(problem.matrix),
-        degrees=None if problem.degrees is None else locality.rows(problem.degrees),
-        side=None if problem.side is None else locality.matrix(problem.side),
-    )
-    start = locality.rows(start)
-    found = solver(local, start, **options)
+    found = solver(problem.reordered(locality), locality.rows(start), **options)
     return replace(found, factor=locality.back(found.factor))

@@ -438,13 +438,15 @@ def _line_at(text: TextFile, position: int) -> int:
 
 def _last_row_end(block: bytes, mark: bytes) -> int:
     """One past the last newline that has an even number of quotes before it."""
-    end = len(block)
+    end, n_before = len(block), block.count(mark)
     while end > 0:
         cut = block.rfind(b"\n", 0, end) + 1
-        if cut == 0 or block.count(mark, 0, cut) % 2 == 0:
+        n_before -= block.count(mark, cut, end)
+        if cut == 0 or n_before % 2 == 0:
             return cut
         # Before the last quote the number is even again.
         end = block.rfind(mark, 0, cut)
+        n_before -= 1
     return 0
 
 

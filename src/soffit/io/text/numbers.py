@@ -47,11 +47,12 @@ _INFINITE = "(?i:[-+]?inf(?:inity)?)"
 def _entry(core: str) -> str:
     """The pattern of an entry: sign or parentheses, currency, number, unit.
 
-    Currency and unit stand inside of parentheses or outside.
+    Currency and unit stand inside of parentheses or outside. Blanks belong to what they follow or
+    precede, so that there is one way to read them and matching takes linear time.
     """
-    sign, currency, unit = f"({_SIGN})?", f"({_CURRENCY})?", f"({_UNIT})?"
-    inside = rf"{sign}\s*{currency}\s*{sign}\s*({core})\s*{unit}"
-    return rf"{currency}\s*(\()?\s*{inside}\s*(\))?\s*{unit}{sign}"
+    before = "".join(rf"(?:({p})\s*)?" for p in (_CURRENCY, r"\(", _SIGN, _CURRENCY, _SIGN))
+    unit = rf"(?:\s*({_UNIT}))?"
+    return rf"\s*{before}({core}){unit}(?:\s*(\)){unit})?\s*({_SIGN})?"
 
 
 def _core(decimal: str, thousands: str) -> str:
@@ -75,6 +76,8 @@ def _matcher(decimal: str, thousands: str) -> re.Pattern[str]:
 
 
 _LOOSE_ENTRY = re.compile(_entry(_LOOSE))
+# No number has more characters.
+_LONGEST = 400
 # With decimals or with thousands.
 _EITHER = re.compile("[0-9]+[.,][0-9]{3}")
 _PLAIN = re.compile(rf"{_SIGN}?(?:[0-9]+\.?[0-9]*|\.[0-9]+){_EXPONENT}|{_INFINITE}")
@@ -94,7 +97,7 @@ class _Parts:
     @classmethod
     def of(cls, entry: str) -> _Parts | None:
         """The parts of an entry that may be a number."""
-        found = _LOOSE_ENTRY.fullmatch(entry)
+        found = _LOOSE_ENTRY.fullmatch(entry) if len(entry) <= _LONGEST else None
         if found is None:
             return None
         first, opened, before, second, after, core, *rest = found.groups()
@@ -149,10 +152,10 @@ def _is_core(core: str) -> bool:
 
 def looks_numeric(entry: str) -> bool:
     """Whether an entry begins like a number, and has few other characters after it."""
-    return _LOOKS_NUMERIC.match(entry) is not None
+    return len(entry) <= _LONGEST and _LOOKS_NUMERIC.match(entry) is not None
 
 
-_LOOKS_NUMERIC = re.compile(rf"[-+(\s]*(?:{_CURRENCY})?[-+(\s]*{_LOOSE}[^0-9:/]{{1,12}}$")
+_LOOKS_NUMERIC = re.compile(rf"[-+(\s]*(?:(?:{_CURRENCY})[-+(\s]*)?{_LOOSE}[^0-9:/]{{1,12}}$")
 
 
 # --- units ----------------------------------------------------------------------------------------
