@@ -88,7 +88,13 @@ def fit_in_blocks(
 
     if answer["method"] != DEFAULT_METHOD:
         raise usage_error(f"--dask fits the method {DEFAULT_METHOD} only.", "--method")
-    _check_folder(outputs.output)
+    _check_folder(outputs.output, file)
+    for option_name, value in (
+        ("--min-certainty", outputs.min_certainty is not None),
+        ("--only-memberships", outputs.only_memberships),
+    ):
+        if value:
+            raise usage_error("It is not supported with --dask.", option_name)
     begin = time.perf_counter()
     with cluster(where, talk):
         X = _read(talk, file, reading)
@@ -137,7 +143,7 @@ def predict_in_blocks(
     """`soffit predict --dask`."""
     from soffit.io import read_blocks
 
-    _check_folder(output)
+    _check_folder(output, file)
     with cluster(where, talk):
         columns = list(getattr(model, "feature_names_in_", [])) or None
         X = read_blocks(str(file), columns=columns)
@@ -209,7 +215,11 @@ def _read(talk: Talk, file: Path, reading: Reading) -> Any:
         raise typer.BadParameter(in_words_of_the_command(error)) from None
 
 
-def _check_folder(output: Path | None) -> None:
+def _check_folder(output: Path | None, file: Path) -> None:
+    """Refuse, before the fit, a folder for results that cannot be written or is no such folder."""
+    from soffit.distributed.shown_sample import BlockWriter
+    from soffit.io.lazy_files import matching_files
+
     if output is None:
         return
     if output.suffix.lower() != ".parquet":
@@ -220,6 +230,24 @@ def _check_folder(output: Path | None) -> None:
         )
     if output.is_file():
         raise usage_error(f"{output} is a file. Choose another name.", "--output")
+    if not output.parent.is_dir():
+        raise usage_error(f"{output} is in a folder that does not exist.", "--output")
+    if not output.is_dir():
+        return
+    for name in matching_files(file):
+        given = Path(name).resolve()
+        if output.resolve() in (given, *given.parents):
+            raise usage_error(
+                f"{output} holds the input, which would be overwritten. Choose another name.",
+                "--output",
+            )
+    strangers = BlockWriter.strangers(output)
+    if strangers:
+        raise usage_error(
+            f"{output} is a folder with other files, such as {strangers[0].name}. Choose another "
+            "name.",
+            "--output",
+        )
 
 
 def _placed(talk: Talk, memberships: Any, output: Path | None) -> tuple[Any, dict[str, str]]:
@@ -237,9 +265,8 @@ def _placed(talk: Talk, memberships: Any, output: Path | None) -> tuple[Any, dic
             memberships = Blocks(memberships).counted(Engine.current(), progress).array
     writer, files = None, {}
     if output is not None:
-        output.mkdir(exist_ok=True)
         starts = np.concatenate([[0], np.cumsum(memberships.chunks[0])]).astype(int)
-        writer = BlockWriter(str(output.resolve()), tuple(starts.tolist()))
+        writer = BlockWriter.into(output, starts)
         files["output"] = str(output)
     with talk.working("Placing all objects"):
         return count_and_write(memberships, writer, progress), files

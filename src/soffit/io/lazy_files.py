@@ -65,7 +65,7 @@ def read_blocks(
     (1000, 3) (300, 300, 300, 100)
     """
     need("dask.array", "dask", "Reading files in blocks")
-    names = _matching(path)
+    names = matching_files(path)
     ending = Path(names[0]).suffix.lower()
     if ending in (".npy", ".zarr"):
         if len(names) > 1:
@@ -77,7 +77,8 @@ def read_blocks(
     return _chosen(_frame(path, names, ending), str(path), columns, list(drop))
 
 
-def _matching(path: Any) -> list[str]:
+def matching_files(path: Any) -> list[str]:
+    """The names of all files that match a pattern, or the name itself; there is at least one."""
     text = str(path)
     names = sorted(glob(text)) if any(sign in text for sign in "*?[") else [text]
     if not names or not Path(names[0]).exists():
