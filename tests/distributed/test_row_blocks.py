@@ -133,6 +133,16 @@ def test_anndata_with_lazy_coordinates(table):
     assert bytes_of(fitted, X) == bytes_of(model().fit(X), X)
 
 
+def test_xarray_with_blocks(table):
+    xarray = pytest.importorskip("xarray")
+    X = da.from_array(table, chunks=(1000, 4))
+    found = model().fit(xarray.DataArray(X, dims=("cell", "component")))
+    assert isinstance(found.memberships_, da.Array)
+    assert bytes_of(found, X) == bytes_of(model().fit(X), X)
+    inside = SoF(5, random_state=3).fit(xarray.DataArray(table[:300], dims=("cell", "component")))
+    assert isinstance(inside.memberships_, np.ndarray)
+
+
 def test_every_model_places_blocks(table):
     X = da.from_array(table, chunks=(1000, 4))
     sof = SoF(5, random_state=3).fit(table[:300])
