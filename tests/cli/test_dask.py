@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from tests.cli.test_process import environment
 
 pytest.importorskip("dask.dataframe")
 
@@ -76,6 +83,30 @@ def test_folders_with_other_files_are_not_written_to(parts, soffit, tmp_path):
         assert found.exit_code == 2
         assert message in " ".join(found.output.replace("│", " ").split()), found.output
     assert len(pl.read_parquet(data)) == len(pl.read_parquet(other)) == 2000
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of a terminal are needed")
+def test_ctrl_c_of_a_terminal_ends_the_command_without_words_of_its_processes(parts, tmp_path):
+    psutil = pytest.importorskip("psutil")
+    pytest.importorskip("distributed")
+    command = [sys.executable, "-m", "soffit.cli", "fit", "part-*.parquet", "--dask", "local"]
+    # A group of its own, to which the signal goes as from a terminal.
+    work = subprocess.Popen(
+        command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        workers = []
+        while len(workers) < 2 and work.poll() is None:
+            time.sleep(0.02)
+            processes = psutil.Process(work.pid).children(recursive=True)
+            workers = [p for p in processes if "spawn_main" in " ".join(p.cmdline())]
+        os.killpg(work.pid, signal.SIGINT)
+        told = work.communicate(timeout=60)[1].decode()
+    finally:
+        work.kill()
+    assert work.returncode == 130
+    assert "Traceback" not in told, told
+    assert "interrupted by Ctrl-C" in told
 
 
 def test_the_place_may_be_left_out():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,15 +54,7 @@ def cluster(where: str, talk: Talk) -> Iterator[None]:
     distributed = need("distributed", "dask", "--dask")
     with talk.working(f"Starting Dask ({where})"):
         try:
-            local = (
-                distributed.LocalCluster(
-                    threads_per_worker=1,
-                    dashboard_address="127.0.0.1:0",
-                    silence_logs=logging.ERROR,
-                )
-                if where == "local"
-                else nullcontext()
-            )
+            local = _processes(distributed) if where == "local" else nullcontext()
             client = distributed.Client(local if where == "local" else where, timeout=10)
         except (OSError, ValueError) as error:
             raise usage_error(
@@ -70,6 +64,29 @@ def cluster(where: str, talk: Talk) -> Iterator[None]:
             ) from None
     with local, client:
         yield
+
+
+def _processes(distributed: Any) -> Any:
+    """A cluster of processes of this machine, which Ctrl-C does not reach.
+
+    A terminal sends it to all processes of a command. Here it waits until they have started.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        return _local_cluster(distributed)
+    # This process of Python's own would unblock the signal when it starts.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        # What is blocked here is blocked in processes that start here, and in those that follow.
+        return _local_cluster(distributed)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _local_cluster(distributed: Any) -> Any:
+    return distributed.LocalCluster(
+        threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR
+    )
 
 
 def fit_in_blocks(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,6 +21,8 @@ from soffit.fitting.monitor import Progress
 from soffit.graph import stacked
 from soffit.inputs import lazy_part
 
+# Bytes of a block of an array in a file, if its chunks are not larger.
+BLOCK_BYTES = 2**25
 # What to pass instead of collections that are no tables.
 _REMEDIES = {
     "Series": "Pass a data frame, X.to_frame() for a single column.",
@@ -47,9 +50,7 @@ class Blocks:
         if hasattr(part, "to_dask_array"):
             return _of_frame(part)
         if not hasattr(part, "__dask_graph__"):
-            import dask.array as da
-
-            part = da.from_zarr(part)
+            part = rows_of_zarr(part)
         return cls(_checked(part))
 
     @property
@@ -92,6 +93,19 @@ class Blocks:
         """Number of the first row of each block, and the number of all rows at the end."""
         assert self.lengths is not None
         return np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
+
+
+def rows_of_zarr(array: Any) -> Any:
+    """A zarr array as a Dask array in blocks of whole rows.
+
+    A block is read from several chunks of the file if these hold some columns, or few rows.
+    """
+    import dask.array as da
+
+    stored = getattr(array, "shards", None) or array.chunks
+    row = math.prod(array.shape[1:]) * array.dtype.itemsize
+    several = max(BLOCK_BYTES // max(stored[0] * row, 1), 1)
+    return da.from_zarr(array, chunks=(several * stored[0], *array.shape[1:]))
 
 
 def _n_rows(block: Any) -> int:
