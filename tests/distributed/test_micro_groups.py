@@ -153,3 +153,22 @@ def test_scatter_widens_by_what_averages_took_away():
 
     assert deviation(mixture) == pytest.approx(1 / np.sqrt(20), rel=0.2)
     assert deviation(wide) == pytest.approx(1.0, rel=0.05)
+
+
+def test_the_doubt_about_centres_is_not_that_about_rows():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(8000, 2))
+    X[4000:] += [5.0, 0.0]
+    truth = np.repeat([0, 1], 4000)
+    groups = X.reshape(400, 20, 2)
+    centers, scatter = groups.mean(axis=1), groups.var(axis=1)
+    labels = np.repeat([0, 1], 200)
+    labels[[3, 9, 250, 300]] = [1, 1, 0, 0]
+    # The centres are so far apart that only a low power is as uncertain as labels are wrong.
+    mixture = fit_seeded_mixture(centers, labels, 2, random_state=0)
+    assert mixture.power < 0.2
+    rows = mixture.widened(centers, np.full(400, 20.0), scatter)
+    rows = rows.stepped(rows.sums(X))
+    found = rows.memberships(X)
+    assert accuracy(truth, found.argmax(axis=1)) > 0.99
+    assert calibration_error(truth, found) < 0.01
