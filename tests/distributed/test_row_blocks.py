@@ -98,6 +98,16 @@ def test_the_clusters_are_found():
     assert adjusted_rand(labels, found) > 0.99
 
 
+def test_tasks_are_named_on_the_dashboard(table):
+    from dask.utils import key_split
+
+    X = da.from_array(table, chunks=(3000, 4))
+    fitted = model().fit(X)
+    lazy = (fitted.memberships_, fitted.labels_, fitted.entropy_, fitted.novelty_score(X))
+    names = [key_split(part.name) for part in lazy]
+    assert names == ["soffit-memberships", "soffit-labels", "soffit-entropy", "soffit-novelty"]
+
+
 def test_single_precision_stays(table):
     X = da.from_array(table.astype(np.float32), chunks=(1000, 4))
     fitted = model().fit(X)
