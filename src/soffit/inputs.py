@@ -546,7 +546,7 @@ def read_attributes(X: Any) -> dict[str, list[Any]]:
 
 
 def lazy_part(X: Any) -> Any:
-    """The collection of Dask or zarr that X is, or that AnnData holds; None for anything else.
+    """The collection of Dask or zarr that X is, or that AnnData or xarray holds; None otherwise.
 
     AnnData with a neighbour graph is a graph in memory, whatever else it holds.
 
@@ -570,6 +570,8 @@ def lazy_part(X: Any) -> Any:
     kinds = {(c.__module__.partition(".")[0], c.__name__) for c in type(X).__mro__}
     if kinds & _LAZY:
         return X
+    if ("xarray", "DataArray") in kinds:
+        return lazy_part(X.data)
     if ("anndata", "AnnData") not in kinds or "connectivities" in X.obsp:
         return None
     # Not `get`, which would always read X, perhaps from a large file.

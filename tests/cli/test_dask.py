@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from tests.cli.test_process import environment
 
 pytest.importorskip("dask.dataframe")
 
@@ -51,6 +58,57 @@ def test_fit_predict_and_report_in_blocks(parts, tmp_path, soffit, answer):
     assert "Later" in page
 
 
+def test_results_of_an_earlier_command_do_not_stay(parts, soffit, tmp_path):
+    fit = ("fit", "part-*.parquet", "-k", 3, "--dask", "threads", "--sample-size", 600)
+    soffit(*fit, "-o", "found.parquet", "--save", "m.soffit")
+    assert len(list((tmp_path / "found.parquet").iterdir())) == 3
+    soffit("predict", "m.soffit", "part-0.parquet", "--dask", "threads", "-o", "found.parquet")
+    assert pl.read_parquet(tmp_path / "found.parquet")["row"].to_list() == list(range(2000))
+
+
+def test_folders_with_other_files_are_not_written_to(parts, soffit, tmp_path):
+    data, other = tmp_path / "data.parquet", tmp_path / "other.parquet"
+    for number, folder in enumerate((data, other)):
+        folder.mkdir()
+        (tmp_path / f"part-{number}.parquet").rename(folder / "part-000000.parquet")
+    (tmp_path / "notes.parquet").mkdir()
+    (tmp_path / "notes.parquet" / "notes.txt").write_text("mine")
+    for output, message in (
+        ("data.parquet", "holds the input"),
+        ("other.parquet", "other files, such as part-000000.parquet"),
+        ("notes.parquet", "other files, such as notes.txt"),
+        ("none/x.parquet", "does not exist"),
+    ):
+        found = soffit("fit", "data.parquet", "--dask", "threads", "-o", output, code=None)
+        assert found.exit_code == 2
+        assert message in " ".join(found.output.replace("│", " ").split()), found.output
+    assert len(pl.read_parquet(data)) == len(pl.read_parquet(other)) == 2000
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of a terminal are needed")
+def test_ctrl_c_of_a_terminal_ends_the_command_without_words_of_its_processes(parts, tmp_path):
+    psutil = pytest.importorskip("psutil")
+    pytest.importorskip("distributed")
+    command = [sys.executable, "-m", "soffit.cli", "fit", "part-*.parquet", "--dask", "local"]
+    # A group of its own, to which the signal goes as from a terminal.
+    work = subprocess.Popen(
+        command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        workers = []
+        while len(workers) < 2 and work.poll() is None:
+            time.sleep(0.02)
+            processes = psutil.Process(work.pid).children(recursive=True)
+            workers = [p for p in processes if "spawn_main" in " ".join(p.cmdline())]
+        os.killpg(work.pid, signal.SIGINT)
+        told = work.communicate(timeout=60)[1].decode()
+    finally:
+        work.kill()
+    assert work.returncode == 130
+    assert "Traceback" not in told, told
+    assert "interrupted by Ctrl-C" in told
+
+
 def test_the_place_may_be_left_out():
     from soffit.cli.app import with_default_place
 
@@ -82,6 +140,8 @@ def test_mistakes_are_named(parts, soffit):
         (("--dask", "threads", "-o", "x.csv"), "folder of Parquet files"),
         (("--dask", "threads", "--method", "sof"), "--method"),
         (("--dask", "threads", "--label", "name"), "--label"),
+        (("--dask", "threads", "-o", "x.parquet", "--min-certainty", 0.9), "--min-certainty"),
+        (("--dask", "threads", "-o", "x.parquet", "--only-memberships"), "--only-memberships"),
         (("--dask", "threads", "--drop", "z"), "no such column"),
         (("--sample-size", "9"), "--sample-size"),
     ):

@@ -6,9 +6,11 @@ from itertools import pairwise
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from distributed import wait
 from soffit import SoftClustering
 from soffit.distributed.engine import Engine
 from soffit.distributed.micro_groups import swept
@@ -83,24 +85,49 @@ def test_sparse_blocks_are_refused():
         SoftClustering(5, refine="micro", sample_size=500, random_state=3).fit(blocks)
 
 
-def test_only_rows_of_pieces_of_two_blocks_travel(cluster, tmp_path):
-    X = np.ones((60_000, 16), dtype=np.float32)
-    np.save(tmp_path / "x.npy", X)
-    blocks = Blocks.of(read_blocks(tmp_path / "x.npy", block_rows=20_000))
+def sent(client):
+    counts = client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total)
+    return sum(counts.values())
 
-    def sent():
-        counts = cluster.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total)
-        return sum(counts.values())
+
+def totals(blocks, bounds):
+    """Sums of the rows of pieces."""
 
     def total(block, place):
         return place.first, float(block.sum())
 
-    before, bounds = sent(), np.linspace(0, 60_000, 8).astype(np.int64)
-    found = over_pieces(total, blocks, bounds, Engine.current(), Progress("test", 0))
+    return over_pieces(total, blocks, bounds, Engine.current(), Progress("test", 0))
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet", "computed"])
+def test_no_rows_travel_that_can_be_read(cluster, tmp_path, kind):
+    X = np.ones((60_000, 16), dtype=np.float32)
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+        frame = pd.DataFrame(X, columns=[f"c{number}" for number in range(16)])
+        for number in range(3):
+            part = frame[20_000 * number : 20_000 * (number + 1)]
+            part.to_parquet(tmp_path / f"part-{number}.parquet")
+        table = read_blocks(tmp_path / "part-*.parquet")
+    else:
+        np.save(tmp_path / "x.npy", X)
+        table = read_blocks(tmp_path / "x.npy", block_rows=20_000)
+        if kind == "computed":
+            table = (table + np.float32(3.0)) / np.float32(4.0)
+    blocks = Blocks.of(table).counted(Engine.current(), Progress("test", 0))
+    # Blocks begin at 20,000 and 40,000: two of the seven pieces have rows of two blocks.
+    before, bounds = sent(cluster), np.linspace(0, 60_000, 8).astype(np.int64)
+    assert totals(blocks, bounds) == [(a, 16.0 * (b - a)) for a, b in pairwise(bounds.tolist())]
+    assert sent(cluster) - before < 0.01 * X.nbytes
+
+
+def test_only_rows_of_pieces_of_two_blocks_travel_from_memory(cluster):
+    X = da.ones((60_000, 16), chunks=(20_000, 16), dtype=np.float32).persist()
+    wait(X)
+    before, bounds = sent(cluster), np.linspace(0, 60_000, 8).astype(np.int64)
+    found = totals(Blocks.of(X), bounds)
     assert found == [(a, 16.0 * (b - a)) for a, b in pairwise(bounds.tolist())]
-    # Blocks begin at 20,000 and 40,000: two of the seven pieces have rows of two blocks, which two
-    # workers may read.
-    assert sent() - before < 1.05 * X.nbytes * 2 / 7
+    assert sent(cluster) - before < 1.05 * X.nbytes * 2 / 7
 
 
 def test_memberships_are_as_certain_as_right(monkeypatch):
@@ -153,3 +180,22 @@ def test_scatter_widens_by_what_averages_took_away():
 
     assert deviation(mixture) == pytest.approx(1 / np.sqrt(20), rel=0.2)
     assert deviation(wide) == pytest.approx(1.0, rel=0.05)
+
+
+def test_the_doubt_about_centres_is_not_that_about_rows():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(8000, 2))
+    X[4000:] += [5.0, 0.0]
+    truth = np.repeat([0, 1], 4000)
+    groups = X.reshape(400, 20, 2)
+    centers, scatter = groups.mean(axis=1), groups.var(axis=1)
+    labels = np.repeat([0, 1], 200)
+    labels[[3, 9, 250, 300]] = [1, 1, 0, 0]
+    # The centres are so far apart that only a low power is as uncertain as labels are wrong.
+    mixture = fit_seeded_mixture(centers, labels, 2, random_state=0)
+    assert mixture.power < 0.2
+    rows = mixture.widened(centers, np.full(400, 20.0), scatter)
+    rows = rows.stepped(rows.sums(X))
+    found = rows.memberships(X)
+    assert accuracy(truth, found.argmax(axis=1)) > 0.99
+    assert calibration_error(truth, found) < 0.01

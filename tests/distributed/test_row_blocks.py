@@ -98,6 +98,16 @@ def test_the_clusters_are_found():
     assert adjusted_rand(labels, found) > 0.99
 
 
+def test_tasks_are_named_on_the_dashboard(table):
+    from dask.utils import key_split
+
+    X = da.from_array(table, chunks=(3000, 4))
+    fitted = model().fit(X)
+    lazy = (fitted.memberships_, fitted.labels_, fitted.entropy_, fitted.novelty_score(X))
+    names = [key_split(part.name) for part in lazy]
+    assert names == ["soffit-memberships", "soffit-labels", "soffit-entropy", "soffit-novelty"]
+
+
 def test_single_precision_stays(table):
     X = da.from_array(table.astype(np.float32), chunks=(1000, 4))
     fitted = model().fit(X)
@@ -131,6 +141,16 @@ def test_anndata_with_lazy_coordinates(table):
     fitted = model().fit(cells)
     assert isinstance(fitted.memberships_, da.Array)
     assert bytes_of(fitted, X) == bytes_of(model().fit(X), X)
+
+
+def test_xarray_with_blocks(table):
+    xarray = pytest.importorskip("xarray")
+    X = da.from_array(table, chunks=(1000, 4))
+    found = model().fit(xarray.DataArray(X, dims=("cell", "component")))
+    assert isinstance(found.memberships_, da.Array)
+    assert bytes_of(found, X) == bytes_of(model().fit(X), X)
+    inside = SoF(5, random_state=3).fit(xarray.DataArray(table[:300], dims=("cell", "component")))
+    assert isinstance(inside.memberships_, np.ndarray)
 
 
 def test_every_model_places_blocks(table):

@@ -24,6 +24,29 @@ def test_an_array_is_opened_where_it_is_read(tmp_path):
     assert len(pickle.dumps(MappedArray(str(tmp_path / "x.npy")))) < 1000
 
 
+@pytest.mark.parametrize("chunks", [(300, 3), (100, 2), (7, 1)])
+def test_zarr_arrays_are_read_in_whole_rows(tmp_path, chunks, monkeypatch):
+    zarr = pytest.importorskip("zarr")
+    from soffit.distributed.row_blocks import Blocks
+
+    monkeypatch.setattr("soffit.distributed.row_blocks.BLOCK_BYTES", 300 * 3 * 8)
+    X = np.arange(3000.0).reshape(1000, 3)
+    group = zarr.open_group(str(tmp_path / "cells.zarr"), mode="w")
+    stored = group.create_array("obsm/X_pca", shape=X.shape, chunks=chunks, dtype="f8")
+    stored[:] = X
+    for found in (read_blocks(tmp_path / "cells.zarr/obsm/X_pca"), Blocks.of(stored).array):
+        assert found.numblocks[1] == 1
+        # Blocks begin where chunks of the file do, and are not much smaller than allowed.
+        assert found.chunks[0][0] % chunks[0] == 0
+        assert 200 < found.chunks[0][0] <= 300
+        assert (found.compute() == X).all()
+    with pytest.raises(DataError, match=r"group of arrays: 'obsm'\. Pass.*obsm/X_pca"):
+        read_blocks(tmp_path / "cells.zarr")
+    (tmp_path / "empty.zarr").mkdir()
+    with pytest.raises(DataError, match=r"empty\.zarr"):
+        read_blocks(tmp_path / "empty.zarr")
+
+
 def test_tables_in_several_files(tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"a": np.arange(10.0), "b": np.arange(10), "name": list("abcdefghij")})

@@ -91,6 +91,26 @@ def test_two_new_clusters_at_once(model: Any) -> None:
     np.testing.assert_array_equal(grown.labels_[180:], np.repeat([3, 4], [40, 25]))
 
 
+def test_each_fit_is_asked_once_for_the_tails_of_new_objects(model: Any, monkeypatch: Any) -> None:
+    from soffit.fitting.fitted import SimilarityPlacer
+
+    two = np.array([[12.0, 12.0], [-15.0, -15.0]])
+    placer = model.update(drawn((40, 25), 31, two))._fitted.placer
+    new = np.concatenate([BATCH, [[60.0, -60.0], [1e6, 1e6]]])
+    # The rule, level by level.
+    inside = placer.base
+    p, q, r = inside.base.tail(new), inside.added.tail(new), placer.added.tail(new)
+    share = q / (p + q)
+    rows = [(1 - share)[:, None] * inside.base.place(new), share[:, None]]
+    share = r / (np.maximum(p, q) + r)
+    rows = [*((1 - share)[:, None] * part for part in rows), share[:, None]]
+    asked: list[int] = []
+    tail = SimilarityPlacer.tail
+    monkeypatch.setattr(SimilarityPlacer, "tail", lambda *a, **b: asked.append(1) or tail(*a, **b))
+    np.testing.assert_allclose(placer.place(new), np.concatenate(rows, axis=1), atol=1e-14)
+    assert len(asked) == 3
+
+
 def test_new_clusters_close_to_each_other(model: Any) -> None:
     pair = np.array([[30.0, 30.0], [38.0, 30.0]])
     assert model.update(drawn((60, 60), 53, pair)).n_clusters_ == 5

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,15 +54,7 @@ def cluster(where: str, talk: Talk) -> Iterator[None]:
     distributed = need("distributed", "dask", "--dask")
     with talk.working(f"Starting Dask ({where})"):
         try:
-            local = (
-                distributed.LocalCluster(
-                    threads_per_worker=1,
-                    dashboard_address="127.0.0.1:0",
-                    silence_logs=logging.ERROR,
-                )
-                if where == "local"
-                else nullcontext()
-            )
+            local = _processes(distributed) if where == "local" else nullcontext()
             client = distributed.Client(local if where == "local" else where, timeout=10)
         except (OSError, ValueError) as error:
             raise usage_error(
@@ -70,6 +64,29 @@ def cluster(where: str, talk: Talk) -> Iterator[None]:
             ) from None
     with local, client:
         yield
+
+
+def _processes(distributed: Any) -> Any:
+    """A cluster of processes of this machine, which Ctrl-C does not reach.
+
+    A terminal sends it to all processes of a command. Here it waits until they have started.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        return _local_cluster(distributed)
+    # This process of Python's own would unblock the signal when it starts.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        # What is blocked here is blocked in processes that start here, and in those that follow.
+        return _local_cluster(distributed)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _local_cluster(distributed: Any) -> Any:
+    return distributed.LocalCluster(
+        threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR
+    )
 
 
 def fit_in_blocks(
@@ -88,7 +105,13 @@ def fit_in_blocks(
 
     if answer["method"] != DEFAULT_METHOD:
         raise usage_error(f"--dask fits the method {DEFAULT_METHOD} only.", "--method")
-    _check_folder(outputs.output)
+    _check_folder(outputs.output, file)
+    for option_name, value in (
+        ("--min-certainty", outputs.min_certainty is not None),
+        ("--only-memberships", outputs.only_memberships),
+    ):
+        if value:
+            raise usage_error("It is not supported with --dask.", option_name)
     begin = time.perf_counter()
     with cluster(where, talk):
         X = _read(talk, file, reading)
@@ -137,7 +160,7 @@ def predict_in_blocks(
     """`soffit predict --dask`."""
     from soffit.io import read_blocks
 
-    _check_folder(output)
+    _check_folder(output, file)
     with cluster(where, talk):
         columns = list(getattr(model, "feature_names_in_", [])) or None
         X = read_blocks(str(file), columns=columns)
@@ -209,7 +232,11 @@ def _read(talk: Talk, file: Path, reading: Reading) -> Any:
         raise typer.BadParameter(in_words_of_the_command(error)) from None
 
 
-def _check_folder(output: Path | None) -> None:
+def _check_folder(output: Path | None, file: Path) -> None:
+    """Refuse, before the fit, a folder for results that cannot be written or is no such folder."""
+    from soffit.distributed.shown_sample import BlockWriter
+    from soffit.io.lazy_files import matching_files
+
     if output is None:
         return
     if output.suffix.lower() != ".parquet":
@@ -220,6 +247,24 @@ def _check_folder(output: Path | None) -> None:
         )
     if output.is_file():
         raise usage_error(f"{output} is a file. Choose another name.", "--output")
+    if not output.parent.is_dir():
+        raise usage_error(f"{output} is in a folder that does not exist.", "--output")
+    if not output.is_dir():
+        return
+    for name in matching_files(file):
+        given = Path(name).resolve()
+        if output.resolve() in (given, *given.parents):
+            raise usage_error(
+                f"{output} holds the input, which would be overwritten. Choose another name.",
+                "--output",
+            )
+    strangers = BlockWriter.strangers(output)
+    if strangers:
+        raise usage_error(
+            f"{output} is a folder with other files, such as {strangers[0].name}. Choose another "
+            "name.",
+            "--output",
+        )
 
 
 def _placed(talk: Talk, memberships: Any, output: Path | None) -> tuple[Any, dict[str, str]]:
@@ -237,9 +282,8 @@ def _placed(talk: Talk, memberships: Any, output: Path | None) -> tuple[Any, dic
             memberships = Blocks(memberships).counted(Engine.current(), progress).array
     writer, files = None, {}
     if output is not None:
-        output.mkdir(exist_ok=True)
         starts = np.concatenate([[0], np.cumsum(memberships.chunks[0])]).astype(int)
-        writer = BlockWriter(str(output.resolve()), tuple(starts.tolist()))
+        writer = BlockWriter.into(output, starts)
         files["output"] = str(output)
     with talk.working("Placing all objects"):
         return count_and_write(memberships, writer, progress), files

@@ -70,7 +70,7 @@ def fit(
     if dask is not None:
         if pairs.files or name or settings.resamples:
             raise usage_error("It takes no pairs, names or --resamples.", "--dask")
-        outputs.check_others()
+        outputs.check_others(file)
         answer = {"command": "fit", "method": method, "model": METHODS[method].name}
         fit_in_blocks(
             *(verbosity.talk(), file, settings, reading, outputs),

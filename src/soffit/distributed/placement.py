@@ -131,6 +131,7 @@ def place_lazily(
         precision=blocks.dtype,
         columns=blocks.columns,
         options=options,
+        token=f"soffit-{what.replace('_', '-')}",
         dtype=empty.dtype,
         meta=empty,
         chunks=(rows,) if flat else (rows, (empty.shape[1],)),
@@ -175,14 +176,20 @@ def by_tiles(
 def labels_of(memberships: Any) -> Any:
     """The most probable clusters, as a Dask array."""
     return memberships.map_blocks(
-        _most_probable, dtype=np.int64, drop_axis=1, meta=np.empty(0, dtype=np.int64)
+        _most_probable,
+        token="soffit-labels",
+        dtype=np.int64,
+        drop_axis=1,
+        meta=np.empty(0, dtype=np.int64),
     )
 
 
 def entropy_of(memberships: Any) -> Any:
     """The uncertainty of each object, as a Dask array."""
     empty = np.empty(0, dtype=memberships.dtype)
-    return memberships.map_blocks(entropy, dtype=empty.dtype, drop_axis=1, meta=empty)
+    return memberships.map_blocks(
+        entropy, token="soffit-entropy", dtype=empty.dtype, drop_axis=1, meta=empty
+    )
 
 
 def _most_probable(rows: FloatArray) -> NDArray[np.int64]:

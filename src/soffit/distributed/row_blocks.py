@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,10 +17,15 @@ from soffit._matrix_checks import largest_number
 from soffit._typing import IntArray
 from soffit._wording import Message, Parameter, first_few
 from soffit.distributed.engine import Engine, need_dask, serial
+from soffit.distributed.shared_value import Elsewhere
 from soffit.fitting.monitor import Progress
 from soffit.graph import stacked
 from soffit.inputs import lazy_part
 
+# Bytes of a block of an array in a file, if its chunks are not larger.
+BLOCK_BYTES = 2**25
+# Bytes of what tells a task how to read its rows, at most.
+_LIGHT = 2**20
 # What to pass instead of collections that are no tables.
 _REMEDIES = {
     "Series": "Pass a data frame, X.to_frame() for a single column.",
@@ -47,9 +53,7 @@ class Blocks:
         if hasattr(part, "to_dask_array"):
             return _of_frame(part)
         if not hasattr(part, "__dask_graph__"):
-            import dask.array as da
-
-            part = da.from_zarr(part)
+            part = rows_of_zarr(part)
         return cls(_checked(part))
 
     @property
@@ -92,6 +96,19 @@ class Blocks:
         """Number of the first row of each block, and the number of all rows at the end."""
         assert self.lengths is not None
         return np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
+
+
+def rows_of_zarr(array: Any) -> Any:
+    """A zarr array as a Dask array in blocks of whole rows.
+
+    A block is read from several chunks of the file if these hold some columns, or few rows.
+    """
+    import dask.array as da
+
+    stored = getattr(array, "shards", None) or array.chunks
+    row = math.prod(array.shape[1:]) * array.dtype.itemsize
+    several = max(BLOCK_BYTES // max(stored[0] * row, 1), 1)
+    return da.from_zarr(array, chunks=(several * stored[0], *array.shape[1:]))
 
 
 def _n_rows(block: Any) -> int:
@@ -268,14 +285,55 @@ def over_pieces(
 ) -> list[Any]:
     """The same for pieces between given rows, which need not be those of the blocks.
 
-    Each has a graph of its own: in one for all, blocks would be read once, and their rows sent to
-    the workers of the pieces. Only rows of a piece that has rows of two blocks may be sent.
+    On a cluster, the task that works on a piece also reads it, so that no rows travel. If the rows
+    are in memory already, every piece has a graph of its own: in one for all, blocks would be read
+    once and their rows sent to the workers of the pieces. Then only rows of a piece that has rows
+    of two blocks may be sent.
     """
-    tasks: list[Any] = []
-    for first, last in pairwise(bounds.tolist()):
-        piece = blocks.array[first:last].rechunk({0: -1})
-        tasks += _mapped(function, blocks, piece, (first,), more)
+    pieces = [
+        blocks.array[first:last].rechunk({0: -1}) for first, last in pairwise(bounds.tolist())
+    ]
+    firsts = bounds.tolist()[:-1]
+    if engine.client is not None and Reading.serves(blocks.array):
+        columns = blocks.columns
+        given = [
+            (Reading(piece), Place(0, first, columns), *more)
+            for piece, first in zip(pieces, firsts, strict=True)
+        ]
+        return engine.results(function, given, progress)
+    tasks = [
+        _mapped(function, blocks, piece, (first,), more)[0]
+        for piece, first in zip(pieces, firsts, strict=True)
+    ]
     return engine.gather(tasks, progress)
+
+
+class Reading(Elsewhere):
+    """Rows that a task reads itself, from all blocks that hold some of them."""
+
+    def __init__(self, rows: Any) -> None:
+        from dask.base import optimize
+
+        (found,) = optimize(rows)
+        self._graph, self._keys = dict(found.__dask_graph__()), found.__dask_keys__()
+
+    @classmethod
+    def serves(cls, array: Any) -> bool:
+        """Whether blocks are read from somewhere: those in memory would be sent with every task."""
+        from distributed.protocol.pickle import dumps
+
+        from distributed import futures_of
+
+        if futures_of(array):
+            return False
+        return len(dumps(cls(array.blocks[0]))) < _LIGHT
+
+    def value(self) -> Any:
+        """The rows."""
+        from dask.local import get_sync
+
+        ((rows,),) = get_sync(self._graph, self._keys)
+        return rows
 
 
 def _mapped(

@@ -34,8 +34,16 @@ _URGENT = 100
 _folders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
+class Elsewhere:
+    """An argument of a task that is opened where the task runs."""
+
+    def value(self) -> Any:
+        """The argument."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class MappedValue:
+class MappedValue(Elsewhere):
     """A value in a file: only its name travels, and all workers share the memory of its arrays."""
 
     path: str  # Where it is.
@@ -86,8 +94,8 @@ def _opened(given: MappedValue) -> Any:
 
 
 def resolved(argument: Any) -> Any:
-    """An argument of a task, opened if it is in a file."""
-    return argument.value() if isinstance(argument, MappedValue) else argument
+    """An argument of a task, opened if it is elsewhere."""
+    return argument.value() if isinstance(argument, Elsewhere) else argument
 
 
 def share(client: Any, value: Any, name: str) -> Any:

@@ -14,6 +14,9 @@ from soffit.distributed.row_blocks import Blocks
 
 # A report describes this many objects; its counts are those of all.
 MOST_SHOWN = 20_000
+# Files of a folder of results, and their first columns.
+_PART, _PARTS = "part-{:06d}.parquet", "part-[0-9][0-9][0-9][0-9][0-9][0-9].parquet"
+_COLUMNS = ("row", "cluster", "certainty", "entropy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,30 @@ class BlockWriter:
     folder: str  # Where to write, as all workers see it.
     starts: tuple[int, ...]  # Number of the first row of each block.
 
+    @classmethod
+    def into(cls, folder: Path, starts: IntArray) -> BlockWriter:
+        """A writer into a folder, which is made, or emptied of the results of an earlier command.
+
+        These may have more blocks, of which the last ones would stay.
+        """
+        folder.mkdir(exist_ok=True)
+        for old in folder.glob(_PARTS):
+            old.unlink()
+        return cls(str(folder.resolve()), tuple(starts.tolist()))
+
+    @staticmethod
+    def strangers(folder: Path) -> list[Path]:
+        """Files in a folder that are no results."""
+        import polars as pl
+
+        shown = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+        found = [path for path in shown if not path.match(_PARTS)]
+        # A folder with data may have the same names: one file tells.
+        for part in sorted(folder.glob(_PARTS))[:1]:
+            if list(pl.read_parquet_schema(part))[: len(_COLUMNS)] != list(_COLUMNS):
+                found.append(part)
+        return found
+
     def block(self, rows: FloatArray, number: int) -> None:
         """Write one block; a block that is written again replaces its file."""
         import polars as pl
@@ -68,16 +95,15 @@ class BlockWriter:
         from soffit.memberships import entropy
 
         first = self.starts[number]
+        numbers = np.arange(first, first + len(rows))
+        values = (numbers, rows.argmax(axis=1), rows.max(axis=1), entropy(rows))
         frame = pl.DataFrame(
             {
-                "row": np.arange(first, first + len(rows)),
-                "cluster": rows.argmax(axis=1),
-                "certainty": rows.max(axis=1),
-                "entropy": entropy(rows),
+                **dict(zip(_COLUMNS, values, strict=True)),
                 **{f"p{k}": rows[:, k] for k in range(rows.shape[1])},
             }
         )
-        with replaced(Path(self.folder) / f"part-{number:06d}.parquet") as temporary:
+        with replaced(Path(self.folder) / _PART.format(number)) as temporary:
             frame.write_parquet(temporary)
 
 

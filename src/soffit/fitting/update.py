@@ -83,19 +83,29 @@ class GrownPlacer:
 
     def place(self, table: Any) -> FloatArray:
         """Memberships of new objects."""
-        before = as_array(self.base.place(self.for_base(table)))
+        return self._placed(table, with_tail=False)[0]
+
+    def _placed(self, table: Any, *, with_tail: bool) -> tuple[FloatArray, Any]:
+        """Memberships and, if wanted, tails: what one fit has computed, those around it use."""
+        given, is_wanted = self.for_base(table), with_tail or self.added is not None
+        if isinstance(self.base, GrownPlacer):
+            before, p = self.base._placed(given, with_tail=is_wanted)
+        else:
+            before = as_array(self.base.place(given))
+            p = self.base.tail(given) if is_wanted else None
         rows = np.zeros((before.shape[0], self.n_columns), dtype=before.dtype)
         rows[:, self.first] = before
         if self.added is not None:
             new = self.for_added(table)
-            p, q = self.base.tail(self.for_base(table)), self.added.tail(new)
+            q = self.added.tail(new)
             # Both may be too small for a number; then the nearer ones decide nothing.
             share = np.divide(q, p + q, out=np.full(len(p), 0.5), where=p + q > 0)[:, None]
             rows[:, self.first] *= (1.0 - share).astype(rows.dtype)
             rows[:, self.second] = share * as_array(self.added.place(new))
-        if isinstance(self.smoothing, Unchanged):
-            return rows
-        return self.smoothing.place(rows, table, self.links(table))
+            p = np.maximum(p, q)
+        if not isinstance(self.smoothing, Unchanged):
+            rows = self.smoothing.place(rows, table, self.links(table))
+        return rows, p
 
     def explained(self, table: Any) -> tuple[float, float]:
         """Squared affinities that the first fit explains, and the total."""

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from soffit._wording import Message, Parameter, first_few
+from soffit.distributed.row_blocks import BLOCK_BYTES, rows_of_zarr
 from soffit.io.data_error import DataError, need
 
-# Bytes of a block of an array, if the file does not say how it is divided.
-_BLOCK = 2**25
 _FEWEST_ROWS = 2**12
 _ENDINGS = ".npy, .zarr, .parquet, .csv and .tsv"
 
@@ -33,7 +32,8 @@ def read_blocks(
     Parameters
     ----------
     path : str or path
-        An array (.npy, which is mapped into memory, or .zarr), a Parquet file or folder, or a
+        An array (.npy, which is mapped into memory, or .zarr, also one inside a group, such as
+        ``"cells.zarr/obsm/X_pca"``), a Parquet file or folder, or a
         pattern such as ``"part-*.parquet"`` or ``"part-*.csv"``.
     columns : iterable of str, optional
         The columns to use. By default all numeric ones.
@@ -65,8 +65,11 @@ def read_blocks(
     (1000, 3) (300, 300, 300, 100)
     """
     need("dask.array", "dask", "Reading files in blocks")
-    names = _matching(path)
-    ending = Path(names[0]).suffix.lower()
+    names = matching_files(path)
+    first = Path(names[0])
+    # An array may be inside a group, as in cells.zarr/obsm/X_pca.
+    inside = any(part.lower().endswith(".zarr") for part in first.parts)
+    ending = ".zarr" if inside else first.suffix.lower()
     if ending in (".npy", ".zarr"):
         if len(names) > 1:
             raise DataError(
@@ -77,7 +80,8 @@ def read_blocks(
     return _chosen(_frame(path, names, ending), str(path), columns, list(drop))
 
 
-def _matching(path: Any) -> list[str]:
+def matching_files(path: Any) -> list[str]:
+    """The names of all files that match a pattern, or the name itself; there is at least one."""
     text = str(path)
     names = sorted(glob(text)) if any(sign in text for sign in "*?[") else [text]
     if not names or not Path(names[0]).exists():
@@ -89,10 +93,21 @@ def _array(name: str, ending: str, block_rows: int | None) -> Any:
     import dask.array as da
 
     if ending == ".zarr":
-        need("zarr", "dask", "Reading .zarr files")
-        return da.from_zarr(name)
+        zarr = need("zarr", "dask", "Reading .zarr files")
+        try:
+            stored = zarr.open(name, mode="r")
+        except (OSError, ValueError) as error:
+            raise DataError(
+                f"{name} holds no zarr array ({error}).", "Check the name, or write it again."
+            ) from None
+        if not hasattr(stored, "chunks"):
+            raise DataError(
+                f"{name} is a group of arrays: {first_few(map(repr, sorted(stored)), 12)}.",
+                f"Pass the name of one, such as {name}/obsm/X_pca.",
+            )
+        return rows_of_zarr(stored)
     source = MappedArray(name)
-    rows = block_rows or max(_BLOCK // max(source.row_bytes, 1), _FEWEST_ROWS)
+    rows = block_rows or max(BLOCK_BYTES // max(source.row_bytes, 1), _FEWEST_ROWS)
     chunks = (rows, *source.shape[1:])
     return da.from_array(source, chunks=chunks, name=f"npy-{abs(hash(source.key))}", lock=False)
 

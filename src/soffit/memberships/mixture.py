@@ -263,12 +263,19 @@ class SeededMixture:
         return Sums.over(Z, self._components)
 
     def stepped(self, sums: Sums) -> SeededMixture:
-        """The mixture after a step of EM with the sums over all objects."""
+        """The mixture after a step of EM with the sums over all objects.
+
+        It is no longer softened: that was for what it agreed with before.
+        """
         before = self._components
         common = len(before.whitening) > 1 and bool((before.whitening == before.whitening[0]).all())
         found = sums.pieces(before.tails, common=common)
         return replace(
-            self, log_weights=found.log_weights, means=found.means, whitening=found.whitening
+            self,
+            log_weights=found.log_weights,
+            means=found.means,
+            whitening=found.whitening,
+            power=1.0,
         )
 
     @property

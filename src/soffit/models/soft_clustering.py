@@ -129,8 +129,8 @@ class SoftClustering(SimilarityClustering):
     refine : {"leftovers", "micro", None}, default "leftovers"
         For Dask collections larger than the sample. "leftovers": search all rows for clusters that
         the sample is too small to show. They come in addition to `n_clusters`. "micro": fit the
-        centres of small groups of all rows instead of a sample, which separates many clusters
-        better, but is less well calibrated.
+        centres of small groups of all rows instead of a sample, which separates many or thin
+        clusters better than a sample of as many rows.
     max_iter : int, default 100
         Maximum number of sweeps over the rows.
     tol : float, default 1e-4
@@ -185,8 +185,8 @@ class SoftClustering(SimilarityClustering):
         Only for Dask collections: the numbers of the fitted rows, or with ``refine="micro"`` of
         those closest to the fitted centres.
     leftover_share_ : float
-        Only for Dask collections: the share of rows outside what the sample shows; NaN if there was
-        no time to search for them.
+        Only for Dask collections: the share of rows outside what the sample shows; NaN if they were
+        not searched for (``refine="micro"``), or not to the end.
     memory_per_worker_ : int
         Only for Dask collections: an estimate of the bytes that a worker needs at most.
     outvoted_ : SideInformation or None
