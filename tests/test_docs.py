@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import re
+import subprocess
+import sys
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
@@ -137,3 +139,60 @@ def test_every_public_name_has_an_example_and_relatives() -> None:
             assert related(full), f"docs/_ext/see_also.py has no line with {full}"
             if callable(value) and full not in moved:
                 assert ">>> " in (inspect.getdoc(value) or ""), f"{full} has no example"
+
+
+NAMES = """
+Names
+=====
+
+.. py:currentmodule:: soffit.scanpy
+
+`SoftClustering`, `SoftClustering.fit` and `choose_k` are links; `n_clusters`, `memberships_` and
+`Sample.posterior` are words; `chose_k` and `SoftClustering.fitt` are mistakes, as is :func:`fitt`.
+
+.. py:class:: soffit.SoftClustering
+
+   .. py:method:: fit
+
+.. py:function:: soffit.choose_k
+
+.. py:class:: soffit.datasets.Sample
+"""
+
+
+def test_a_name_that_leads_nowhere_stops_the_site(tmp_path: Path) -> None:
+    pytest.importorskip("numpydoc", reason="the tools of the site are not installed")
+    (tmp_path / "index.rst").write_text(NAMES, encoding="utf-8")
+    extension = str(ROOT / "docs" / "_ext")
+    (tmp_path / "conf.py").write_text(
+        f"import sys\nsys.path.insert(0, {extension!r})\nextensions = ['names']\n"
+        "default_role = 'py:obj'\nnitpicky = True\n",
+        encoding="utf-8",
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-b",
+        "html",
+        str(tmp_path),
+        str(tmp_path / "out"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert re.findall(r"not found: (\S+)", done.stderr) == [
+        "chose_k",
+        "SoftClustering.fitt",
+        "fitt",
+    ]
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    link = r'<a class="reference internal"[^>]*#soffit[^>]*>.*?<span class="pre">([^<]+)'
+    linked = re.findall(link, page)
+    assert {"SoftClustering", "SoftClustering.fit", "choose_k"} <= set(linked)
+    assert "n_clusters" not in linked
+
+
+def test_the_site_is_built_with_this_check() -> None:
+    text = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
+    assert re.search(r"^nitpicky = True$", text, re.MULTILINE)
+    assert " -W " in (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -75,15 +75,15 @@ def resolve(
     name = node["reftarget"]
     owner, _, last = name.rpartition(".")
     pages = pages_of(env)
-    if last in known_words() and (not owner or owner in pages):
-        return content
     full = pages.get(name, set())
-    if len(full) == 1:
+    # A parameter may have the name of a function elsewhere; `Class.method` is no parameter.
+    if len(full) == 1 and (owner or last not in known_words()):
         domain = env.domains.python_domain
         place = (env, node["refdoc"], app.builder, "obj")
-        return domain.resolve_xref(*place, full.pop(), node, content)
-    # A method of several models, such as `merge`.
-    return content if full else None
+        return domain.resolve_xref(*place, *full, node, content)
+    # A method of several models, such as `merge`, has several pages.
+    known = full or (last in known_words() and (not owner or owner in pages))
+    return content if known else None
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
