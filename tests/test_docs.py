@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import importlib.util
 import inspect
 import re
@@ -12,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +30,10 @@ PAGES = [
     for page in ALL_PAGES
     if BLOCK.search((ROOT / page).read_text(encoding="utf-8")) and page != "CONTRIBUTING.md"
 ]
+# Code of other libraries, beside ours, and what it needs besides its imports.
+OTHER = re.compile(r"^```py\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NEEDED = {"sc.": "scanpy", "leiden": "leidenalg", "ss.": "anndata"}
+OTHER_PAGES = [p for p in ALL_PAGES if OTHER.search((ROOT / p).read_text(encoding="utf-8"))]
 EXAMPLES = sorted((ROOT / "examples" / "gallery").rglob("plot_*.py"))
 
 
@@ -51,6 +58,54 @@ def test_code_of_a_page_runs_from_top_to_bottom(
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             exec(compiled, namespace)
+
+
+def missing_modules(code: str) -> list[str]:
+    """Modules that the code needs and that are not installed."""
+    found = [
+        alias.name
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    ]
+    found += [node.module for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
+    found += [module for word, module in NEEDED.items() if word in code]
+    return sorted({name for name in found if find_spec(name.partition(".")[0]) is None})
+
+
+def cells() -> Any:
+    """Counts of 120 cells, as someone who uses scanpy has them."""
+    anndata = pytest.importorskip("anndata", reason="cells are one of the inputs")
+    rng = np.random.default_rng(7)
+    rates = rng.gamma(1.0, 2.0, (3, 60))[np.arange(120) % 3]
+    return anndata.AnnData(rng.poisson(rates).astype(np.float32))
+
+
+@pytest.mark.parametrize("page", OTHER_PAGES)
+@pytest.mark.filterwarnings("ignore")
+def test_code_of_other_libraries_runs_where_they_are_installed(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    text = (ROOT / page).read_text(encoding="utf-8")
+    first = next(OTHER.finditer(text)).start()
+    # What our own lines before them prepare.
+    found = [*BLOCK.finditer(text, 0, first), *OTHER.finditer(text)]
+    namespace: dict[str, Any] = {"__name__": "page"}
+    if any("adata" in block[1] for block in found):
+        namespace["adata"] = cells()
+    run, left_out = 0, set()
+    for block in found:
+        missing = missing_modules(block[1])
+        left_out |= set(missing)
+        if not missing:
+            if "sc." in block[1]:
+                namespace["sc"] = importlib.import_module("scanpy")
+            exec(compile(block[1], page, "exec"), namespace)
+            run += block.re is OTHER
+    if not run:
+        pytest.skip(f"not installed: {', '.join(sorted(left_out))}")
 
 
 def anchors(path: Path) -> set[str]:

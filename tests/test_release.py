@@ -61,6 +61,14 @@ def test_the_changelog_keeps_its_form() -> None:
         )
 
 
+def test_every_python_that_is_named_is_tested_where_it_is_found(project: dict) -> None:
+    prefix = "Programming Language :: Python :: 3."
+    named = [c.removeprefix(prefix) for c in project["classifiers"] if c.startswith(prefix)]
+    assert project["requires-python"] == f">=3.{named[0]}"
+    (listed,) = re.findall(r"^VERSIONS := (.+)$", read("Makefile"), re.MULTILINE)
+    assert listed.split() == [f"3.{minor}" for minor in named]
+
+
 @pytest.fixture(scope="module")
 def addresses() -> dict[str, str]:
     """The one place where addresses stand."""

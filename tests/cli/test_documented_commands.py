@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from tests.cli.documented import PAGES, ROOT, as_shown, shown_commands, shows
 from typer.testing import CliRunner
