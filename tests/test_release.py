@@ -54,6 +54,8 @@ def test_the_changelog_keeps_its_form() -> None:
     for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         found = re.findall(r"^### (.+)$", section, re.MULTILINE)
         assert len(found) == len(set(found)), f"a heading occurs twice: {section[:20]!r}"
+        empty = re.findall(r"^### (.+)\n+(?=#|\Z)", section, re.MULTILINE)
+        assert not empty, f"headings without an entry: {section[:20]!r}"
         assert len(section.splitlines()) <= 130, f"too long for users: {section[:20]!r}"
     for entry in re.split(r"^- ", text, flags=re.MULTILINE)[1:]:
         assert len(entry.split("\n\n")[0].split()) <= 70, (
