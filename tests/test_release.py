@@ -100,7 +100,7 @@ def test_links_of_the_package_are_absolute(metadata: Message, addresses: dict[st
     assert len(targets) > 8
     raw = source.replace("github.com", "raw.githubusercontent.com") + "/main/"
     assert raw + "docs/digits.png" in targets
-    assert f"{site}uncertainty.html" in targets
+    assert f"{site}benchmarks.html#true-probabilities" in targets
     for target in targets:
         if target.startswith(site):
             page = target.removeprefix(site).partition("#")[0].removesuffix(".html")

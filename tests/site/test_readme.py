@@ -89,5 +89,8 @@ def test_it_has_every_part(readme: str) -> None:
         page, example = re.findall(r"\]\(([^)]+)\)", fact)
         assert page.startswith("docs/"), fact
         assert example.startswith("examples/gallery/"), fact
+        measured = (ROOT / page.partition("#")[0]).read_text(encoding="utf-8")
+        for number in re.findall(r"\d+\.\d+|\d+ s\b", fact):
+            assert number in measured, f"{number} does not stand in {page}"
     assert "**For you**" in readme
     assert "**Not for you**" in readme
