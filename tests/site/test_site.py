@@ -69,6 +69,11 @@ SEARCHES = {
     "uncertain": "Why is this object uncertain?",
     "instability": "Why is this object uncertain?",
 }
+# Text beyond the right edge, where nothing can be scrolled to show it.
+CUT_OFF = """() => [...document.querySelectorAll('.bd-article *')]
+  .filter(e => e.getBoundingClientRect().right > window.innerWidth + 1
+    && !e.closest('pre, table, .formula, .sphx-glr-thumbnails'))
+  .map(e => `${e.tagName} ${e.textContent.slice(0, 40)}`)"""
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
@@ -218,6 +223,7 @@ def test_a_page_shows_all_pictures_and_fits_any_screen(page: Any, name: str) -> 
         )
         assert missing == []
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 1
+        assert page.evaluate(CUT_OFF) == []
     assert page.complaints == []
 
 
