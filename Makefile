@@ -33,8 +33,14 @@ OLDEST_TESTS := tests/test_inputs.py tests/test_graph.py tests/test_compile.py t
 OLDEST := .venv-oldest
 OLDEST_PYTHON ?= $(shell python3.10 -c 'print("python3.10")' 2>/dev/null || echo $(PYTHON))
 
+# Interpreters that pyproject.toml names: those on the path, or of pyenv.
+VERSIONS := 3.10 3.11 3.12 3.13
+PYTHONS ?= $(shell for v in $(VERSIONS); do \
+  for p in python$$v $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$v.*/bin/python; do \
+    $$p -c 'import ensurepip, sys; print(sys.executable)' 2>/dev/null && break; done; done)
+
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-nojit test-oldest fuzz lint format docs axe dist bench reproduce clean
+.PHONY: help install demo test test-nojit test-oldest test-pythons fuzz lint format docs axe dist bench reproduce clean
 
 help:
 	@echo "make demo       cluster handwritten digits; table here, report in build/"
@@ -44,6 +50,8 @@ help:
 	@echo "                (FUZZ='--seconds 60 --seed 3' chooses; FUZZ=--help lists the options)"
 	@echo "make test-bounds run tests of kernels, compiled with a check of every index"
 	@echo "make test-oldest run some tests with the oldest dependencies that are declared"
+	@echo "make test-pythons run the same tests with each Python that pyproject.toml names and that is here"
+	@echo "                (PYTHONS=/path/to/python3.12 chooses; its environment is .venv-3.12)"
 	@echo "make lint       check style, types and import order"
 	@echo "make format     let ruff repair what it can"
 	@echo "make docs       build the site into build/docs, examples included"
@@ -100,6 +108,18 @@ test-oldest: $(OLDEST)/.installed
 	$(TEST_THREADS) $(AS) $(OLDEST)/bin/python -m pytest $(PYTEST_ARGS) -p no:cacheprovider \
 	  $(OLDEST_TESTS)
 
+# With the newest dependencies of each.
+test-pythons:
+	@test -n "$(PYTHONS)" || { echo "no Python of $(VERSIONS) was found"; exit 1; }
+	@set -e; for python in $(PYTHONS); do \
+	  folder=.venv-$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	  echo "$$python, in $$folder"; \
+	  $$python -m venv $$folder; \
+	  $$folder/bin/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'; \
+	  $(TEST_THREADS) $$folder/bin/python -m pytest $(PYTEST_ARGS) -p no:cacheprovider \
+	    $(OLDEST_TESTS); \
+	done
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -139,5 +159,5 @@ reproduce: $(VENV)/.reproduction
 	$(BIN)/python -m reproduction $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(OLDEST) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) .venv-3.* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./.git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -31,6 +31,7 @@ extensions = [
     "myst_parser",
     "sphinx_design",
     "sphinx_copybutton",
+    "names",
     "see_also",
     "site_parts",
 ]
@@ -42,7 +43,16 @@ default_role = "py:obj"
 toc_object_entries_show_parents = "hide"
 # The cache keeps no functions (autosummary_context).
 suppress_warnings = ["config.cache"]
-nitpicky = False
+# Every reference must lead somewhere (`names` says what a name in a docstring may be). Names of
+# other libraries do not: their pages are not fetched while the site is built.
+nitpicky = True
+nitpick_ignore = [
+    ("py:obj", name)
+    for name in (
+        *("BaseEstimator.set_params", "GridSearchCV", "set_output"),
+        *("sklearn.callback.FitCallback", "sklearn.callback.ProgressBar", "joblib.parallel_config"),
+    )
+]
 
 # --- pages ----------------------------------------------------------------------------------------
 

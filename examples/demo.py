@@ -1,8 +1,8 @@
 """Cluster 1797 handwritten digits without their labels, and show which ones are ambiguous.
 
-Prints a table of the clusters and writes `demo.png` to the current folder; the README shows it as
-`docs/digits.png`. The digits come with scikit-learn, so nothing is downloaded. The labels are used
-only for the last printed line.
+Prints a table of the clusters and writes `demo.png` to the current folder; the README shows it, at
+half its size, as `docs/digits.png`. The digits come with scikit-learn, so nothing is downloaded.
+The labels are used only for the last printed line.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from soffit.metrics import accuracy
 N_CLUSTERS = 10
 SEED = 0
 UNCERTAIN = 0.6
+N_SHOWN = 6
 PICTURE = Path("demo.png")
 # Ten colours that colour-blind readers can distinguish (M. Petroff, 2021, arXiv:2107.02270).
 COLOURS = np.array(
@@ -36,7 +37,7 @@ COLOURS = np.array(
 INK = "#222222"
 # Glyphs on light colours are dark.
 ON_COLOURS = [INK if cluster in (1, 3, 7, 9) else "white" for cluster in range(N_CLUSTERS)]
-STYLE = {"font.size": 17, "text.color": INK, "figure.titlesize": 19}
+STYLE = {"font.size": 17, "text.color": INK, "figure.titlesize": 20}
 
 
 def main() -> None:
@@ -70,13 +71,13 @@ def likeliest_two(row: np.ndarray) -> str:
 
 
 def draw(digits: np.ndarray, memberships: np.ndarray) -> Figure:
-    figure = Figure(figsize=(16, 4.9), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=[1.1, 1], wspace=0.02)
+    figure = Figure(figsize=(7, 4.6), layout="constrained")
+    top, bottom = figure.subfigures(2, 1, height_ratios=[1.75, 1])
     typical = typical_digits(digits, memberships)
-    left.suptitle("1,797 handwritten digits, no labels used; rings: uncertain", x=0.02, ha="left")
-    draw_map(left.subplots(), digits, memberships, typical)
-    right.suptitle("The most uncertain digits: what each may be", x=0.01, ha="left")
-    draw_uncertain(right, digits, memberships, typical)
+    top.suptitle("1,797 digits, no labels used; rings: uncertain", x=0.01, ha="left")
+    draw_map(top.subplots(), digits, memberships, typical)
+    bottom.suptitle("The most uncertain ones: what each may be", x=0.01, ha="left")
+    draw_uncertain(bottom, digits, memberships, typical)
     return figure
 
 
@@ -93,12 +94,12 @@ def draw_map(axes: Axes, digits: np.ndarray, memberships: np.ndarray, typical: n
         place = TSNE(random_state=SEED, init="pca", max_iter=500).fit_transform(digits)
     labels, certainty = memberships.argmax(axis=1), memberships.max(axis=1)
     unsure = certainty < UNCERTAIN
-    axes.scatter(*place.T, c=COLOURS[labels], alpha=certainty**2, s=34, linewidths=0)
-    axes.scatter(*place[unsure].T, s=130, facecolors="none", edgecolors=INK, linewidths=1.6)
+    axes.scatter(*place.T, c=COLOURS[labels], alpha=certainty**2, s=18, linewidths=0)
+    axes.scatter(*place[unsure].T, s=90, facecolors="none", edgecolors=INK, linewidths=1.4)
     for cluster, digit in enumerate(typical):
         x, y = np.median(place[labels == cluster], axis=0)
         frame = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": COLOURS[cluster], "lw": 2.5}
-        sign = AnnotationBbox(glyph(digit, INK, zoom=3.3), (x, y), bboxprops=frame)
+        sign = AnnotationBbox(glyph(digit, INK, zoom=2.7), (x, y), bboxprops=frame)
         sign.set_in_layout(False)
         axes.add_artist(sign)
     axes.axis("off")
@@ -107,14 +108,13 @@ def draw_map(axes: Axes, digits: np.ndarray, memberships: np.ndarray, typical: n
 def draw_uncertain(
     panel: SubFigure, digits: np.ndarray, memberships: np.ndarray, typical: np.ndarray
 ) -> None:
-    """Show the ten most uncertain digits, each above a bar of its memberships."""
-    grid = panel.subplots(4, 5, height_ratios=[5, 1] * 2)
-    for place, row in enumerate(memberships.max(axis=1).argsort()[:10]):
-        line, column = divmod(place, 5)
-        axes = grid[2 * line, column]
+    """Show the most uncertain digits, each above a bar of its memberships."""
+    grid = panel.subplots(2, N_SHOWN, height_ratios=[3, 1])
+    for column, row in enumerate(memberships.max(axis=1).argsort()[:N_SHOWN]):
+        axes = grid[0, column]
         axes.imshow(padded(digits[row]), cmap="gray_r", interpolation="lanczos", vmin=1)
         axes.axis("off")
-        draw_bar(grid[2 * line + 1, column], memberships[row], typical)
+        draw_bar(grid[1, column], memberships[row], typical)
 
 
 def draw_bar(axes: Axes, row: np.ndarray, typical: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Draw the figure of the README: soft clusters of points in the plane and their uncertainty.
+"""Draw the figure of the site's first page: soft clusters of points and their uncertainty.
 
 Three overlapping Gaussians are clustered without labels. The true posterior of every point is
 known; it is compared with the memberships on the right. Writes `docs/soft_clusters.png`.

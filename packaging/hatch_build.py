@@ -12,7 +12,8 @@ from pathlib import Path
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-_LINK = re.compile(r"\]\((?!https?://|#)([^)\s]+)\)")
+# Of Markdown, `](target)`, and of a picture beside text, `src="target"`.
+_LINK = re.compile(r"""(?P<before>\]\(|\bsrc=")(?!https?://|#)(?P<target>[^)"\s]+)(?=[)"])""")
 
 
 def absolute(target: str, site: str, source: str) -> str:
@@ -32,7 +33,7 @@ def absolute(target: str, site: str, source: str) -> str:
 
 def with_absolute_links(text: str, site: str, source: str) -> str:
     """A README whose links to files of the repository are addresses."""
-    return _LINK.sub(lambda link: f"]({absolute(link[1], site, source)})", text)
+    return _LINK.sub(lambda link: f"{link['before']}{absolute(link['target'], site, source)}", text)
 
 
 class Addresses(MetadataHookInterface):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import importlib.util
 import inspect
 import re
+import subprocess
+import sys
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,6 +30,10 @@ PAGES = [
     for page in ALL_PAGES
     if BLOCK.search((ROOT / page).read_text(encoding="utf-8")) and page != "CONTRIBUTING.md"
 ]
+# Code of other libraries, beside ours, and what it needs besides its imports.
+OTHER = re.compile(r"^```py\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NEEDED = {"sc.": "scanpy", "leiden": "leidenalg", "ss.": "anndata"}
+OTHER_PAGES = [p for p in ALL_PAGES if OTHER.search((ROOT / p).read_text(encoding="utf-8"))]
 EXAMPLES = sorted((ROOT / "examples" / "gallery").rglob("plot_*.py"))
 
 
@@ -49,6 +58,54 @@ def test_code_of_a_page_runs_from_top_to_bottom(
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             exec(compiled, namespace)
+
+
+def missing_modules(code: str) -> list[str]:
+    """Modules that the code needs and that are not installed."""
+    found = [
+        alias.name
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    ]
+    found += [node.module for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
+    found += [module for word, module in NEEDED.items() if word in code]
+    return sorted({name for name in found if find_spec(name.partition(".")[0]) is None})
+
+
+def cells() -> Any:
+    """Counts of 120 cells, as someone who uses scanpy has them."""
+    anndata = pytest.importorskip("anndata", reason="cells are one of the inputs")
+    rng = np.random.default_rng(7)
+    rates = rng.gamma(1.0, 2.0, (3, 60))[np.arange(120) % 3]
+    return anndata.AnnData(rng.poisson(rates).astype(np.float32))
+
+
+@pytest.mark.parametrize("page", OTHER_PAGES)
+@pytest.mark.filterwarnings("ignore")
+def test_code_of_other_libraries_runs_where_they_are_installed(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    text = (ROOT / page).read_text(encoding="utf-8")
+    first = next(OTHER.finditer(text)).start()
+    # What our own lines before them prepare.
+    found = [*BLOCK.finditer(text, 0, first), *OTHER.finditer(text)]
+    namespace: dict[str, Any] = {"__name__": "page"}
+    if any("adata" in block[1] for block in found):
+        namespace["adata"] = cells()
+    run, left_out = 0, set()
+    for block in found:
+        missing = missing_modules(block[1])
+        left_out |= set(missing)
+        if not missing:
+            if "sc." in block[1]:
+                namespace["sc"] = importlib.import_module("scanpy")
+            exec(compile(block[1], page, "exec"), namespace)
+            run += block.re is OTHER
+    if not run:
+        pytest.skip(f"not installed: {', '.join(sorted(left_out))}")
 
 
 def anchors(path: Path) -> set[str]:
@@ -137,3 +194,60 @@ def test_every_public_name_has_an_example_and_relatives() -> None:
             assert related(full), f"docs/_ext/see_also.py has no line with {full}"
             if callable(value) and full not in moved:
                 assert ">>> " in (inspect.getdoc(value) or ""), f"{full} has no example"
+
+
+NAMES = """
+Names
+=====
+
+.. py:currentmodule:: soffit.scanpy
+
+`SoftClustering`, `SoftClustering.fit` and `choose_k` are links; `n_clusters`, `memberships_` and
+`Sample.posterior` are words; `chose_k` and `SoftClustering.fitt` are mistakes, as is :func:`fitt`.
+
+.. py:class:: soffit.SoftClustering
+
+   .. py:method:: fit
+
+.. py:function:: soffit.choose_k
+
+.. py:class:: soffit.datasets.Sample
+"""
+
+
+def test_a_name_that_leads_nowhere_stops_the_site(tmp_path: Path) -> None:
+    pytest.importorskip("numpydoc", reason="the tools of the site are not installed")
+    (tmp_path / "index.rst").write_text(NAMES, encoding="utf-8")
+    extension = str(ROOT / "docs" / "_ext")
+    (tmp_path / "conf.py").write_text(
+        f"import sys\nsys.path.insert(0, {extension!r})\nextensions = ['names']\n"
+        "default_role = 'py:obj'\nnitpicky = True\n",
+        encoding="utf-8",
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-b",
+        "html",
+        str(tmp_path),
+        str(tmp_path / "out"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert re.findall(r"not found: (\S+)", done.stderr) == [
+        "chose_k",
+        "SoftClustering.fitt",
+        "fitt",
+    ]
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    link = r'<a class="reference internal"[^>]*#soffit[^>]*>.*?<span class="pre">([^<]+)'
+    linked = re.findall(link, page)
+    assert {"SoftClustering", "SoftClustering.fit", "choose_k"} <= set(linked)
+    assert "n_clusters" not in linked
+
+
+def test_the_site_is_built_with_this_check() -> None:
+    text = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
+    assert re.search(r"^nitpicky = True$", text, re.MULTILINE)
+    assert " -W " in (ROOT / "Makefile").read_text(encoding="utf-8")

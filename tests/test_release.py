@@ -54,11 +54,21 @@ def test_the_changelog_keeps_its_form() -> None:
     for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         found = re.findall(r"^### (.+)$", section, re.MULTILINE)
         assert len(found) == len(set(found)), f"a heading occurs twice: {section[:20]!r}"
+        empty = re.findall(r"^### (.+)\n+(?=#|\Z)", section, re.MULTILINE)
+        assert not empty, f"headings without an entry: {section[:20]!r}"
         assert len(section.splitlines()) <= 130, f"too long for users: {section[:20]!r}"
     for entry in re.split(r"^- ", text, flags=re.MULTILINE)[1:]:
         assert len(entry.split("\n\n")[0].split()) <= 70, (
             f"too long for a changelog: {entry[:60]!r}"
         )
+
+
+def test_every_python_that_is_named_is_tested_where_it_is_found(project: dict) -> None:
+    prefix = "Programming Language :: Python :: 3."
+    named = [c.removeprefix(prefix) for c in project["classifiers"] if c.startswith(prefix)]
+    assert project["requires-python"] == f">=3.{named[0]}"
+    (listed,) = re.findall(r"^VERSIONS := (.+)$", read("Makefile"), re.MULTILINE)
+    assert listed.split() == [f"3.{minor}" for minor in named]
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +78,14 @@ def addresses() -> dict[str, str]:
     return tool["hatch"]["metadata"]["hooks"]["custom"]
 
 
+def links_of(text: str) -> list[str]:
+    """Targets of links and pictures, of Markdown or in an `<img>`."""
+    return re.findall(r"""(?:\]\(|\bsrc=")([^)"\s]+)[)"]""", text)
+
+
 def test_the_readme_links_to_files_that_exist() -> None:
     """They work in every checkout; a package index gets addresses (packaging/hatch_build.py)."""
-    targets = re.findall(r"\]\(([^)\s]+)\)", read("README.md"))
+    targets = links_of(read("README.md"))
     assert len(targets) > 8
     for target in targets:
         assert (ROOT / target.partition("#")[0]).exists(), target
@@ -81,11 +96,11 @@ def test_links_of_the_package_are_absolute(metadata: Message, addresses: dict[st
     site, source = addresses["site"], addresses["source"]
     text = metadata.get_payload()
     assert "model.memberships_" in text
-    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    targets = links_of(text)
     assert len(targets) > 8
     raw = source.replace("github.com", "raw.githubusercontent.com") + "/main/"
     assert raw + "docs/digits.png" in targets
-    assert f"{site}uncertainty.html" in targets
+    assert f"{site}benchmarks.html#true-probabilities" in targets
     for target in targets:
         if target.startswith(site):
             page = target.removeprefix(site).partition("#")[0].removesuffix(".html")
@@ -106,10 +121,6 @@ def test_addresses_are_the_same_everywhere(addresses: dict[str, str]) -> None:
     recipe = read("packaging/conda/meta.yaml")
     assert f"home: {source}\n" in recipe
     assert f"doc_url: {site}\n" in recipe
-
-
-def test_the_readme_is_one_screen() -> None:
-    assert len(read("README.md").splitlines()) <= 60
 
 
 @pytest.mark.parametrize("name", ["CODE_OF_CONDUCT.md", "SECURITY.md", "CITATION.cff", "LICENSE"])

@@ -32,7 +32,7 @@ affinity.Settings affinity.make_affinity affinity.AFFINITIES affinity.Standardiz
 affinity.FactoredAffinity affinity.walk_affinity
 affinity.SideInformation memberships.with_pairs io.read_pairs
 affinity.image_affinity affinity.NeighborGraph
-datasets.data_home datasets.development_sets datasets.list_datasets
+datasets.load datasets.list_datasets datasets.data_home datasets.development_sets
 datasets.Dataset datasets.Sample datasets.SimilaritySample
 datasets.make_gaussians datasets.make_student_t datasets.make_skewed datasets.make_unequal
 datasets.make_moons datasets.make_rings datasets.make_donut datasets.make_bridge datasets.make_lines

@@ -51,7 +51,8 @@ def public_names() -> dict[str, dict[str, Any]]:
             if not n.startswith("_") and getattr(value, "__module__", "") == module.__name__
         ]
         values = {n: getattr(module, n) for n in sorted(listed)}
-        found[f"soffit.{name}"] = {n: v for n, v in values.items() if n not in found["soffit"]}
+        shown = found["soffit"]
+        found[f"soffit.{name}"] = {n: v for n, v in values.items() if shown.get(n) is not v}
     return {module: names for module, names in found.items() if names}
 
 

@@ -34,7 +34,7 @@ class Input:
     ----------
     data : array-like, data frame or csr_array
         A table, not yet validated (arrays, lists and frames as given, sparse matrices as canonical
-        `csr_array`), or the symmetric, nonnegative weights of a graph as `csr_array`.
+        ``csr_array``), or the symmetric, nonnegative weights of a graph as ``csr_array``.
     kind : {"table", "graph"}
         Whether `data` is a graph that needs no affinity. Everything else is a "table", including
         square matrices: only the caller knows whether they hold similarities.
@@ -73,7 +73,7 @@ def read_input(X: Any) -> Input:
         - NumPy arrays, lists and unknown objects: a table, passed on unchanged; arrays of dates
           and arrays with masked entries are refused;
         - pandas and polars data frames: a table whose columns must be numeric without missing
-          values; a pandas index other than a `RangeIndex` gives the names; a polars `LazyFrame` is
+          values; a pandas index that is not a range gives the names; a lazy frame of polars is
           collected;
         - SciPy sparse matrices and arrays of any format: a table in CSR form;
         - networkx and igraph graphs: a graph. Weights are read from the edge attribute

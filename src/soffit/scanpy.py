@@ -1,4 +1,4 @@
-"""Soft clusters of cells in the manner of scanpy's `tl`: results are written into the AnnData."""
+"""Soft clusters of cells in the manner of scanpy's ``tl``: results are written into the AnnData."""
 
 from __future__ import annotations
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 from tests.cli.documented import PAGES, ROOT, as_shown, shown_commands, shows
+from typer.testing import CliRunner
+
+from soffit.cli.app import make_app
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -16,6 +19,17 @@ def test_every_command_of_a_page_prints_what_the_page_shows(soffit, page):
         if one.is_whole:
             # `python -m tests.cli.documented` writes the pages anew.
             assert shows(one.output, as_shown(printed)), f"{one.command} prints\n{printed}"
+
+
+def test_the_questions_of_a_page_are_asked(soffit):
+    text = (ROOT / "docs" / "asking.md").read_text(encoding="utf-8")
+    (one,) = (found for found in shown_commands(text) if found.output.strip())
+    soffit("demo", "--files")
+    printed = CliRunner().invoke(make_app(), one.arguments, input="y\nq\n").output
+    # A terminal shows what is typed, and its end of line.
+    assert one.output.count("[q]uit: y\n") == 1
+    typed = printed.replace("[q]uit: ", "[q]uit: y\n", 1)
+    assert shows(one.output, as_shown(typed)), printed
 
 
 def test_a_page_may_leave_lines_out_where_it_says_so() -> None:

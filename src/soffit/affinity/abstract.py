@@ -21,8 +21,8 @@ USUAL_NUMBER = 3
 class Affinity(BaseEstimator, ABC):
     """Objects in, nonnegative symmetric affinity matrix out.
 
-    An affinity is a scikit-learn estimator: `get_params`, `set_params` and `clone` work, and a
-    model passes on nested parameters. Two affinities are equal if they have the same class and
+    An affinity is a scikit-learn estimator: ``get_params``, ``set_params`` and ``clone`` work, and
+    a model passes on nested parameters. Two affinities are equal if they have the same class and
     equal parameters, fitted or not.
 
     After `fit`, `matrix_` holds the (n, n) affinities as an array or in CSR form; `cross` returns

@@ -70,10 +70,10 @@ class Precomputed(Affinity):
 
 @dataclass(repr=False)
 class CallableAffinity(Affinity):
-    """Similarities from `function(X, Y)`, which returns one row per object of X.
+    """Similarities from ``function(X, Y)``, which returns one row per object of X.
 
-    Fitting calls `function(X, X)`, whose result must be symmetric; new objects are compared by
-    `function(X_new, X)`. The result may be an array or a SciPy sparse matrix and is checked like
+    Fitting calls ``function(X, X)``, whose result must be symmetric; new objects are compared by
+    ``function(X_new, X)``. The result may be an array or a SciPy sparse matrix and is checked like
     precomputed similarities. The affinity can be pickled if the function can.
 
     Parameters
@@ -104,7 +104,7 @@ class CallableAffinity(Affinity):
     }
 
     def fit(self, X: Any) -> Self:
-        """Call `function(X, X)`, check the result and keep X."""
+        """Call ``function(X, X)``, check the result and keep X."""
         if not callable(self.function):
             raise TypeError(f"affinity must be a name or a callable, not {self.function!r}.")
         what = f"the result of the affinity function {self._name()}(X, X)"
@@ -119,7 +119,7 @@ class CallableAffinity(Affinity):
         return self
 
     def cross(self, X: Any) -> Matrix:
-        """Call `function(X_new, X)` and check the result."""
+        """Call ``function(X_new, X)`` and check the result."""
         what = f"the result of the affinity function {self._name()}(X_new, X)"
         block = self.function(X, self.objects_)
         block = checked_similarity_block(block, self.matrix_.shape[0], what=what)

@@ -122,7 +122,7 @@ class Problem:
 
     @property
     def graph(self) -> Graph:
-        """A as a `Graph`, with the same operations for both storages."""
+        """A as a ``Graph``, with the same operations for both storages."""
         return Graph.of(self.matrix)
 
     @property

@@ -34,7 +34,7 @@ def confusion(truth: Any, labels: Any, *, title: str | None = None) -> Any:
     Returns
     -------
     plotly.graph_objects.Figure
-        One heat map of the shares, with the counts as `customdata`.
+        One heat map of the shares, with the counts as ``customdata``.
 
     Examples
     --------

@@ -91,9 +91,9 @@ def as_sets(
 def to_networkx(model: Any, graph: Any, *, key: str = "soffit", copy: bool = True) -> Any:
     """Write clusters and memberships to the nodes of a networkx graph.
 
-    Every node gets the attributes that ``soffit graph -o communities.graphml`` writes: `soffit`,
-    the number of its cluster, `soffit_certainty`, `soffit_entropy`, and its memberships `p0`,
-    `p1`, ...; if clusters have names, also `soffit_name`.
+    Every node gets the attributes that ``soffit graph -o communities.graphml`` writes: ``soffit``,
+    the number of its cluster, ``soffit_certainty``, ``soffit_entropy``, and its memberships
+    ``p0``, ``p1``, ...; if clusters have names, also ``soffit_name``.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def to_networkx(model: Any, graph: Any, *, key: str = "soffit", copy: bool = Tru
     graph : networkx graph
         Nodes are found by name; they may be some of those that were fitted.
     key : str, default "soffit"
-        Another name for the attributes: `key`, `key_certainty`, `key_entropy`, `key_p0`, ...
+        Another name for the attributes: `key`, ``key_certainty``, ``key_entropy``, ``key_p0``, ...
     copy : bool, default True
         Whether to return a copy; False changes the graph itself.
 

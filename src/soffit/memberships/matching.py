@@ -103,7 +103,7 @@ def match_clusters(reference: ArrayLike, other: ArrayLike) -> IntArray:
     Returns
     -------
     array of int, shape (k of other,)
-        A permutation `order`, so that `other[:, order]` has its clusters in the order of the
+        A permutation `order`, so that ``other[:, order]`` has its clusters in the order of the
         reference's. Unmatched clusters of `other` come last, in their own order. If `other` has
         fewer clusters, unmatched reference clusters are skipped; `align` leaves an empty column
         for them instead.

@@ -376,7 +376,7 @@ def fit_seeded_mixture(
     and common covariances, in the few directions in which the cluster means differ and in all
     leading principal ones, where shapes may differ as well. Several components per cluster are
     tried with the best tails in the few directions. An information criterion decides. Without EM
-    steps (`n_steps=0`) the components describe the clusters as they are. Objects may have weights,
+    steps (`n_steps` 0) the components describe the clusters as they are. Objects may have weights,
     1 on average; directions are the same for all weights.
 
     Parameters

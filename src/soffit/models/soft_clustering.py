@@ -154,13 +154,20 @@ class SoftClustering(SimilarityClustering):
     ----------
     memberships_ : ndarray or csr_array of shape (n, k)
         Probability of each cluster; rows sum to one. With more than 150 clusters it is a SciPy
-        `csr_array`, because nearly all entries are close to zero: those below 1e-4 of the largest
+        ``csr_array``, because nearly all entries are close to zero: those below 1e-4 of the largest
         one of their row are left out. This, `labels_` and `entropy_` are Dask arrays if X is a Dask
         collection; other attributes are then those of the sample.
     labels_ : ndarray of shape (n,)
         Most probable cluster.
     entropy_ : ndarray of shape (n,)
         Uncertainty of each object in nats.
+    n_clusters_, k_choice_ : int, KChoice
+        The number of clusters, and how it was chosen if `n_clusters` is None.
+    n_features_in_, feature_names_in_, object_names_ : int, ndarray, ndarray
+        Of a table: the number of columns and their names; the names of the objects, if they have
+        names.
+    cluster_names_, curation_ : ndarray
+        Only after `merge`, `split` or `rename`: the names of the clusters, and the edits.
     factor_ : ndarray or csr_array of shape (m, k)
         W as fitted, before smoothing; sparse if `memberships_` is, with at most 32 entries per row
         unless the similarities are a dense matrix.

@@ -31,7 +31,7 @@ def warmup(n_objects: int = 50_000) -> Compiled:
 
     The first fit after an installation compiles its inner loops, which takes some seconds, and
     stores them for later processes. This function does it ahead: run it once when an image of a
-    container is built. The environment variable `NUMBA_CACHE_DIR` names the folder that holds the
+    container is built. The environment variable ``NUMBA_CACHE_DIR`` names the folder that holds the
     compiled code; it must be the same when the image is built and used.
 
     Parameters

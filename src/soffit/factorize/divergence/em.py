@@ -41,8 +41,8 @@ def solve_em(
     The steps are those of Yu, Yu & Tresp (2005), as expectation-maximisation for the distribution
     :math:`p(i, j) \propto \sum_p \lambda_p h_{ip} h_{jp}` of pairs. A step may be lengthened,
     :math:`B \leftarrow B \cdot r^w` for its ratios r, and is kept only if the divergence falls.
-    With `problem.sparsity` or `problem.pruning` the loss has a penalty, clusters may vanish, and
-    the history starts after the last share or cluster that vanished: see `solve_with_priors`.
+    If the problem has a `sparsity` or `pruning`, the loss has a penalty, clusters may vanish, and
+    the history starts after the last share or cluster that vanished.
 
     Parameters
     ----------
