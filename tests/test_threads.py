@@ -174,3 +174,20 @@ def test_fewer_threads_than_asked_for_are_enough(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(_threads, "_pools", {})
     monkeypatch.setattr(_threads, "start_new_thread", start)
     assert each(lambda x: 2 * x, range(9), 3) == [2 * x for x in range(9)]
+
+
+def test_threads_are_shared_and_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    def start(work: object, arguments: tuple[object, ...]) -> None:
+        started.append(threading.Thread(target=work, args=arguments, daemon=True))
+        started[-1].start()
+
+    monkeypatch.setattr(_threads, "_pools", {})
+    monkeypatch.setattr(_threads, "start_new_thread", start)
+    most = max(64, _threads._n_cores())
+    # A forged model file may ask for any number.
+    for n_jobs in (2, 3, 10**9, 5000, 2):
+        assert each(lambda x: 2 * x, range(9), n_jobs) == [2 * x for x in range(9)]
+        assert len(started) <= most
+    assert len(started) == most

@@ -17,8 +17,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token, copy_context
-from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from queue import Empty, SimpleQueue
 from threading import Lock
 from time import perf_counter
@@ -37,9 +37,23 @@ _BLOCK_ENTRIES = 2**21
 # Seconds between two checks of a waiting thread.
 _PATIENCE = 0.2
 
-# Where threads wait for work. They are kept: a new one costs BLAS a new working buffer. A forked
-# process has none of them.
-_pools: dict[int, SimpleQueue[tuple[_Batch[Any, Any], int]]] = {}
+# More threads gain nothing on any machine with fewer cores, and many would exhaust the system.
+_MOST_THREADS = 64
+
+
+@dataclass
+class _Pool:
+    """Threads that wait for work, and their numbers.
+
+    They are kept: a new one costs BLAS a new working buffer. More are started when they are needed.
+    """
+
+    jobs: SimpleQueue[tuple[_Batch[Any, Any], int]] = field(default_factory=SimpleQueue)
+    started: list[int] = field(default_factory=list)
+
+
+# The pool of this process, once it is needed; a forked process has none.
+_pools: dict[str, _Pool] = {}
 # What threads work on.
 _open: dict[int, _Batch[Any, Any]] = {}
 # Whether the current thread is one of them.
@@ -144,6 +158,7 @@ def effective_threads(n_jobs: int | None) -> int:
     """Number of threads by the rules of scikit-learn: -1 means all cores, None joblib's setting.
 
     All cores are limited by OMP_NUM_THREADS, with which users and process pools keep cores free.
+    There are at most 64, or as many as cores.
     """
     if n_jobs == -1:
         return _all_threads()
@@ -151,7 +166,7 @@ def effective_threads(n_jobs: int | None) -> int:
         raise ValueError("n_jobs must be a number of threads, or -1 for all cores, got 0.")
     from joblib import effective_n_jobs
 
-    return int(effective_n_jobs(n_jobs))
+    return min(int(effective_n_jobs(n_jobs)), max(_MOST_THREADS, _n_cores()))
 
 
 def n_threads(n_jobs: int | None = None) -> int:
@@ -308,13 +323,18 @@ class _Batch(Generic[Item, Result]):
 
 def _jobs_of(threads: int) -> SimpleQueue[tuple[_Batch[Any, Any], int]]:
     """The queue from which so many threads, started now if they are not yet, take their work."""
-    jobs = _pools.get(threads)
-    if jobs is None:
-        jobs = SimpleQueue()
-        _start(partial(_work_for_all, jobs), threads)
-        # Only now: Ctrl-C before leaves some threads too many.
-        _pools[threads] = jobs
-    return jobs
+    pool = _pools.setdefault("threads", _Pool())
+    for number in range(len(pool.started), threads):
+        try:
+            start_new_thread(_work_for_all, (pool.jobs, number))
+        except RuntimeError:
+            # The system allows no more.
+            if not pool.started:
+                raise
+            break
+        # Only now: Ctrl-C before leaves a thread too many.
+        pool.started.append(number)
+    return pool.jobs
 
 
 def _work_for_all(jobs: SimpleQueue[tuple[_Batch[Any, Any], int]], number: int) -> None:

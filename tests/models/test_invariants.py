@@ -171,8 +171,6 @@ def test_permuted_objects_give_the_permuted_result(case: Case) -> None:
         soffit.SoF(4, random_state=3),
         soffit.BaumEagon(4, random_state=3),
         soffit.CompletelyPositive(4, n_init=1, random_state=3),
-        soffit.RelationFactorization(4, random_state=3),
-        soffit.SoftHierarchy(4, random_state=3),
         soffit.SpectralClustering(4, random_state=3),
     ],
     ids=lambda model: f"{type(model).__name__}, {model.affinity}",

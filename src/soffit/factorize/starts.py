@@ -12,7 +12,7 @@ from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity.side_information import without_negative
 from soffit.graph import Graph, reciprocal, without_diagonal
 from soffit.normalize import degree
-from soffit.partition.candidates import graph_partition, partitions_of_linked
+from soffit.partition.candidates import graph_partition, order_of_graph, partitions_of_linked
 from soffit.partition.eigenvectors import leading_eigenvectors
 from soffit.partition.rounding import cluster_kmeans, cluster_qr
 
@@ -211,5 +211,6 @@ def partition_start(K: Matrix, n_clusters: int) -> FloatArray:
         return [graph_partition(A, degree(A).matrix, n_clusters).labels]
 
     A = without_diagonal(without_negative(K))
-    (labels,) = partitions_of_linked(A, n_clusters, find)
-    return labels_start(labels, n_clusters)
+    order = order_of_graph(A)
+    (labels,) = partitions_of_linked(A if order is None else order.matrix(A), n_clusters, find)
+    return labels_start(labels if order is None else order.back(labels), n_clusters)

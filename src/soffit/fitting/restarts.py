@@ -21,6 +21,9 @@ from soffit.graph import Locality
 from soffit.normalize import unnormalized
 from soffit.partition.candidates import order_of_graph
 
+# Solvers that update one object after the other, and are ours.
+_IN_TURN = ("rows", "coordinate")
+
 
 @dataclass(frozen=True)
 class InOrder:
@@ -34,9 +37,9 @@ class InOrder:
     order: Locality | None
 
     @classmethod
-    def of(cls, problem: Problem, A: Matrix) -> InOrder:
-        """In the order of the affinities A."""
-        order = order_of_graph(A)
+    def of(cls, problem: Problem, A: Matrix, solver: str) -> InOrder:
+        """In the order of the affinities A; published solvers are left as they are."""
+        order = order_of_graph(A) if solver in _IN_TURN else None
         return cls(problem.reordered(order), order)
 
     def rows(self, start: FloatArray) -> FloatArray:
@@ -69,7 +72,7 @@ def factorize_from_starts(
     A, k, progress = stage.relations.A, stage.n_clusters, stage.progress
     # The row-block solver leaves out the diagonal; the published solvers do not.
     problem = Problem(A, k, scale=scale, diagonal=solver != "rows")
-    ordered = InOrder.of(problem, A)
+    ordered = InOrder.of(problem, A, solver)
 
     def starts() -> Iterator[FloatArray]:
         warm = stage.warm_factor(problem.n_objects)

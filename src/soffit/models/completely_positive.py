@@ -255,7 +255,7 @@ class CompletelyPositive(SimilarityClustering):
             _factorize,
             normalization=self.normalization,
             constraint_weight=self.constraint_weight,
-            solver=SOLVERS[self.solver],
+            solver=self.solver,
             starts=partial(
                 _starts, start=self.init, n_init=self.n_init, normalization=self.normalization
             ),
@@ -270,7 +270,7 @@ def _factorize(
     *,
     normalization: Literal["sinkhorn", "additive"] | None,
     constraint_weight: float,
-    solver: Callable[..., Factorization],
+    solver: str,
     starts: Callable[..., Iterator[FloatArray]],
     max_iter: int,
     tol: float,
@@ -286,8 +286,8 @@ def _factorize(
     problem = Problem(
         normalized.matrix, stage.n_clusters, constraint="nonnegative", pair_weight=weight
     )
-    ordered = InOrder.of(problem, given.A)
-    solve = partial(solver, ordered.problem, callback=stage.progress.iteration)
+    ordered = InOrder.of(problem, given.A, solver)
+    solve = partial(SOLVERS[solver], ordered.problem, callback=stage.progress.iteration)
     found = _lowest(solve, starts(stage, ordered, K), max_iter, tol, stage.progress)
     found = ordered.back(found)
     return Solution(problem, normalized, _without_isolated(found, K), part=part)

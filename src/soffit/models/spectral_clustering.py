@@ -26,7 +26,7 @@ from soffit.fitting.recipe import Recipe, Smoothed, Solution, Stage, leave_rows,
 from soffit.graph import Graph, without_diagonal
 from soffit.models.base import WeightedClustering
 from soffit.normalize import degree
-from soffit.partition.candidates import linked_objects, order_of_graph
+from soffit.partition.candidates import order_of_graph, ranked_objects
 from soffit.partition.cut import bound_from, leading_values, normalized_cut
 from soffit.partition.rounding import (
     cluster_qr,
@@ -301,7 +301,7 @@ def _partition(
 ) -> _Rounded:
     """Labels of all objects; isolated ones are spread evenly over the clusters."""
     n = len(degrees)
-    linked = linked_objects(A)
+    linked = ranked_objects(A)
     alone = np.flatnonzero(degrees <= 0)
     labels = np.empty(n, dtype=np.int64)
     # Distinct clusters for the connected objects first, in case there are very few.

@@ -20,7 +20,7 @@ from soffit._kept import remembered
 from soffit._threads import check_time, each, is_late
 from soffit._typing import FloatArray, IntArray, Matrix
 from soffit.affinity.distinct import Codes, mixed
-from soffit.graph import Graph, Locality, inverse_order
+from soffit.graph import Graph, Locality, inverse_order, reciprocal
 from soffit.normalize import degree
 from soffit.partition.compressive import many_clusters
 from soffit.partition.eigenvectors import leading_eigenvectors
@@ -507,17 +507,19 @@ def _order(coarse: CoarseGraph, labels: IntArray) -> IntArray:
 def partitions_of_linked(
     A: Matrix, n_clusters: int, find: Callable[[Matrix], list[IntArray]]
 ) -> list[IntArray]:
-    """Apply `find` to the graph of `linked_objects`, in their order; others are spread evenly.
+    """Apply `find` to the graph of linked objects; isolated ones are spread evenly.
 
     If there are not more linked objects than clusters, each gets its own cluster.
     """
     n = A.shape[0]
     graph = Graph.of(A)
-    linked = linked_objects(A)
+    linked = graph.linked()
     assigned: IntArray = np.arange(n) % n_clusters
     if len(linked) <= n_clusters:
         assigned[linked] = np.arange(len(linked))
         return [assigned]
+    if len(linked) == n:
+        return find(A)
     partitions = []
     for labels in find(graph.subgraph(linked).matrix):
         everywhere = assigned.copy()
@@ -580,9 +582,35 @@ def linked_objects(A: Matrix, table: FloatArray | None = None) -> IntArray:
     return np.asarray(linked[order])
 
 
+def ranked_objects(A: Matrix) -> IntArray:
+    """The same, in an order that a change of the last digits of A hardly changes.
+
+    Objects are ranked by their degrees, those of their neighbours and so on, rounded; objects of
+    equal rank are in the order of their numbers. A fixed permutation follows, so that places say
+    nothing about degrees.
+
+    Parameters
+    ----------
+    A : array or CSR of shape (n, n)
+        Symmetric affinities.
+    """
+    graph = Graph.of(A)
+    linked = graph.linked()
+    if len(linked) < 2 or graph.n > (_MOST_NODES if graph.is_sparse else _MOST_DENSE):
+        return linked
+    degrees = graph.degrees().astype(np.float64)
+    inverse = reciprocal(degrees)
+    value = degrees / degrees.max()
+    for _ in range(_ROUNDS):
+        around = np.asarray(graph.product((value**2)[:, None])).ravel()
+        value = value + inverse * around
+    order = np.argsort(np.round(value[linked] / value.max(), 9), kind="stable")
+    return np.asarray(linked[order[np.random.RandomState(0).permutation(len(order))]])
+
+
 def order_of_graph(A: Matrix) -> Locality | None:
-    """The order of `linked_objects`, then those without links; None if it is the given one."""
-    return Locality.beginning_with(linked_objects(A), A.shape[0])
+    """The order of `ranked_objects`, then those without links; None if it is the given one."""
+    return Locality.beginning_with(ranked_objects(A), A.shape[0])
 
 
 def _codes(A: sp.csr_array) -> Codes:

@@ -18,7 +18,6 @@ from soffit.factorize.starts import diffused_start, labels_start
 from soffit.graph import Graph
 from soffit.partition.candidates import (
     informative_partition,
-    order_of_graph,
     partitions_of_linked,
     spectral_partitions,
 )
@@ -70,32 +69,6 @@ def solve_em_from_starts(
         return solve_em(problem, only, max_iter=max_iter, tol=tol, callback=callback)
     if is_large(A):
         return _solve_large(problem, max_iter=max_iter, tol=tol, callback=callback, phase=phase)
-    # Random numbers belong to places in an order that depends on the graph alone.
-    order = order_of_graph(A)
-    found = _solve_in_order(
-        problem.reordered(order),
-        random_state,
-        n_draws=n_draws,
-        max_iter=max_iter,
-        tol=tol,
-        callback=callback,
-        phase=phase,
-    )
-    return found if order is None else replace(found, factor=order.back(found.factor))
-
-
-def _solve_in_order(
-    problem: Problem,
-    random_state: np.random.RandomState,
-    *,
-    n_draws: int,
-    max_iter: int,
-    tol: float,
-    callback: Callback | None,
-    phase: Callable[..., object] | None,
-) -> Factorization:
-    """The same for a small graph, whose objects are in the order in which numbers are drawn."""
-    A, k = problem.matrix, problem.n_clusters
     # One seed per draw, so that the draws can run in any thread.
     seeds = random_state.randint(np.iinfo(np.int32).max, size=n_draws)
     diffused = each(lambda seed: diffused_start(A, k, np.random.RandomState(seed)), seeds)
