@@ -13,6 +13,9 @@ import scipy.sparse as sp
 from tests.distributed.test_cluster import kill
 
 from soffit import RelationFactorization, save
+from soffit.distributed.edge_blocks import _checked, _relations
+from soffit.distributed.engine import Engine
+from soffit.fitting.monitor import Progress
 from soffit.metrics import adjusted_rand
 
 
@@ -69,6 +72,28 @@ def test_the_clusters_are_found_as_in_memory(graph):
     assert np.allclose(found.factor_.sum(axis=0).compute(), 1, atol=1e-4)
     degrees = np.asarray(matrix(edges[edges.source != edges.target], 9000).sum(axis=1)).ravel()
     assert np.allclose(found.bipartite_.sum(axis=1).compute(), degrees, rtol=1e-3)
+
+
+def test_neighbours_are_close_in_memory(graph):
+    edges, labels = graph
+    blocks = _checked(dd.from_pandas(edges, npartitions=3))
+    numbered = [(block, number) for number, block in enumerate(blocks)]
+    before = _relations(Engine.current(), numbered, 9000, Progress("test", 0))
+    after = before.in_order(4)
+    order, *ranges = dask.compute(after.order, *after.ranges)
+
+    def whole(ranges):
+        rows = [sp.csr_array((r.data, r.indices, r.indptr), (len(r.rows), 9000)) for r in ranges]
+        return sp.vstack(rows, format="csr")
+
+    # The same graph with other numbers, in the order of the clusters.
+    again = whole(ranges)[order.position][:, order.position]
+    assert abs(again - whole(dask.compute(*before.ranges))).max() == 0
+    assert (np.diff(order.labels) >= 0).all()
+    assert adjusted_rand(labels, order.labels[order.position]) > 0.9
+    # Most edges are inside clusters: their ends are now close to each other.
+    found = whole(ranges).tocoo()
+    assert np.median(np.abs(found.coords[0] - found.coords[1])) < 9000 / 6
 
 
 def test_blocks_and_workers_do_not_change_the_bytes(graph, cluster):

@@ -1,13 +1,15 @@
 """Relations of a graph whose edges are in blocks: expectation-maximisation by ranges of objects.
 
-The edges are sorted once by the range of objects that they belong to, and stay at the workers. Per
-iteration every range computes the ratios of its own rows; only these and the rows of all objects
-travel. Ranges depend on nothing but the number of objects, and so do the bytes of the result.
+The edges are sorted by the range of objects that they belong to, and stay at the workers. Once a
+start is known, objects are numbered in the order of its clusters and the edges sorted again, so
+that neighbours are close in memory. Per iteration every range computes the ratios of its own rows;
+only these and the rows of all objects travel. Ranges depend on nothing but the number of objects,
+and so do the bytes of the result.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -111,7 +113,11 @@ def _split(frame: Any, number: int, bounds: tuple[int, ...]) -> list[tuple[Any, 
     linked = (source != target) & (weights > 0)
     source, target, weights = source[linked], target[linked], weights[linked]
     i, j = np.concatenate([source, target]), np.concatenate([target, source])
-    w = np.concatenate([weights, weights])
+    return _by_range(i, j, np.concatenate([weights, weights]), bounds)
+
+
+def _by_range(i: IntArray, j: IntArray, w: FloatArray, bounds: tuple[int, ...]) -> list[Any]:
+    """Edges by the range of their first object."""
     owner = (np.searchsorted(bounds, i, side="right") - 1).astype(np.uint8)
     order = np.argsort(owner, kind="stable")
     cuts = np.cumsum(np.bincount(owner, minlength=len(bounds) - 1))[:-1]
@@ -180,10 +186,33 @@ def _start_labels(n: int, n_clusters: int, parts: list[Any]) -> IntArray:
     return np.asarray(labels, dtype=np.int32)
 
 
-def _start_rows(given: EdgeRange, labels: IntArray, n_clusters: int) -> sp.csr_array:
+@dataclass(frozen=True, eq=False)
+class Order:
+    """Objects in the order of their clusters."""
+
+    position: IntArray  # (n,): the new number of each object.
+    labels: IntArray  # (n,): the clusters, in the new order.
+
+
+def _ordered(labels: IntArray) -> Order:
+    order = np.argsort(labels, kind="stable")
+    position = np.empty(len(order), dtype=np.int32)
+    position[order] = np.arange(len(order), dtype=np.int32)
+    return Order(position, labels[order])
+
+
+def _renumbered(given: EdgeRange, order: Order, bounds: tuple[int, ...]) -> list[Any]:
+    """The edges of a range between new numbers, by the range of their first object."""
+    own = order.position[given.first : given.last]
+    i = np.repeat(own, np.diff(given.indptr))
+    return _by_range(i, order.position[given.indices], given.data, bounds)
+
+
+def _start_rows(given: EdgeRange, order: Order, n_clusters: int) -> sp.csr_array:
     """The first rows of B of a range."""
     from soffit.partition.kernels import weights_to_labels
 
+    labels = order.labels
     lengths, clusters, weights = weights_to_labels(
         *given.graph(), labels, n_clusters, given.first, given.last
     )
@@ -273,11 +302,13 @@ class RemoteRelations:
 
     engine: Engine
     ranges: list[Any]
+    bounds: tuple[int, ...]  # Where the ranges begin and end.
     degrees: Any
     dtype: Any
     unit: float
     total: float
     entropy: float
+    order: Any = None  # The numbers of the objects, once they are in the order of their clusters.
 
     def evaluate(self, state: Any) -> RemoteState:
         """The E step at a point whose ratios are not known yet."""
@@ -297,11 +328,25 @@ class RemoteRelations:
         (exists,) = self.engine.results(_exists, [(state,)])
         return self.evaluate(state) if exists else None
 
-    def start(self, n: int, n_clusters: int) -> RemoteState:
-        """The first point, from a partition of the graph with some of its edges."""
-        strongest = self.engine.keep(_strongest, [(part,) for part in self.ranges])
-        (labels,) = self.engine.keep(_start_labels, [(n, n_clusters, strongest)])
-        rows = self.engine.keep(_start_rows, [(part, labels, n_clusters) for part in self.ranges])
+    def in_order(self, n_clusters: int) -> RemoteRelations:
+        """The same with objects numbered by their clusters in the graph with some of its edges."""
+        engine, n = self.engine, self.bounds[-1]
+        strongest = engine.keep(_strongest, [(part,) for part in self.ranges])
+        (labels,) = engine.keep(_start_labels, [(n, n_clusters, strongest)])
+        (order,) = engine.keep(_ordered, [(labels,)])
+        count = len(self.bounds) - 1
+        split = engine.keep(
+            _renumbered, [(part, order, self.bounds) for part in self.ranges], nout=count
+        )
+        ranges = _ranges(engine, split, self.bounds)
+        (degrees,) = engine.keep(_all_degrees, [(ranges,)])
+        return replace(self, ranges=ranges, degrees=degrees, order=order)
+
+    def start(self, n_clusters: int) -> RemoteState:
+        """The first point, from these clusters."""
+        rows = self.engine.keep(
+            _start_rows, [(part, self.order, n_clusters) for part in self.ranges]
+        )
         return self.evaluate(self.engine.keep(_stacked, [(rows,)])[0])
 
 
@@ -343,7 +388,8 @@ def fit_edges(
     needed = _check_size(engine, n, n_edges)
     relations = _relations(engine, numbered, n, progress)
     progress.phase("start")
-    point = relations.start(n, n_clusters)
+    relations = relations.in_order(n_clusters)
+    point = relations.start(n_clusters)
     progress.keep_result()
     progress.phase("iterations")
     found = descend(
@@ -410,13 +456,7 @@ def _relations(
     rows = max(_ROWS, -(-n // _MOST_RANGES))
     bounds = (*range(0, n, rows), n)
     split = engine.keep(_split, [(*block, bounds) for block in numbered], nout=len(bounds) - 1)
-    ranges = engine.keep(
-        _collected,
-        [
-            (first, last, n, [part[number] for part in split])
-            for number, (first, last) in enumerate(pairwise(bounds))
-        ],
-    )
+    ranges = _ranges(engine, split, bounds)
     del split
     totals = engine.results(_total, [(part,) for part in ranges], progress)
     total = sum(part[0] for part in totals)
@@ -426,7 +466,17 @@ def _relations(
     ranges = engine.keep(_scaled, [(part, unit) for part in ranges])
     entropy = sum(engine.results(_entropy, [(part,) for part in ranges], progress))
     (degrees,) = engine.keep(_all_degrees, [(ranges,)])
-    return RemoteRelations(engine, ranges, degrees, totals[0][1], unit, total / unit, entropy)
+    dtype = totals[0][1]
+    return RemoteRelations(engine, ranges, bounds, degrees, dtype, unit, total / unit, entropy)
+
+
+def _ranges(engine: Engine, split: list[Any], bounds: tuple[int, ...]) -> list[Any]:
+    """Ranges of objects, from the edges of several parts by range."""
+    given = [
+        (first, last, bounds[-1], [part[number] for part in split])
+        for number, (first, last) in enumerate(pairwise(bounds))
+    ]
+    return engine.keep(_collected, given)
 
 
 def _attributes(relations: RemoteRelations, found: Factorization, n: int) -> dict[str, Any]:
@@ -464,18 +514,23 @@ def _lazy_rows(relations: RemoteRelations, state: Any, n: int, k: int, what: str
     cut = delayed(_rows_of, pure=True, traverse=False)
     parts = [
         da.from_delayed(
-            cut(state, relations.unit, first, last, what), (last - first, k), relations.dtype
+            cut(state, relations.order, relations.unit, (first, last), what),
+            (last - first, k),
+            relations.dtype,
         )
         for first, last in pairwise((*range(0, n, rows), n))
     ]
     return da.concatenate(parts)
 
 
-def _rows_of(state: SupportState, unit: float, first: int, last: int, what: str) -> FloatArray:
-    """Some rows of the memberships, of H or of B."""
+def _rows_of(
+    state: SupportState, order: Order, unit: float, ends: tuple[int, int], what: str
+) -> FloatArray:
+    """Rows of the memberships, of H or of B, of some objects."""
+    rows = order.position[slice(*ends)]
     if what == "factor":
-        return np.asarray(state.H[first:last].toarray())
-    B = state.B[first:last].toarray()
+        return np.asarray(state.H[rows].toarray())
+    B = state.B[rows].toarray()
     return (
         B * B.dtype.type(unit)
         if what == "bipartite"
