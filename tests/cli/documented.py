@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("docs/command_line.md", "docs/start.md", "README.md")
+PAGES = ("docs/command_line.md", "docs/start.md", "docs/texts.md", "docs/graphs.md", "README.md")
 WIDTH = 100
 # A block of the shell, or a block without a language, whose lines begin with the command.
 _BLOCK = re.compile(r"^```(?:console)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -43,7 +43,7 @@ def test_a_page_may_leave_lines_out_where_it_says_so() -> None:
 def test_files_are_written_to_a_new_folder(soffit, tmp_path):
     text = soffit("demo", "--files", "new/files").stdout
     names = {path.name for path in (tmp_path / "new" / "files").iterdir()}
-    assert {"flowers.csv", "patients.csv", "mails.csv", "distances.csv"} <= names
+    assert {"flowers.csv", "patients.csv", "messages.csv", "mails.csv", "distances.csv"} <= names
     assert all(name in text for name in names)
     assert not (tmp_path / "soffit_demo.html").exists()
 

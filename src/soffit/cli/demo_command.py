@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -210,6 +211,47 @@ def _prices(path: Path) -> None:
     _save(path, lines)
 
 
+_MESSAGES = (
+    (
+        "The parcel arrived three days late.",
+        "The courier left the parcel with a neighbour.",
+        "Tracking shows no delivery since Monday.",
+        "The delivery came on the wrong day.",
+        "The box was open when the courier brought it.",
+        "I waited at home and no courier came.",
+        "Where is my parcel, the tracking stands still?",
+    ),
+    (
+        "The invoice shows the wrong amount.",
+        "My card was charged twice for one order.",
+        "I have not received the refund yet.",
+        "The discount is missing on the invoice.",
+        "Please send the refund to my card.",
+        "The amount on my account does not match the invoice.",
+        "Payment by card was refused twice.",
+    ),
+    (
+        "The screen stays dark after charging.",
+        "The battery lasts two hours at most.",
+        "The charger gets hot and the battery stays empty.",
+        "One key of the keyboard does not work.",
+        "The screen flickers when the battery is low.",
+        "The keyboard and the screen have scratches.",
+        "It does not start, with or without the charger.",
+    ),
+)
+
+
+def _messages(path: Path, numbers: range = range(60)) -> None:
+    """Messages of customers, each of three sentences about one of three things, no two alike."""
+    rng = np.random.default_rng(1237)
+    mixed = [rng.permutation(list(combinations(sentences, 3))) for sentences in _MESSAGES]
+    lines = ["message,text"]
+    for number in numbers:
+        lines.append(f'M{number:02d},"{" ".join(mixed[number % 3][number // 3])}"')
+    _save(path, lines)
+
+
 # --- matrices and graphs --------------------------------------------------------------------------
 
 
@@ -278,6 +320,8 @@ _FILES: dict[str, tuple[_Writer, str]] = {
     "patients.csv": (_patients, "a spreadsheet export with decimal commas, text and gaps"),
     "prices.csv": (_prices, "numbers with units, percent signs and thousands separators"),
     "distances.csv": (_distances, "travel times between 30 places"),
+    "messages.csv": (_messages, "60 messages of customers"),
+    "new_messages.csv": (lambda path: _messages(path, range(60, 66)), "six more"),
     "mails.csv": (_mails, "who writes to whom: the edges of a graph"),
 }
 _PICTURES: dict[str, tuple[_Writer, str]] = {
