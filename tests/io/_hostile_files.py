@@ -298,6 +298,11 @@ HOSTILE = [
         lambda source: source.data.shape == (3, 1),
     ),
     Hostile(
+        "an entry of digits",
+        content("d.csv", "x,y\n" + "1" * 100_000 + "!,1\n2,2\n3,3\n"),
+        lambda source: source.data.shape == (3, 1),
+    ),
+    Hostile(
         "an entry of brackets",
         content("b.csv", "x,y\n" + "(" * 100_000 + "!,1\n2,2\n3,3\n"),
         lambda source: source.data.shape == (3, 1),

@@ -80,8 +80,8 @@ _LOOSE_ENTRY = re.compile(_entry(_LOOSE))
 _LONGEST = 400
 # With decimals or with thousands.
 _EITHER = re.compile("[0-9]+[.,][0-9]{3}")
-_PLAIN = re.compile(rf"{_SIGN}?(?:[0-9]+\.?[0-9]*|\.[0-9]+){_EXPONENT}|{_INFINITE}")
-_FINITE = re.compile(rf"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+){_EXPONENT}")
+_PLAIN = re.compile(rf"{_SIGN}?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+){_EXPONENT}|{_INFINITE}")
+_FINITE = re.compile(rf"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+){_EXPONENT}")
 _ANY_THOUSANDS = ("", *THOUSANDS)
 
 
