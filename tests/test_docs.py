@@ -81,6 +81,16 @@ def cells() -> Any:
     return anndata.AnnData(rng.poisson(rates).astype(np.float32))
 
 
+def documents() -> dict[str, Any]:
+    """Texts about twenty topics with their embeddings, and those of new texts."""
+    rng = np.random.default_rng(5)
+    centres = 3.0 * rng.normal(size=(20, 16))
+    about = np.repeat(np.arange(20), 15)
+    rows = centres[about] + rng.normal(size=(300, 16))
+    texts = [f"topic{k} word{k} thing{i}" for i, k in enumerate(about)]
+    return {"documents": texts, "embeddings": rows, "new_embeddings": rows[:5] + 0.1}
+
+
 @pytest.mark.parametrize("page", OTHER_PAGES)
 @pytest.mark.filterwarnings("ignore")
 def test_code_of_other_libraries_runs_where_they_are_installed(
@@ -95,6 +105,8 @@ def test_code_of_other_libraries_runs_where_they_are_installed(
     namespace: dict[str, Any] = {"__name__": "page"}
     if any("adata" in block[1] for block in found):
         namespace["adata"] = cells()
+    if any("documents" in block[1] for block in found):
+        namespace |= documents()
     run, left_out = 0, set()
     for block in found:
         missing = missing_modules(block[1])
