@@ -6,8 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from soffit.results.sentences import choice_evidence
+from soffit import SoftClustering
+from soffit.results.sentences import choice_evidence, standardization
+from soffit.results.summary import Summary
 
 
 @pytest.mark.parametrize(
@@ -24,3 +27,14 @@ def test_a_deep_valley_inside_one_cluster_is_not_called_chance(depth, said, unsa
     text = choice_evidence(SimpleNamespace(choice=choice))
     assert said in text
     assert unsaid not in text
+
+
+def test_nothing_is_said_about_the_spreads_of_words():
+    rng = np.random.default_rng(23)
+    topics = np.repeat(np.kron(np.eye(2), np.full((1, 150), 0.08)), 30, axis=0)
+    words = sp.csr_array((rng.random((60, 300)) < topics).astype(float))
+    model = SoftClustering(2, random_state=23).fit(words)
+    assert standardization(Summary.of(model, words)) is None
+    table = rng.normal(size=(60, 3)) + 9.0 * (np.arange(60) < 30)[:, None]
+    model = SoftClustering(2, random_state=23).fit(table)
+    assert "not standardized" in str(standardization(Summary.of(model, table)))

@@ -140,6 +140,9 @@ def standardization(summary: Summary) -> Message | None:
     if not isinstance(setting, str):
         return Message(f"The columns were {'' if setting else 'not '}standardized, as specified.")
     if not summary.is_standardized:
+        # Words and counts have one unit.
+        if is_sparse(summary.table):
+            return None
         return Message(
             "The columns were not standardized: their spreads are similar (",
             Parameter("standardize", True),
