@@ -98,7 +98,7 @@ def test_everything_is_written_through_it(repository: Path) -> None:
     known = {
         "_atomic.py": 1,  # the file that replaces
         "cli/segment_command.py": 3,  # inside `replaced`
-        "io/result_files.py": 4,  # inside `replaced`
+        "io/result_files.py": 5,  # inside `replaced`
         "app/view.py": 1,  # a message
         "cli/app.py": 1,  # the null device
         "cli/ask_command.py": 1,  # `session/files.py` writes

@@ -14,8 +14,9 @@ import soffit
 from benchmarks.trace import TARGETS, Trace
 
 # These may go down, towards the targets of benchmarks/trace.py, but not up: 52, 23 and 110 files
-# were too many.
-MOST_FILES = (34, 18, 77)
+# were too many. The command went from 77 to 87 when it began to weigh a number of clusters that is
+# given: it now passes the files that choose a number, as it always did without one.
+MOST_FILES = (34, 18, 87)
 
 
 def test_the_way_of_a_fit_does_not_grow(repository: Path) -> None:

@@ -157,7 +157,8 @@ def test_splitting_recovers_what_was_merged(of_pairs: Case, blobs: Sample) -> No
         return
     new = np.bincount(split.labels_, minlength=3)
     assert new[largest] >= new[2]
-    if sizes.max() == 120:
+    # Objects that the other cluster takes are no matter of the parts.
+    if sizes.max() == new[largest] + new[2] == 120:
         assert adjusted_rand(blobs.labels, split.labels_) > 0.9
 
 

@@ -182,17 +182,21 @@ def split_fit(
     others = np.flatnonzero(labels != cluster)
     if len(others):
         shares[others] = as_array(parts.place(A[others][:, members]))
-    sizes = np.bincount(largest(found)[0], minlength=found.shape[1])
-    order = np.argsort(-sizes, kind="stable")
-    origin = np.concatenate([np.arange(k), np.full(len(order) - 1, cluster)])
-    share = np.full(len(origin), -1)
-    share[cluster], share[k:] = order[0], order[1:]
     of_objects = shares if nodes is None else shares[attributes["copies_"]]
+    n_parts = found.shape[1]
+    origin = np.concatenate([np.arange(k), np.full(n_parts - 1, cluster)])
+    places = [cluster, *range(k, len(origin))]
+    share = np.full(len(origin), -1)
+    share[places] = np.arange(n_parts)
+    # A part may lose objects to other clusters: its size is that after the division.
+    divided = distributed(memberships, origin, share, of_objects)
+    sizes = np.bincount(largest(divided)[0], minlength=len(origin))[places]
+    share[places] = np.argsort(-sizes, kind="stable")
     return _curated(
         fitted,
         distributed(memberships, origin, share, of_objects),
-        lambda smoothing: Split(smoothing, origin, share, members, parts, n, k, len(order)),
-        names(len(order)),
+        lambda smoothing: Split(smoothing, origin, share, members, parts, n, k, n_parts),
+        names(n_parts),
         step,
     )
 
