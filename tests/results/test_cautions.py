@@ -79,6 +79,7 @@ def test_a_given_number_is_weighed_if_there_are_few_objects(three_blobs, monkeyp
     model = SoftClustering(7, random_state=23).fit(three_blobs)
     assert Summary.of(model).suggestion.ks.tolist() == list(range(1, 21))
     assert Summary.of(model.merge([0, 1])).suggestion is None
+    assert Summary.of(SoftClustering(51, random_state=23).fit(three_blobs)).suggestion is None
     monkeypatch.setattr("soffit.results.summary._MOST_WEIGHED", 100)
     assert Summary.of(model).suggestion is None
     assert SUGGESTS not in headings(model)

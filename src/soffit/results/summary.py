@@ -463,8 +463,9 @@ class Summary:
     def suggestion(self) -> Any:
         """The evidence for every number of clusters where the number was given.
 
-        None if it was not given, if distances are not known, or if there are many objects: the
-        evidence takes as long as a fit, and tells less where a coarser graph represents them.
+        None if it was not given, if distances are not known, or if there are many objects or
+        clusters: the evidence takes as long as a fit, and tells less where a coarser graph
+        represents them.
         """
         given = getattr(self.model, "n_clusters", None)
         if given is None or given != self.n_clusters or self.is_edited:
@@ -474,7 +475,8 @@ class Summary:
         if not isinstance(affinity, NeighborGraph) or affinity.metric == "precomputed":
             return None
         n = affinity.matrix_.shape[0]
-        density = Density.of(affinity) if given <= n <= _MOST_WEIGHED else None
+        is_quick = given <= min(n, _MOST_GIVEN) and n <= _MOST_WEIGHED
+        density = Density.of(affinity) if is_quick else None
         if density is None:
             return None
         numbers = range(1, max(given, min(_NUMBERS, n // _EACH)) + 1)
@@ -540,8 +542,8 @@ class Summary:
 
 
 # A given number of clusters is weighed against so many others, with as many objects each, if there
-# are at most so many objects.
-_NUMBERS, _EACH, _MOST_WEIGHED = 20, 4, 2500
+# are at most so many objects and it is at most so large.
+_NUMBERS, _EACH, _MOST_WEIGHED, _MOST_GIVEN = 20, 4, 2500, 50
 # Links between all objects that are written out, where equal ones were fitted as one.
 _MOST_LINKS = 2**23
 
