@@ -134,3 +134,28 @@ def test_everything_in_a_file_is_read(tmp_path):
     (tmp_path / "none.parquet").write_bytes(b"PAR1 and nothing else PAR1")
     with pytest.raises(DataError, match="damaged or truncated"):
         read(tmp_path / "none.parquet")
+
+
+def test_attributes_are_tried_by_name_where_their_list_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "a.h5ad"
+    with h5py.File(path, "w") as file:
+        file.create_group("obs").attrs["encoding-type"] = "dataframe"
+    asked = []
+
+    def refuse(self: object) -> object:
+        raise RuntimeError("damaged")
+
+    original = h5py.AttributeManager.__getitem__
+    monkeypatch.setattr(h5py.AttributeManager, "__iter__", refuse)
+    monkeypatch.setattr(
+        h5py.AttributeManager,
+        "__getitem__",
+        lambda self, name: (asked.append(name), original(self, name))[1],
+    )
+    trial._hdf5(str(path))
+    # Of the file and of its group.
+    assert asked.count("encoding-type") == 2
+    assert {"column-order", "_index", "shape"} <= set(asked)

@@ -23,6 +23,11 @@ from typing import Any
 # Entries that are tried; what follows in a larger file is not.
 _MOST = 2**28
 _AT_ONCE = 2**22
+# Attributes that anndata asks for by name, which can be read, or crash, where their list cannot.
+_ASKED_FOR = (
+    *("encoding-type", "encoding-version", "column-order", "_index", "shape", "ordered"),
+    *("categories", "h5sparse_format", "h5sparse_shape"),
+)
 # Signals of a crash; any other end, such as a request to stop, tells nothing about the file.
 _CRASHES = {
     -getattr(signal, name)
@@ -91,16 +96,20 @@ def _hdf5(path: str) -> None:
     with h5py.File(path, "r") as file:
         waiting: list[Any] = [file]
         while waiting and left > 0:
-            item = waiting.pop()
+            item, place = waiting.pop(), None
             with suppress(Exception):
                 place = h5py.h5o.get_info(item.id).addr
-                if place in seen:
-                    continue
-                seen.add(place)
-                for name in item.attrs:
-                    with suppress(Exception):
-                        item.attrs[name]
-                if isinstance(item, h5py.Group):
+            if place is not None and place in seen:
+                continue
+            seen.add(place)
+            names = set(_ASKED_FOR)
+            with suppress(Exception):
+                names.update(item.attrs)
+            for name in sorted(names):
+                with suppress(Exception):
+                    item.attrs[name]
+            with suppress(Exception):
+                if isinstance(item, h5py.Group) and place is not None:
                     for name in item:
                         if not isinstance(item.get(name, getlink=True), h5py.ExternalLink):
                             with suppress(Exception):
